@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+# Thin: what each target does is in tools/testing/kprobes/.
+
+CONFIG ?= x86_64
+T := tools/testing/kprobes
+export CONFIG SYMBOL OFFSET TEST
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make run      probe a live function of a running kernel and show what happens
+#:               (SYMBOL=name and OFFSET=bytes choose another function)
+#: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
+#: make tree     prepare build/linux: Linux 6.12 with our kprobes in place of its own
+#: make kernel   build it
+#: make stock    build the untouched base with the same config
+#: make shell    a root shell in a guest that runs our kernel
+#: make ftracetest  the ftrace project's own kprobe tests in a guest
+#: make icount   what a hit costs in guest instructions, ours beside stock
+#: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
+#: make clean    remove build/
+#: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
+
+tree:
+	@$(T)/tree.sh
+
+kernel: tree
+	@$(T)/kernel.sh
+
+stock:
+	@$(T)/tree.sh stock
+	@$(T)/kernel.sh stock
+
+run: kernel
+	@$(T)/run.sh
+
+test: kernel
+	@$(T)/test.sh
+
+shell: kernel
+	@$(T)/shell.sh
+
+ftracetest: kernel
+	@$(T)/ftracetest.sh
+
+icount: kernel stock
+	@$(T)/icount.sh
+
+lint: tree
+	@$(T)/lint.sh
+
+clean:
+	rm -rf build
+
+.PHONY: help tree kernel stock run test shell ftracetest icount lint clean
+# The scripts do their own parallel building.
+.NOTPARALLEL:

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+# Shared by all scripts here: where things are, how to say and how to fail.
+# shellcheck shell=bash disable=SC2034
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+# The scripts also lie in the prepared tree, next to the kernel that they
+# build; the repository is always three levels up from the original.
+top=$(cd "$here/../../.." && pwd -P)
+build=$top/build
+CONFIG=${CONFIG:-x86_64}
+src=$build/linux
+stock_src=$build/stock/linux-source-6.12
+base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
+
+say() { printf 'kprobes: %s\n' "$*"; }
+die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
+
+# need COMMAND-OR-FILE:PACKAGE...: install the packages of those that are not
+# there. Going by what is used, not by what dpkg knows, lets a tool built by
+# hand count too.
+need()
+{
+	local pair what missing=() as=()
+
+	for pair; do
+		what=${pair%%:*}
+		case $what in
+		/*) [ -e "$what" ] ;;
+		*) command -v "$what" >/dev/null ;;
+		esac || missing+=("${pair#*:}")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+
+	mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+	say "installing missing packages: ${missing[*]}"
+	command -v apt-get >/dev/null ||
+		die "missing ${missing[*]}: no apt-get here, install them by hand"
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null ||
+			die "missing ${missing[*]}: run as root or install sudo"
+		as=(sudo)
+	fi
+	mkdir -p "$build/logs"
+	if ! "${as[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
+		apt-get -y install --no-install-recommends "$@" ||
+		{ apt-get -y update &&
+		  apt-get -y install --no-install-recommends "$@"; }' \
+		apt "${missing[@]}" >"$build/logs/apt.log" 2>&1; then
+		tail -n 3 "$build/logs/apt.log" >&2
+		die "apt-get could not install ${missing[*]}: see $build/logs/apt.log"
+	fi
+}
+
+need_build()
+{
+	need make:make gcc:gcc ld:binutils bc:bc bison:bison flex:flex \
+		/usr/include/gelf.h:libelf-dev cpio:cpio xz:xz-utils lz4:lz4 \
+		patch:patch ccache:ccache perl:perl python3:python3 \
+		flock:util-linux cmp:diffutils
+	[ -e /usr/include/stdio.h ] || need /usr/include/stdio.h:libc6-dev
+	[ "$(config_arch)" != i386 ] ||
+		need /usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a:gcc-multilib
+}
+
+need_qemu()
+{
+	need qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static \
+		cpio:cpio
+}
+
+# need_space MEGABYTES WHAT-FOR
+need_space()
+{
+	local free
+
+	free=$(df -Pm "$build" | awk 'NR == 2 { print $4 }')
+	[ "$free" -ge "$1" ] ||
+		die "disk full: $2 takes $1 MB, $build has $free MB free: make room, e.g. make clean"
+}
+
+# Take the lock on file descriptor 9 and say so if someone else has it.
+lock()
+{
+	exec 9>"$build/.$1.lock"
+	flock -n 9 && return
+	say "waiting for another build of $1 to end"
+	flock 9
+}
+
+# A fragment may start from another one: "# include NAME".
+fragment_lines()
+{
+	local file=$here/configs/$1 inc
+
+	[ -e "$file" ] || die "no config $1: have $(cd "$here/configs" && echo *.config)"
+	inc=$(sed -n 's/^# include //p' "$file")
+	[ -z "$inc" ] || fragment_lines "$inc"
+	cat "$file"
+}
+
+# The options that a config asks for, one a line, the last word on each.
+config_options()
+{
+	fragment_lines "$CONFIG.config" | awk '
+		/^CONFIG_/ { name = $1; sub(/=.*/, "", name) }
+		/^# CONFIG_.* is not set/ { name = $2 }
+		/^(# )?CONFIG_/ { if (!(name in at)) order[++n] = name; at[name] = $0 }
+		END { for (i = 1; i <= n; i++) print at[order[i]] }'
+}
+
+config_arch()
+{
+	fragment_lines "$CONFIG.config" |
+		awk '/^# arch / { arch = $3 } END { print arch ? arch : "x86_64" }'
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Boot a kernel in QEMU, run a job in it, give back the job's exit status.
+#
+#   guest.sh [options] KERNELDIR JOB [NAME=VALUE...]
+#
+# JOB is guest/jobs/JOB.sh, or "shell"; NAME=VALUE are set for it. What it
+# prints is printed; the kernel's console goes to build/logs/. A guest whose
+# kernel complains (see SPLATS) fails whatever the job says.
+#
+#   -t SECONDS   how long the job may take (default 300)
+#   -a PARAMS    more kernel parameters
+#   -q ARGS      more QEMU arguments
+#   -l NAME      name of the log (default JOB)
+#   -r           the host's root file system is the guest's (read-only, by 9p)
+#   -i           count instructions: 1 CPU, 1 instruction = 1 ns
+#   -c CPUS      (default 2)
+#   -m MEGABYTES (default 1024)
+#   -s REGEX     kernel messages that are no splats for this job
+# shellcheck disable=SC2054
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+# What a sane kernel never prints.
+SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
+
+timeout=300 append='' qemu_args='' log='' root='' icount='' cpus=2 mem=1024 allow=''
+while getopts 't:a:q:l:ric:m:s:' opt; do
+	case $opt in
+	t) timeout=$OPTARG ;;
+	a) append=$OPTARG ;;
+	q) qemu_args=$OPTARG ;;
+	l) log=$OPTARG ;;
+	r) root=1 ;;
+	i) icount=1 ;;
+	c) cpus=$OPTARG ;;
+	m) mem=$OPTARG ;;
+	s) allow=$OPTARG ;;
+	*) die "guest.sh: bad option: see the head of $0" ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -ge 2 ] || die "guest.sh: no kernel or no job given: see the head of $0"
+kernel=$1 job=$2
+shift 2
+
+image=$kernel/arch/x86/boot/bzImage
+[ -e "$image" ] || die "no kernel in $kernel: make kernel builds it"
+[ "$job" = shell ] || [ -e "$here/guest/jobs/$job.sh" ] || die "no job $job in guest/jobs"
+need_qemu
+
+mkdir -p "$build/logs"
+log=$build/logs/${log:-$job}
+tmp=$(mktemp -d)
+qemu_pid=
+trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# The initramfs: busybox, our scripts, all modules of this kernel.
+mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
+cp /bin/busybox "$tmp/root/bin/"
+cp -r "$here/guest/." "$tmp/root/"
+find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
+for var; do
+	printf "%s='%s'\n" "${var%%=*}" "$(printf %s "${var#*=}" | sed "s/'/'\\\\''/g")"
+done >"$tmp/root/job.env"
+(cd "$tmp/root" && find . | cpio --quiet -o -H newc -R 0:0) >"$tmp/initrd" ||
+	die "cannot write the guest's initramfs: is $tmp on a full disk?"
+
+# oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
+# QEMU's end too. The firmware is the fast one that kunit.py uses.
+append="console=ttyS0 loglevel=6 panic=-1 oops=panic rdinit=/init $append"
+# With "max" the kernel sees a CPU that needs no return thunks in the way that
+# real ones do; see configs for what is compiled in.
+args=(-nodefaults -no-reboot -display none -bios qboot.rom -cpu max -m "$mem"
+	-kernel "$image" -initrd "$tmp/initrd" -device virtio-rng-pci)
+if [ -n "$icount" ]; then
+	args+=(-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off)
+else
+	args+=(-accel tcg,thread=multi -smp "$cpus")
+fi
+if [ -n "$root" ]; then
+	args+=(-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap
+		-device virtio-9p-pci,fsdev=host,mount_tag=host)
+	append="$append kp.root=9p"
+fi
+# shellcheck disable=SC2206
+args+=($qemu_args)
+
+if [ "$job" = shell ]; then
+	qemu-system-x86_64 "${args[@]}" -append "$append" -serial mon:stdio
+	exit
+fi
+
+: >"$log.console"
+: >"$log.out"
+qemu-system-x86_64 "${args[@]}" -append "$append kp.job=$job" \
+	-serial "file:$log.console" -serial "file:$log.out" \
+	</dev/null >"$log.qemu" 2>&1 &
+qemu_pid=$!
+tail -q -n +1 --pid=$qemu_pid -s 0.2 -f "$log.out" 2>/dev/null |
+	grep --line-buffered -av '^kprobes-guest: exit' &
+tail_pid=$!
+
+# Fail early if it does not boot. TCG on a loaded machine is slow, the debug
+# kernel slower.
+start=$SECONDS up='' why=''
+while kill -0 $qemu_pid 2>/dev/null; do
+	sleep 0.2
+	if [ -z "$up" ] && grep -aq '^kprobes-guest: up' "$log.console"; then
+		up=$SECONDS
+	fi
+	if [ -z "$up" ] && [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-240}" ]; then
+		why="did not boot within ${BOOT_TIMEOUT:-240} s"
+	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
+		why="$job did not end within $timeout s"
+	fi
+	[ -z "$why" ] || { kill $qemu_pid; break; }
+done
+wait $qemu_pid || [ -n "$why" ] || [ -n "$up" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
+qemu_pid=
+wait $tail_pid || true
+
+splat=$(grep -aE "$SPLATS" "$log.console" | grep -avE "${allow:-^$}" | head -n 3) || true
+if [ -n "$splat" ]; then
+	printf '%s\n' "$splat" >&2
+	die "the guest's kernel complained: see $log.console"
+fi
+[ -z "$why" ] || die "guest: $why: see $log.console"
+status=$(sed -n 's/^kprobes-guest: exit //p' "$log.out" | tail -n 1)
+[ -n "$status" ] || die "guest: ended before the job did: see $log.console"
+exit "$status"

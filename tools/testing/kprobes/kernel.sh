@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Build the kernel of CONFIG with its modules and our test modules.
+#
+#   kernel.sh          ours: build/linux into build/$CONFIG
+#   kernel.sh stock    the untouched base into build/stock-$CONFIG
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+name=$CONFIG
+if [ "${1:-}" = stock ]; then
+	name=stock-$CONFIG
+	src=$stock_src
+fi
+out=$build/$name
+log=$build/$name.log
+arch=$(config_arch)
+
+# Configure when the fragment or a Kconfig file is newer than the last time.
+configure()
+{
+	local opt missing
+
+	config_options >"$out/.kprobes-config.new"
+	if [ -e "$out/.config" ] &&
+	   cmp -s "$out/.kprobes-config.new" "$out/.kprobes-config" &&
+	   [ -z "$(find "$src" -name 'Kconfig*' -newer "$out/.kprobes-config" -print -quit)" ]; then
+		rm "$out/.kprobes-config.new"
+		return
+	fi
+	KCONFIG_ALLCONFIG=$out/.kprobes-config.new kmake -s allnoconfig >"$log" 2>&1 </dev/null ||
+		die "config $CONFIG does not configure: see $log"
+	missing=$(while read -r opt; do
+		case $opt in
+		\#*)
+			opt=${opt#\# }
+			grep -q "^${opt%% *}=" "$out/.config" && echo "$opt"
+			;;
+		*)
+			grep -qxF "$opt" "$out/.config" || echo "$opt"
+			;;
+		esac
+	done <"$out/.kprobes-config.new") || true
+	[ -z "$missing" ] ||
+		die "config $CONFIG: the kernel does not honour $(echo "$missing" | paste -sd, | sed 's/,/, /g'): drop it or add what it depends on"
+	mv "$out/.kprobes-config.new" "$out/.kprobes-config"
+}
+
+kmake()
+{
+	make -C "$src" O="$out" ARCH="$arch" CC="ccache gcc" HOSTCC="ccache gcc" \
+		LOCALVERSION= KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
+}
+
+# run_make WHAT ARGS...: make with a line every ten seconds, the rest in the log.
+run_make()
+{
+	local what=$1 pid start=$SECONDS next=10 steps
+
+	shift
+	kmake -j"$(nproc)" "$@" >>"$log" 2>&1 </dev/null &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		sleep 0.2
+		[ $((SECONDS - start)) -ge $next ] || continue
+		next=$((next + 10))
+		steps=$(grep -cE '^  (CC|AS|LD|AR)' "$log") || true
+		say "$what: $steps objects, $((SECONDS - start)) s"
+	done
+	wait $pid && return
+	grep -m 8 -E 'error:|undefined reference|undefined!|ERROR:|Error [0-9]|No rule|No space' "$log" >&2 ||
+		tail -n 5 "$log" >&2
+	die "$what failed: the whole output is in $log"
+}
+
+need_build
+mkdir -p "$out"
+lock "$name"
+[ -e "$out/vmlinux" ] || need_space 3000 "building a kernel"
+
+# What an object is built from must not depend on the directory, the user or
+# the day, so that ccache serves another clone too. Header time stamps are
+# ours to ignore: only tree.sh changes headers, and not during a build.
+export CCACHE_BASEDIR=$build CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
+export CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime
+export KBUILD_BUILD_TIMESTAMP='Sun Nov 17 22:15:08 UTC 2024'
+export KBUILD_BUILD_USER=kprobes KBUILD_BUILD_HOST=kprobes KBUILD_BUILD_VERSION=1
+# With debug information the directory is part of the result.
+config_options | grep -q '^CONFIG_DEBUG_INFO_DWARF' || export CCACHE_NOHASHDIR=1
+
+start=$SECONDS
+configure
+: >"$log"
+targets="bzImage"
+! grep -qx CONFIG_MODULES=y "$out/.config" || targets="bzImage modules"
+# shellcheck disable=SC2086
+run_make "kernel $name" $targets
+
+# External modules build in their own directory: a copy for each kernel.
+if [ "$targets" != bzImage ] && compgen -G "$here/modules/*.c" >/dev/null; then
+	mkdir -p "$out/kprobes-modules"
+	for f in "$here"/modules/*.[ch] "$here"/modules/Makefile; do
+		[ -e "$f" ] || continue
+		cmp -s "$f" "$out/kprobes-modules/${f##*/}" ||
+			cp "$f" "$out/kprobes-modules/"
+	done
+	for f in "$out"/kprobes-modules/*.c; do
+		case $f in *.mod.c) continue ;; esac
+		[ -e "$here/modules/${f##*/}" ] || rm "${f%.c}".*
+	done
+	run_make "test modules for $name" M="$out/kprobes-modules" modules
+fi
+say "kernel ready: build/$name/arch/x86/boot/bzImage ($((SECONDS - start)) s)"
