@@ -113,3 +113,35 @@ config_arch()
 	fragment_lines "$CONFIG.config" |
 		awk '/^# arch / { arch = $3 } END { print arch ? arch : "x86_64" }'
 }
+
+# What an object is built from must not depend on the directory, the user or
+# the day, so that ccache serves another clone too. Header time stamps are
+# ours to ignore: only tree.sh changes headers.
+ccache_env()
+{
+	export CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1
+	export CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
+	export CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime
+	export KBUILD_BUILD_TIMESTAMP='Sun Nov 17 22:15:08 UTC 2024'
+	export KBUILD_BUILD_USER=kprobes KBUILD_BUILD_HOST=kprobes
+	export KBUILD_BUILD_VERSION=1
+}
+
+# progress PID WHAT LOG: a line every ten seconds until it ends; its status.
+progress()
+{
+	local start=$SECONDS next=10 steps
+
+	while kill -0 "$1" 2>/dev/null; do
+		sleep 0.2
+		[ $((SECONDS - start)) -ge $next ] || continue
+		next=$((next + 10))
+		steps=$(grep -cE '^  (CC|AS|LD|AR)' "$3") || true
+		if [ "$steps" -gt 0 ]; then
+			say "$2: $steps objects, $((SECONDS - start)) s"
+		else
+			say "$2: $((SECONDS - start)) s"
+		fi
+	done
+	wait "$1"
+}

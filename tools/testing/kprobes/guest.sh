@@ -12,6 +12,7 @@
 #   -a PARAMS    more kernel parameters
 #   -q ARGS      more QEMU arguments
 #   -l NAME      name of the log (default JOB)
+#   -f DIR       its files go into the guest's root
 #   -r           the host's root file system is the guest's (read-only, by 9p)
 #   -i           count instructions: 1 CPU, 1 instruction = 1 ns
 #   -c CPUS      (default 2)
@@ -25,13 +26,14 @@ set -euo pipefail
 # What a sane kernel never prints.
 SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
 
-timeout=300 append='' qemu_args='' log='' root='' icount='' cpus=2 mem=1024 allow=''
-while getopts 't:a:q:l:ric:m:s:' opt; do
+timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
+while getopts 't:a:q:l:f:ric:m:s:' opt; do
 	case $opt in
 	t) timeout=$OPTARG ;;
 	a) append=$OPTARG ;;
 	q) qemu_args=$OPTARG ;;
 	l) log=$OPTARG ;;
+	f) files=$OPTARG ;;
 	r) root=1 ;;
 	i) icount=1 ;;
 	c) cpus=$OPTARG ;;
@@ -61,6 +63,7 @@ mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
 cp /bin/busybox "$tmp/root/bin/"
 cp -r "$here/guest/." "$tmp/root/"
 find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
+[ -z "$files" ] || cp -r "$files/." "$tmp/root/"
 for var; do
 	printf "%s='%s'\n" "${var%%=*}" "$(printf %s "${var#*=}" | sed "s/'/'\\\\''/g")"
 done >"$tmp/root/job.env"

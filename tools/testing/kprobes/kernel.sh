@@ -56,19 +56,11 @@ kmake()
 # run_make WHAT ARGS...: make with a line every ten seconds, the rest in the log.
 run_make()
 {
-	local what=$1 pid start=$SECONDS next=10 steps
+	local what=$1
 
 	shift
 	kmake -j"$(nproc)" "$@" >>"$log" 2>&1 </dev/null &
-	pid=$!
-	while kill -0 $pid 2>/dev/null; do
-		sleep 0.2
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((next + 10))
-		steps=$(grep -cE '^  (CC|AS|LD|AR)' "$log") || true
-		say "$what: $steps objects, $((SECONDS - start)) s"
-	done
-	wait $pid && return
+	progress $! "$what" "$log" && return
 	grep -m 8 -E 'error:|undefined reference|undefined!|ERROR:|Error [0-9]|No rule|No space' "$log" >&2 ||
 		tail -n 5 "$log" >&2
 	die "$what failed: the whole output is in $log"
@@ -79,15 +71,9 @@ mkdir -p "$out"
 lock "$name"
 [ -e "$out/vmlinux" ] || need_space 3000 "building a kernel"
 
-# What an object is built from must not depend on the directory, the user or
-# the day, so that ccache serves another clone too. Header time stamps are
-# ours to ignore: only tree.sh changes headers, and not during a build.
-export CCACHE_BASEDIR=$build CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
-export CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime
-export KBUILD_BUILD_TIMESTAMP='Sun Nov 17 22:15:08 UTC 2024'
-export KBUILD_BUILD_USER=kprobes KBUILD_BUILD_HOST=kprobes KBUILD_BUILD_VERSION=1
+ccache_env
 # With debug information the directory is part of the result.
-config_options | grep -q '^CONFIG_DEBUG_INFO_DWARF' || export CCACHE_NOHASHDIR=1
+! config_options | grep -q '^CONFIG_DEBUG_INFO_DWARF' || unset CCACHE_NOHASHDIR
 
 start=$SECONDS
 configure

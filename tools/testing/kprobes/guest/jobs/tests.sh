@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+# Run the tests in /tests whose name matches TEST, each in a shell of its own.
+# A line for each: ok, not ok or skip, its name and what it proves; the lines
+# with the reasons follow.
+# shellcheck disable=SC1091
+. /lib.sh
+
+run_test()
+{
+	name=${1##*/}
+	name=${name%.sh}
+	proves=$(sed -n 's/^# proves: //p' "$1")
+	dmesg -n 6
+	timeout 300 /bin/sh "$1" >/tmp/out 2>&1
+	case $? in
+	0) echo "ok - $name: $proves" ;;
+	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
+	143) echo "not ok - $name: did not end within 300 s" ;;
+	*) echo "not ok - $name: $proves" ;;
+	esac
+	sed 's/^#* */    # /' /tmp/out
+	clean >/dev/null 2>&1
+	left=$(cat $kp/list)
+	[ -z "$left" ] || printf 'not ok - %s: left probes behind\n    # %s\n' "$name" "$left"
+}
+
+# Those that need kernel parameters first: what these set must not be in the
+# way of the others.
+first=$(grep -l '^# needs: cmdline' /tests/*.sh)
+rest=$(grep -L '^# needs: cmdline' /tests/*.sh)
+for test in $first $rest; do
+	# shellcheck disable=SC2254
+	case ${test##*/} in
+	${TEST:-*}.sh|${TEST:-*}) run_test "$test" ;;
+	esac
+done
+exit 0

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# For the guest's tests: sourced by each. A test runs to its end; each check
+# that does not hold makes it fail, with its reason.
+# shellcheck shell=dash disable=SC2034
+
+kp=/sys/kernel/debug/kprobes
+tracing=/sys/kernel/tracing
+target=/sys/kernel/debug/kprobe_target
+optimization=/proc/sys/debug/kprobes-optimization
+failed=''
+
+fail() { echo "# $*"; failed=1; }
+skip() { echo "# skip: $*"; exit 4; }
+# is WHAT GOT WANTED
+is() { [ "$2" = "$3" ] || fail "$1: got '$2', wanted '$3'"; }
+# at_least WHAT GOT MINIMUM
+at_least() { [ "$2" -ge "$3" ] 2>/dev/null || fail "$1: got '$2', wanted at least $3"; }
+# matches WHAT TEXT REGEX: every line of the text, of which there is one at least
+matches()
+{
+	[ -n "$2" ] || { fail "$1: nothing there"; return; }
+	bad=$(printf '%s\n' "$2" | grep -Evx "$3" | head -n 2)
+	[ -z "$bad" ] || fail "$1: '$bad' does not look like $3"
+}
+# refuses ERROR COMMAND...: it fails, and with that message
+refuses()
+{
+	error=$1
+	shift
+	if out=$(eval "$*" 2>&1); then
+		fail "$*: was accepted, wanted '$error'"
+	else
+		case $out in
+		*"$error"*) ;;
+		*) fail "$*: failed with '$out', wanted '$error'" ;;
+		esac
+	fi
+}
+done_testing() { [ -z "$failed" ]; exit; }
+
+# Let the target module's function run: call NAME TIMES
+call() { echo "$1 $2" >$target/call; }
+# shellcheck disable=SC2086
+load() { insmod "/modules/$1.ko" $2 $3 $4 || fail "$1 does not load"; }
+unload() { rmmod "$1" || fail "$1 does not unload"; }
+loaded() { [ -d "/sys/module/$1" ]; }
+messages() { dmesg | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
+
+# The events that a test made, on, off, gone
+event() { echo "$1" >>$tracing/kprobe_events || fail "no event '$1'"; }
+event_on() { echo 1 >"$tracing/events/$1/enable" || fail "cannot enable $1"; }
+event_off() { echo 0 >"$tracing/events/$1/enable" || fail "cannot disable $1"; }
+# traced NAME: how many hits of an event are in the trace
+traced() { grep -c " $1: " $tracing/trace; }
+mode() { stat -c %a "$1"; }
+
+# A test starts on a clean table and leaves one; the runner calls this.
+clean()
+{
+	echo 1 >$kp/enabled
+	[ ! -e $optimization ] || echo 1 >$optimization
+	echo 0 >$tracing/events/enable
+	echo >$tracing/kprobe_events
+	echo >$tracing/trace
+	echo 0 >/proc/sys/kernel/kptr_restrict
+	for module in kprobe_example kretprobe_example kprobe_batch kprobe_target; do
+		! loaded $module || rmmod $module
+	done
+}

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: kprobes/blacklist has mode 0400 and the documented form, holds what must be there, and is obeyed
+. /lib.sh
+
+is "mode" "$(mode $kp/blacklist)" 400
+matches "every line" "$(cat $kp/blacklist)" '0x[0-9a-f]{8,16}-0x[0-9a-f]{8,16}	[a-zA-Z_0-9.]+'
+awk '{ split($1, a, "-"); if (a[1] "" >= a[2] "") exit 1 }' $kp/blacklist ||
+	fail "a range does not end behind its start"
+
+# Entry code, noinstr text, cpuidle text, breakpoint handling itself.
+for symbol in asm_exc_int3 exc_int3 get_kprobe notify_die; do
+	[ "$(grep -c "	$symbol\$" $kp/blacklist)" -ge 1 ] || fail "$symbol is not on it"
+	# Some are also refused as symbols that tracing does not know.
+	refuses '' "echo 'p:kt/$symbol $symbol' >>$tracing/kprobe_events"
+done
+is "probes set in spite of it" "$(cat $kp/list)" ""
+is "a function that may be probed" "$(grep -c '	vfs_read$' $kp/blacklist)" 0
+done_testing

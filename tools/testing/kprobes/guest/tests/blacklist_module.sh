@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: NOKPROBE_SYMBOL() in a module holds from its loading until it is gone
+. /lib.sh
+
+is "before loading" "$(grep -c 'kprobe_target_hidden' $kp/blacklist)" 0
+load kprobe_target
+is "loaded" "$(grep -c '	kprobe_target_hidden \[kprobe_target\]$' $kp/blacklist)" 1
+range=$(awk '$2 == "kprobe_target_hidden" { print $1 }' $kp/blacklist)
+sym=$(awk '$3 == "kprobe_target_hidden" { print "0x" $1 }' /proc/kallsyms)
+is "start of the range" "${range%-*}" "$sym"
+refuses 'nvalid argument' "insmod /modules/kprobe_example.ko symbol=kprobe_target_hidden || {
+	dmesg | grep -q 'kprobe_example: cannot probe kprobe_target_hidden.*: -EINVAL' &&
+	echo Invalid argument; false; }"
+is "probes set in spite of it" "$(cat $kp/list)" ""
+load kprobe_example symbol=kprobe_target_add
+is "its neighbour is probed" "$(grep -c kprobe_target_add $kp/list)" 1
+unload kprobe_example
+unload kprobe_target
+is "unloaded" "$(grep -c 'kprobe_target_hidden' $kp/blacklist)" 0
+done_testing

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: kprobe_event= on the kernel command line sets a probe that is hit while the kernel boots
+# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0(%di):x64
+. /lib.sh
+
+is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0(%di):x64$' $tracing/kprobe_events)" 1
+is "enabled at boot" "$(cat $tracing/events/boot/clone/enable)" 1
+is "lines in the list" "$(grep -c '  k  kernel_clone+0x[04] ' $kp/list)" 1
+at_least "hits while booting" "$(traced clone)" 10
+matches "what the hits recorded" "$(grep ' clone: ' $tracing/trace | grep -v '^#')" \
+	'.* clone: \(kernel_clone\+0x[04]/0x[0-9a-f]+\) flags=0x[0-9a-f]+'
+done_testing

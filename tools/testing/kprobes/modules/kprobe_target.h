@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KPROBE_TARGET_H
+#define _KPROBE_TARGET_H
+
+int kprobe_target_add(int a, int b);
+int kprobe_target_recurse(int depth, int sum);
+int kprobe_target_hidden(int a, int b);
+
+#endif

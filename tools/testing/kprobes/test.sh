@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# All tests on the kernel of CONFIG, which is built already:
+#
+#   KUnit        the suites in a guest with this kernel, and for the default
+#                config once more through the tree's kunit.py, with the small
+#                kernel of its own that lib/tests/kprobes/.kunitconfig asks for
+#   guest tests  guest/tests/*.sh, what needs user space
+#
+# TEST=glob runs only the guest tests and the KUnit suites or cases of that
+# name. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+kernel=${KERNEL:-$CONFIG}
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+
+# note WHERE: take "ok - ...", "not ok - ..." and "skip - ..." lines, and let
+# all lines through.
+note()
+{
+	tee >(grep -E '^(ok|not ok|skip) - ' >>"$results")
+}
+
+# KTAP to our lines. Cases are what is indented by four; a case that says why
+# it failed does so in the lines before its own.
+kunit_lines()
+{
+	awk -v picked="${TEST:+1}" '
+		/^ *# Subtest: / { suite = $NF }
+		/^    1\.\.[0-9]+$/ { sub(/.*\./, ""); planned += $0 }
+		/^    # .*: (EXPECTATION|ASSERTION) FAILED/ { keep = 8 }
+		keep > 0 && !/^    (not )?ok / { why[++nw] = $0; keep-- }
+		/^    (not )?ok [0-9]+ / {
+			verdict = $1 == "ok" ? "ok" : "not ok"
+			if (/# SKIP/) verdict = "skip"
+			name = $0
+			sub(/^ *(not )?ok [0-9]+ /, "", name)
+			print verdict " - " suite "." name
+			if (verdict == "not ok")
+				for (i = 1; i <= nw; i++) print "    # " why[i]
+			nw = keep = 0
+			seen++
+		}
+		/^cannot load/ { print "not ok - kunit: " $0 }
+		END {
+			if (!seen && !picked) print "not ok - kunit: no case has run"
+			else if (seen < planned)
+				print "not ok - kunit: " planned - seen " of " planned " cases have not run"
+		}'
+}
+
+# A guest that does not come to its end is a failure of its own.
+guest()
+{
+	local what=$1
+
+	shift
+	"$here/guest.sh" "$@" || echo "not ok - $what: the guest failed: see build/logs/" 
+}
+
+kunit_in_guest()
+{
+	say "KUnit on $kernel"
+	guest kunit -t 900 -l "kunit-$kernel" -a "kunit.enable=1 kunit.filter_glob=${TEST:-*kprobe*}" \
+		"$build/$kernel" kunit >"$build/logs/kunit-$kernel.txt" 2>&1
+	{
+		kunit_lines <"$build/logs/kunit-$kernel.txt"
+		grep -E '^(kprobes: (the )?guest|not ok - )' "$build/logs/kunit-$kernel.txt" || true
+	} | note
+}
+
+kunit_by_tool()
+{
+	local dir=lib/tests/kprobes log=$build/logs/kunit-tool
+
+	[ -e "$src/$dir/.kunitconfig" ] ||
+		die "no $dir/.kunitconfig in build/linux: is lib/tests/ complete?"
+	say "KUnit through tools/testing/kunit/kunit.py, which builds a kernel in build/kunit"
+	lock kunit
+	ccache_env
+	(cd "$src" && python3 tools/testing/kunit/kunit.py run --arch=x86_64 \
+		--kunitconfig="$dir" --build_dir="$build/kunit" --jobs="$(nproc)" \
+		--make_options='CC=ccache gcc' --make_options='HOSTCC=ccache gcc' \
+		--make_options=KCPPFLAGS=-fmacro-prefix-map=../linux/= \
+		--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max' \
+		--timeout=900 ${TEST:+"$TEST"}) >"$log.out" 2>&1 &
+	progress $! "kunit.py" "$log.out" || true
+	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
+	if [ -s "$log.console" ] && grep -q 'KTAP version' "$log.console"; then
+		tr -d '\r' <"$log.console" | sed 's/^\[[^]]*\] //' | kunit_lines
+		grep -q 'Testing complete. Ran' "$log.out" ||
+			echo "not ok - kunit.py: see $log.out"
+	else
+		grep -m 5 -E 'ERROR|error:' "$log.out" || true
+		echo "not ok - kunit.py: no test has run: see $log.out"
+	fi | sed 's/ - / - kunit.py: /' | note
+}
+
+guest_tests()
+{
+	local cmdline='' any='' f
+
+	for f in "$here"/guest/tests/*.sh; do
+		# shellcheck disable=SC2254
+		case $(basename "$f") in
+		${TEST:-*}.sh|${TEST:-*})
+			any=1
+			cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")" ;;
+		esac
+	done
+	[ -n "$any" ] || return 0
+	say "guest tests on $kernel"
+	guest tests -t 1500 -l "tests-$kernel" -a "$cmdline" \
+		"$build/$kernel" tests TEST="${TEST:-*}" 2>&1 | note
+}
+
+mkdir -p "$build/logs"
+need_qemu
+kunit_in_guest
+guest_tests
+[ "$kernel" != x86_64 ] || kunit_by_tool
+sleep 0.2	# for the last tee
+
+passed=$(grep -c '^ok - ' "$results") || true
+failed=$(grep -c '^not ok - ' "$results") || true
+skipped=$(grep -c '^skip - ' "$results") || true
+if [ "$failed" -gt 0 ]; then
+	echo
+	grep '^not ok - ' "$results"
+fi
+[ $((passed + failed + skipped)) -gt 0 ] || die "no test is named $TEST: see guest/tests/ and lib/tests/kprobes/"
+echo
+if [ "$skipped" -gt 0 ]; then
+	echo "$passed passed, $failed failed, $skipped skipped"
+else
+	echo "$passed passed, $failed failed"
+fi
+[ "$failed" -eq 0 ]
