@@ -46,7 +46,7 @@ ftracetest: kernel
 icount: kernel stock
 	@$(T)/icount.sh
 
-lint: tree
+lint:
 	@$(T)/lint.sh
 
 clean:

@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# checkpatch --strict, kernel-doc, sparse and W=1 on our files, shellcheck on
+# our scripts. Silent if all is well; anything printed is a failure.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+out=$build/lint			# its own: other flags would rebuild the kernel's
+found=$(mktemp)
+trap 'rm -f "$found"' EXIT
+
+need sparse:sparse shellcheck:shellcheck
+need_build
+"$here/tree.sh" >/dev/null
+lock lint
+ccache_env
+
+cd "$src"
+mapfile -t files < <(grep -E '\.[chS]$' "$build/.tree/laid")
+mapfile -t kernel_files < <(grep -E '\.[chS]$' "$build/.tree/laid" | grep -v '^tools/')
+
+# checkpatch knows EXPORT_SYMBOL() right behind a function, but not
+# NOKPROBE_SYMBOL(), which the whole kernel writes so too.
+nokprobe_is_fine()
+{
+	local file line rest
+
+	while IFS=: read -r file line rest; do
+		case $rest in
+		*:LINE_SPACING:*)
+			! sed -n "${line}p" "$file" | grep -q '^NOKPROBE_SYMBOL(' || continue ;;
+		esac
+		echo "$file:$line:$rest"
+	done
+}
+
+for f in "${files[@]}"; do
+	scripts/checkpatch.pl --strict --terse --no-summary \
+		--show-types -f "$f" || true
+done 2>&1 | nokprobe_is_fine >>"$found"
+
+for f in "${kernel_files[@]}"; do
+	case $f in *.S) continue ;; esac
+	scripts/kernel-doc -none "$f" || true
+done >>"$found" 2>&1
+
+kmake()
+{
+	make -s -C "$src" O="$out" ARCH="$(config_arch)" CC="ccache gcc" \
+		HOSTCC="ccache gcc" LOCALVERSION= \
+		KCPPFLAGS="-fmacro-prefix-map=../linux/=" "$@"
+}
+
+# Only the objects of ours that the config builds; a first make without checks
+# gets the headers that they need.
+mkdir -p "$out"
+config_options >"$out/.kprobes-config"
+{
+	KCONFIG_ALLCONFIG=$out/.kprobes-config kmake allnoconfig </dev/null &&
+	kmake -j"$(nproc)" prepare modules_prepare
+} >"$out/log" 2>&1 || die "lint: cannot prepare build/lint: see $out/log"
+objects=()
+for f in "${kernel_files[@]}"; do
+	case $f in
+	*.[cS])
+		objects+=("${f%.*}.o")
+		rm -f "$out/${f%.*}.o"
+		;;
+	esac
+done
+[ ${#objects[@]} -eq 0 ] ||
+	kmake -k -j"$(nproc)" W=1 C=1 "${objects[@]}" >>"$found" 2>&1 || true
+
+# The test modules as kernel.sh builds them: in a copy.
+mkdir -p "$out/kprobes-modules"
+cp "$here"/modules/* "$out/kprobes-modules/"
+for f in "$out"/kprobes-modules/kprobe_*.c; do
+	rm -f "${f%.c}.o"
+	kmake W=1 C=1 M="$out/kprobes-modules" "$(basename "${f%.c}").o" >>"$found" 2>&1 || true
+done
+
+# The guest's scripts cannot be followed to where they source from.
+{
+	cd "$top"
+	shellcheck -x "$here"/*.sh
+	shellcheck -s dash -e SC1091,SC2154,SC2086,SC2016,SC3045 \
+		"$here"/guest/init "$here"/guest/*.sh "$here"/guest/*/*.sh
+} >>"$found" 2>&1 || true
+
+[ -s "$found" ] || exit 0
+sed "s,$src/,,g; s,$top/,,g" "$found"
+die "lint: $(wc -l <"$found") lines to mend, above"
