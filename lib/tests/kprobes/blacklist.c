@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: what may not be probed, because handling a hit needs it or
+ * because its author said so.
+ */
+#include <linux/compiler.h>
+#include <linux/instrumentation.h>
+
+#include "fixture.h"
+
+/* Neighbours, so that an area that is too large shows. */
+static noinline notrace unsigned long kpt_before_marked(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 1;
+}
+
+static noinline notrace unsigned long kpt_marked(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 2;
+}
+NOKPROBE_SYMBOL(kpt_marked);
+
+static noinline notrace unsigned long kpt_after_marked(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 3;
+}
+
+static noinline unsigned long __kprobes kpt_in_section(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 4;
+}
+
+static noinstr unsigned long kpt_noinstr(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 5;
+}
+
+static unsigned long (*volatile functions[])(unsigned long) = {
+	kpt_before_marked,
+	kpt_marked,
+	kpt_after_marked,
+	kpt_in_section,
+	kpt_noinstr,
+};
+
+enum { BEFORE_MARKED, MARKED, AFTER_MARKED, IN_SECTION, NOINSTR };
+
+/*
+ * The function itself is refused by address and by name, and so is everything
+ * within it. Where that is no instruction, another error may come first.
+ */
+static void check_refused(struct kunit *test, unsigned int which, const char *name)
+{
+	struct kprobe by_name = { .symbol_name = name };
+	char *fn = (char *)functions[which];
+	unsigned int i;
+	int ret;
+
+	KUNIT_EXPECT_EQ(test, kpt_refused(fn), -EINVAL);
+	ret = register_kprobe(&by_name);
+	if (!ret)
+		unregister_kprobe(&by_name);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	for (i = 1; i < 8; i++)
+		KUNIT_EXPECT_LT(test, kpt_refused(fn + i), 0);
+	/* It works as before. */
+	KUNIT_EXPECT_EQ(test, functions[which](1), which + 2ul);
+}
+
+static void nokprobe_symbol_is_refused(struct kunit *test)
+{
+	check_refused(test, MARKED, "kpt_marked");
+}
+
+static void kprobes_section_is_refused(struct kunit *test)
+{
+	check_refused(test, IN_SECTION, "kpt_in_section");
+}
+
+static void noinstr_function_is_refused(struct kunit *test)
+{
+	check_refused(test, NOINSTR, "kpt_noinstr");
+}
+
+static void check_allowed(struct kunit *test, unsigned int which)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, functions[which]);
+
+	KUNIT_EXPECT_EQ(test, functions[which](1), which + 2ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+}
+
+static void neighbour_before_a_blacklisted_function_is_allowed(struct kunit *test)
+{
+	check_allowed(test, BEFORE_MARKED);
+}
+
+static void neighbour_behind_a_blacklisted_function_is_allowed(struct kunit *test)
+{
+	check_allowed(test, AFTER_MARKED);
+}
+
+static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, functions[BEFORE_MARKED]);
+	struct kpt_probe *bad = kpt_alloc(test, functions[MARKED]);
+	struct kprobe *kps[] = { &pr->kp, &bad->kp };
+	int ret = register_kprobes(kps, 2);
+
+	if (!ret)
+		unregister_kprobes(kps, 2);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	KUNIT_EXPECT_EQ(test, functions[BEFORE_MARKED](1), 2ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+}
+
+/*
+ * What a hit needs to be handled. Not every kernel has all of them, so an
+ * unknown name is fine; one that can be probed is not. Nothing hits them while
+ * they are tried: they are registered switched off.
+ */
+static const struct hit_path {
+	const char *name;
+} hit_path[] = {
+	{ "get_kprobe" },
+	{ "kprobe_int3_handler" },
+	{ "kprobe_debug_handler" },
+	{ "kprobe_fault_handler" },
+	{ "kprobe_ftrace_handler" },
+	{ "kprobes_inc_nmissed_count" },
+	{ "rethook_trampoline_handler" },
+	{ "arch_rethook_trampoline" },
+	{ "arch_rethook_trampoline_callback" },
+	{ "__kretprobe_trampoline" },
+	{ "notify_die" },
+	{ "exc_int3" },
+	{ "exc_debug" },
+	{ "exc_nmi" },
+	{ "exc_double_fault" },
+	{ "exc_page_fault" },
+	{ "asm_exc_int3" },
+	{ "asm_exc_debug" },
+	{ "asm_exc_page_fault" },
+	{ "asm_exc_general_protection" },
+	{ "do_int3" },
+	{ "poke_int3_handler" },
+	{ "smp_text_poke_int3_handler" },
+	{ "error_entry" },
+	{ "paranoid_entry" },
+	{ "entry_SYSCALL_64" },
+	{ "ret_from_fork_asm" },
+	{ "irqentry_nmi_enter" },
+	{ "irqentry_nmi_exit" },
+	{ "irqentry_enter" },
+	{ "irqentry_exit" },
+	{ "ct_nmi_enter" },
+	{ "ct_irq_enter" },
+	{ "bsearch" },
+	{ "memcpy" },
+	{ "memset" },
+	{ "__x86_return_thunk" },
+	{ "default_idle" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(hit_path, hit_path, name);
+
+static void hit_path_function_is_refused(struct kunit *test)
+{
+	const struct hit_path *fn = test->param_value;
+	struct kprobe p = {
+		.symbol_name = fn->name,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	int ret = register_kprobe(&p);
+
+	if (!ret)
+		unregister_kprobe(&p);
+	if (ret == -ENOENT)
+		kunit_skip(test, "not in this kernel");
+	KUNIT_EXPECT_LT(test, ret, 0);
+}
+
+/* Nor anything within it: as far as the first bytes tell. */
+static void inside_a_hit_path_function_is_refused(struct kunit *test)
+{
+	static const char * const names[] = {
+		"exc_int3", "kprobe_int3_handler", "get_kprobe", "asm_exc_int3",
+		"exc_debug", "irqentry_nmi_enter",
+	};
+	unsigned int i, offset;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		for (offset = 1; offset < 16; offset++) {
+			struct kprobe p = {
+				.symbol_name = names[i],
+				.offset = offset,
+				.flags = KPROBE_FLAG_DISABLED,
+			};
+			int ret = register_kprobe(&p);
+
+			if (!ret)
+				unregister_kprobe(&p);
+			KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", names[i], offset);
+		}
+	}
+}
+
+/* Handlers must be able to call what only the subsystem may not be hit in. */
+static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	*(unsigned long *)pr->arg = functions[MARKED](1) + functions[NOINSTR](1);
+	return 0;
+}
+
+static void blacklisted_function_may_be_called_by_handlers(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	unsigned long seen = 0;
+
+	pr->on_pre = call_blacklisted;
+	pr->arg = &seen;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, seen, 3 + 6ul);
+}
+
+#ifdef CONFIG_KRETPROBES
+static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
+{
+	struct kretprobe rp = { .kp.addr = (void *)functions[MARKED] };
+	int ret = register_kretprobe(&rp);
+
+	if (!ret)
+		unregister_kretprobe(&rp);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+}
+#endif
+
+static struct kunit_case blacklist_cases[] = {
+	KUNIT_CASE(nokprobe_symbol_is_refused),
+	KUNIT_CASE(kprobes_section_is_refused),
+	KUNIT_CASE(noinstr_function_is_refused),
+	KUNIT_CASE(neighbour_before_a_blacklisted_function_is_allowed),
+	KUNIT_CASE(neighbour_behind_a_blacklisted_function_is_allowed),
+	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
+	KUNIT_CASE(blacklisted_function_may_be_called_by_handlers),
+	KUNIT_CASE_PARAM(hit_path_function_is_refused, hit_path_gen_params),
+	KUNIT_CASE(inside_a_hit_path_function_is_refused),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
+#endif
+	{}
+};
+
+static struct kunit_suite blacklist_suite = {
+	.name = "kprobes_blacklist",
+	.test_cases = blacklist_cases,
+};
+
+kunit_test_suite(blacklist_suite);

@@ -1,0 +1,659 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: probes that are hit while a handler runs. From the handler
+ * itself that is recursion: the hit is missed, and counted. From an interrupt
+ * that arrives over the handler it is not: it runs.
+ */
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/ktime.h>
+#include <linux/smp.h>
+#include <linux/timekeeping.h>
+
+#include "fixture.h"
+
+/* --- Recursion ----------------------------------------------------------- */
+
+/* What a handler calls that is probed too, and what came of it. */
+struct inner {
+	unsigned long (*fn)(unsigned long arg);
+	unsigned long arg;
+	unsigned long result;
+	unsigned int calls;
+};
+
+static void call_inner(struct inner *inner)
+{
+	inner->result = inner->fn(inner->arg);
+	inner->calls++;
+}
+
+static int pre_calls_inner(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	call_inner(pr->arg);
+	return 0;
+}
+
+static void post_calls_inner(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	call_inner(pr->arg);
+}
+
+static void check_hit_from_handler(struct kunit *test, bool from_post,
+				   unsigned long (*fn)(unsigned long arg))
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *a = kpt_probe(test, fn);
+	struct kpt_probe *b = kpt_probe_post(test, fn);
+	struct inner inner = { .fn = fn, .arg = 5 };
+
+	if (from_post) {
+		outer->kp.post_handler = kpt_post;
+		outer->on_post = post_calls_inner;
+	} else {
+		outer->on_pre = pre_calls_inner;
+	}
+	outer->arg = &inner;
+	kpt_register(test, outer);
+
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, outer->pre, 1);
+	KUNIT_EXPECT_EQ(test, inner.calls, 1);
+	/* The instruction ran, the handlers did not, each was counted. */
+	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, a->pre, 0);
+	KUNIT_EXPECT_EQ(test, b->pre, 0);
+	KUNIT_EXPECT_EQ(test, b->post, 0);
+	KUNIT_EXPECT_EQ(test, a->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, b->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
+
+	/* Once the handler is done, it is hit as ever. */
+	KUNIT_EXPECT_EQ(test, fn(6), KPT_RESULT(6ul));
+	KUNIT_EXPECT_EQ(test, a->pre, 1);
+	KUNIT_EXPECT_EQ(test, b->pre, 1);
+	KUNIT_EXPECT_EQ(test, b->post, 1);
+	KUNIT_EXPECT_EQ(test, a->kp.nmissed, 1ul);
+}
+
+static void breakpoint_hit_from_pre_handler_is_missed(struct kunit *test)
+{
+	check_hit_from_handler(test, false, kpt_plain2);
+}
+
+static void breakpoint_hit_from_post_handler_is_missed(struct kunit *test)
+{
+	check_hit_from_handler(test, true, kpt_plain2);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+static void ftrace_hit_from_pre_handler_is_missed(struct kunit *test)
+{
+	check_hit_from_handler(test, false, kpt_traced2);
+}
+
+static void ftrace_hit_from_post_handler_is_missed(struct kunit *test)
+{
+	check_hit_from_handler(test, true, kpt_traced2);
+}
+#endif
+
+static void own_hit_from_handler_is_missed(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	struct inner inner = { .fn = site->fn, .arg = 5 };
+
+	/* The handler calls what it is set on: without end, if it ran again. */
+	pr->on_pre = pre_calls_inner;
+	pr->arg = &inner;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+static void own_hit_from_post_handler_is_missed(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	struct inner inner = { .fn = site->fn, .arg = 5 };
+
+	pr->on_post = post_calls_inner;
+	pr->kp.post_handler = kpt_post;
+	pr->arg = &inner;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+#define DEPTH	64
+
+static void hits_from_handler_are_missed_however_many(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_recurse);
+	struct inner inner = { .fn = kpt_recurse, .arg = DEPTH };
+
+	outer->on_pre = pre_calls_inner;
+	outer->arg = &inner;
+	kpt_register(test, outer);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, inner.result, (unsigned long)DEPTH);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, DEPTH + 1ul);
+}
+
+static void recursive_function_is_hit_at_every_depth(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_recurse);
+
+	KUNIT_EXPECT_EQ(test, kpt_recurse(DEPTH), (unsigned long)DEPTH);
+	KUNIT_EXPECT_EQ(test, pr->pre, DEPTH + 1);
+	KUNIT_EXPECT_EQ(test, pr->post, DEPTH + 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void missed_hits_of_a_disabled_probe_are_not_counted(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *on = kpt_probe(test, kpt_plain2);
+	struct kpt_probe *off = kpt_probe(test, kpt_plain2);
+	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
+
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&off->kp), 0);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&on->kp), 0);
+	outer->on_pre = pre_calls_inner;
+	outer->arg = &inner;
+	kpt_register(test, outer);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, off->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, inner.calls, 1);
+}
+
+/* --- Interrupts ---------------------------------------------------------- */
+
+/*
+ * Something that interrupts, which then calls @inner. The handler that it is
+ * to arrive over has set @armed and waits for @done; @over says that it came
+ * in time.
+ */
+struct intrusion {
+	struct inner inner;
+	struct irq_work work;
+	struct hrtimer timer;
+	bool armed;
+	bool done;
+	bool over;
+	bool in_hardirq;
+	bool in_softirq;
+};
+
+static void intrude(struct intrusion *in)
+{
+	in->in_hardirq = in_hardirq();
+	in->in_softirq = in_serving_softirq();
+	in->over = READ_ONCE(in->armed);
+	call_inner(&in->inner);
+	/* Pairs with the handler's spinning, on the same CPU. */
+	WRITE_ONCE(in->done, true);
+}
+
+static void intrude_by_irq_work(struct irq_work *work)
+{
+	intrude(container_of(work, struct intrusion, work));
+}
+
+static enum hrtimer_restart intrude_by_timer(struct hrtimer *timer)
+{
+	intrude(container_of(timer, struct intrusion, timer));
+	return HRTIMER_NORESTART;
+}
+
+static struct intrusion *alloc_intrusion(struct kunit *test,
+					 unsigned long (*fn)(unsigned long arg))
+{
+	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->inner.fn = fn;
+	in->inner.arg = 5;
+	in->work = IRQ_WORK_INIT_HARD(intrude_by_irq_work);
+	return in;
+}
+
+static void spin_until_done(struct intrusion *in)
+{
+	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
+
+	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+}
+
+static int pre_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct intrusion *in = pr->arg;
+
+	WRITE_ONCE(in->armed, true);
+	irq_work_queue(&in->work);
+	if (!irqs_disabled())
+		spin_until_done(in);
+	WRITE_ONCE(in->armed, false);
+	return 0;
+}
+
+static void post_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_awaits_irq_work(pr, regs);
+}
+
+static int pre_awaits_timer(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct intrusion *in = pr->arg;
+
+	WRITE_ONCE(in->armed, true);
+	spin_until_done(in);
+	WRITE_ONCE(in->armed, false);
+	return 0;
+}
+
+/* Raised with interrupts off, it arrives when the handler is long done. */
+static void interrupt_raised_in_handler_is_hit(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct intrusion *in = alloc_intrusion(test, kpt_plain2);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+
+	outer->on_pre = pre_awaits_irq_work;
+	outer->arg = in;
+	kpt_register(test, outer);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	KUNIT_EXPECT_TRUE(test, in->in_hardirq);
+	KUNIT_EXPECT_EQ(test, in->over, outer->irqs_on);
+	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, outer->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
+}
+
+static void probe_hit_in_hardirq_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct intrusion *in = alloc_intrusion(test, site->fn);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+
+	irq_work_queue(&in->work);
+	irq_work_sync(&in->work);
+	KUNIT_EXPECT_TRUE(test, in->in_hardirq);
+	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void hit_from_handler_in_hardirq_is_missed(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct intrusion *in = alloc_intrusion(test, site->fn);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
+	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
+
+	outer->on_pre = pre_calls_inner;
+	outer->arg = &inner;
+	kpt_register(test, outer);
+	irq_work_queue(&in->work);
+	irq_work_sync(&in->work);
+	KUNIT_EXPECT_EQ(test, outer->pre, 1);
+	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* These need a handler that runs with interrupts on: that of an ftrace site. */
+
+static struct kpt_probe *busy_handler(struct kunit *test, struct intrusion *in,
+				      int (*on_pre)(struct kpt_probe *pr,
+						    struct pt_regs *regs))
+{
+	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
+
+	busy->on_pre = on_pre;
+	busy->arg = in;
+	kpt_register(test, busy);
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&busy->kp));
+	return busy;
+}
+
+static void check_not_missed(struct kunit *test, struct intrusion *in,
+			     struct kpt_probe *busy, struct kpt_probe *pr)
+{
+	/* Otherwise it did not happen, and the test proves nothing. */
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_ASSERT_TRUE(test, in->over);
+	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, busy->pre, 1);
+	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void check_hit_over_handler(struct kunit *test, unsigned long (*fn)(unsigned long))
+{
+	struct intrusion *in = alloc_intrusion(test, fn);
+	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work);
+	struct kpt_probe *pr = kpt_probe_post(test, fn);
+
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	KUNIT_EXPECT_TRUE(test, in->in_hardirq);
+	check_not_missed(test, in, busy, pr);
+}
+
+static void breakpoint_hit_by_interrupt_over_handler_runs(struct kunit *test)
+{
+	check_hit_over_handler(test, kpt_plain2);
+}
+
+static void ftrace_hit_by_interrupt_over_handler_runs(struct kunit *test)
+{
+	check_hit_over_handler(test, kpt_traced2);
+}
+
+/* The interrupt calls the very function whose handler it arrived over. */
+static void own_hit_by_interrupt_over_handler_runs(struct kunit *test)
+{
+	struct intrusion *in = alloc_intrusion(test, kpt_traced);
+	struct kpt_probe *first = kpt_probe(test, kpt_traced);
+	struct kpt_probe *busy;
+
+	busy = kpt_alloc(test, kpt_traced);
+	busy->kp.post_handler = kpt_post;
+	busy->on_post = post_awaits_irq_work;
+	busy->arg = in;
+	kpt_register(test, busy);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, first->pre, 2);
+	KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, busy->pre, 2);
+	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+}
+
+static void hit_by_interrupt_over_post_handler_runs(struct kunit *test)
+{
+	struct intrusion *in = alloc_intrusion(test, kpt_plain2);
+	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+
+	busy->kp.post_handler = kpt_post;
+	busy->on_post = post_awaits_irq_work;
+	busy->arg = in;
+	kpt_register(test, busy);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	check_not_missed(test, in, busy, pr);
+}
+
+static void check_hit_by_timer(struct kunit *test, enum hrtimer_mode mode,
+			       unsigned long (*fn)(unsigned long arg))
+{
+	struct intrusion *in = alloc_intrusion(test, fn);
+	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_timer);
+	struct kpt_probe *pr = kpt_probe_post(test, fn);
+	unsigned long result;
+
+	hrtimer_init(&in->timer, CLOCK_MONOTONIC, mode);
+	in->timer.function = intrude_by_timer;
+	preempt_disable();
+	hrtimer_start(&in->timer, ms_to_ktime(5), mode);
+	result = kpt_traced(7);
+	preempt_enable();
+	hrtimer_cancel(&in->timer);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	check_not_missed(test, in, busy, pr);
+	KUNIT_EXPECT_EQ(test, in->in_hardirq, !(mode & HRTIMER_MODE_SOFT));
+	KUNIT_EXPECT_EQ(test, in->in_softirq, !!(mode & HRTIMER_MODE_SOFT));
+}
+
+static void hit_by_timer_interrupt_over_handler_runs(struct kunit *test)
+{
+	check_hit_by_timer(test, HRTIMER_MODE_REL_PINNED_HARD, kpt_plain2);
+}
+
+static void breakpoint_hit_by_softirq_over_handler_runs(struct kunit *test)
+{
+	check_hit_by_timer(test, HRTIMER_MODE_REL_PINNED_SOFT, kpt_plain2);
+}
+
+static void ftrace_hit_by_softirq_over_handler_runs(struct kunit *test)
+{
+	check_hit_by_timer(test, HRTIMER_MODE_REL_PINNED_SOFT, kpt_traced2);
+}
+
+static int pre_awaits_ipi(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	return pre_awaits_timer(pr, regs);
+}
+
+static void intrude_by_ipi(void *arg)
+{
+	intrude(arg);
+}
+
+static int send_ipi_fn(void *arg)
+{
+	struct intrusion *in = arg;
+
+	/* The test's own CPU, once its handler waits there. */
+	while (!kthread_should_stop()) {
+		if (READ_ONCE(in->armed) && !READ_ONCE(in->done)) {
+			smp_call_function_single((int)in->inner.arg, intrude_by_ipi, in, 1);
+			break;
+		}
+		cond_resched();
+	}
+	while (!kthread_should_stop())
+		msleep(1);
+	return 0;
+}
+
+static void hit_by_ipi_over_handler_runs(struct kunit *test)
+{
+	struct intrusion *in = alloc_intrusion(test, kpt_plain2);
+	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_ipi);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+	struct task_struct *sender;
+	unsigned long result;
+	int cpu, other;
+
+	other = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	if (other >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	sender = kpt_thread(test, send_ipi_fn, in, other, "ipi");
+	/* Do not start on the sender's CPU, where it could not run. */
+	do {
+		cpu = get_cpu();
+		if (cpu != other)
+			break;
+		put_cpu();
+		msleep(1);
+	} while (1);
+	in->inner.arg = cpu;
+	result = kpt_traced(7);
+	put_cpu();
+	kpt_stop(test, sender);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_ASSERT_TRUE(test, in->over);
+	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+/* After the interrupt, the handler below is still a handler. */
+static int pre_awaits_irq_work_then_recurses(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct intrusion *in = pr->arg;
+
+	pre_awaits_irq_work(pr, regs);
+	call_inner(&in->inner);
+	return 0;
+}
+
+static void interrupt_leaves_the_handler_below_as_it_was(struct kunit *test)
+{
+	struct intrusion *in = alloc_intrusion(test, kpt_plain2);
+	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work_then_recurses);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_EXPECT_EQ(test, in->inner.calls, 2);
+	KUNIT_EXPECT_EQ(test, busy->pre, 1);
+	/* That of the interrupt ran, that of the handler was missed. */
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+	/* And now nothing runs any more. */
+	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+/* A handler over a handler is still a handler: what it calls is missed. */
+static void recursion_in_an_interrupt_over_a_handler_is_missed(struct kunit *test)
+{
+	struct intrusion *in = alloc_intrusion(test, kpt_plain);
+	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work);
+	struct kpt_probe *above = kpt_alloc(test, kpt_plain);
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
+	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
+
+	above->on_pre = pre_calls_inner;
+	above->arg = &inner;
+	kpt_register(test, above);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_EXPECT_EQ(test, busy->pre, 1);
+	KUNIT_EXPECT_EQ(test, above->pre, 1);
+	KUNIT_EXPECT_EQ(test, above->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, inner.calls, 1);
+	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+/* Interrupts off around the call: the handler runs, and they stay off. */
+static void handler_of_an_ftrace_site_keeps_interrupts_off(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_traced);
+	bool off;
+
+	local_irq_disable();
+	kpt_traced(7);
+	off = irqs_disabled();
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, off);
+	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
+	KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+}
+#endif /* CONFIG_KPROBES_ON_FTRACE */
+
+/* --- Probed tasklets and timers, no handler below ------------------------ */
+
+struct softirq_hit {
+	struct tasklet_struct tasklet;
+	struct inner inner;
+	bool in_softirq;
+};
+
+static void softirq_hit_fn(struct tasklet_struct *t)
+{
+	struct softirq_hit *hit = container_of(t, struct softirq_hit, tasklet);
+
+	hit->in_softirq = in_serving_softirq();
+	call_inner(&hit->inner);
+}
+
+static void probe_hit_in_softirq_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct softirq_hit *hit = kunit_kzalloc(test, sizeof(*hit), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+
+	KUNIT_ASSERT_NOT_NULL(test, hit);
+	hit->inner.fn = site->fn;
+	hit->inner.arg = 5;
+	tasklet_setup(&hit->tasklet, softirq_hit_fn);
+	tasklet_schedule(&hit->tasklet);
+	kpt_wait_until(READ_ONCE(hit->inner.calls));
+	tasklet_kill(&hit->tasklet);
+	KUNIT_EXPECT_TRUE(test, hit->in_softirq);
+	KUNIT_EXPECT_EQ(test, hit->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+
+static struct kunit_case context_cases[] = {
+	SITE_CASE(breakpoint_hit_from_pre_handler_is_missed),
+	SITE_CASE(breakpoint_hit_from_post_handler_is_missed),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	SITE_CASE(ftrace_hit_from_pre_handler_is_missed),
+	SITE_CASE(ftrace_hit_from_post_handler_is_missed),
+#endif
+	SITE_CASE(own_hit_from_handler_is_missed),
+	SITE_CASE(own_hit_from_post_handler_is_missed),
+	SITE_CASE(hits_from_handler_are_missed_however_many),
+	KUNIT_CASE(recursive_function_is_hit_at_every_depth),
+	SITE_CASE(missed_hits_of_a_disabled_probe_are_not_counted),
+	SITE_CASE(interrupt_raised_in_handler_is_hit),
+	SITE_CASE(probe_hit_in_hardirq_runs),
+	SITE_CASE(probe_hit_in_softirq_runs),
+	SITE_CASE(hit_from_handler_in_hardirq_is_missed),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(breakpoint_hit_by_interrupt_over_handler_runs),
+	KUNIT_CASE(ftrace_hit_by_interrupt_over_handler_runs),
+	KUNIT_CASE(own_hit_by_interrupt_over_handler_runs),
+	KUNIT_CASE(hit_by_interrupt_over_post_handler_runs),
+	KUNIT_CASE(hit_by_timer_interrupt_over_handler_runs),
+	KUNIT_CASE(breakpoint_hit_by_softirq_over_handler_runs),
+	KUNIT_CASE(ftrace_hit_by_softirq_over_handler_runs),
+	KUNIT_CASE(hit_by_ipi_over_handler_runs),
+	KUNIT_CASE(interrupt_leaves_the_handler_below_as_it_was),
+	KUNIT_CASE(recursion_in_an_interrupt_over_a_handler_is_missed),
+	KUNIT_CASE(handler_of_an_ftrace_site_keeps_interrupts_off),
+#endif
+	{}
+};
+
+static struct kunit_suite context_suite = {
+	.name = "kprobes_context",
+	.test_cases = context_cases,
+};
+
+kunit_test_suite(context_suite);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kprobes KUnit suites share: probes that record what happened to
+ * them and leave with the test, functions to probe, and bounded waiting.
+ */
+#ifndef _LIB_TESTS_KPROBES_FIXTURE_H
+#define _LIB_TESTS_KPROBES_FIXTURE_H
+
+#include <kunit/resource.h>
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+/* Generous, as guests may be emulated; only a failing test waits that long. */
+#define KPT_TIMEOUT_MS		10000
+
+/**
+ * struct kpt_probe - a probe that writes down its hits
+ * @kp:		the probe itself
+ * @on_pre:	what the pre-handler does besides recording; its result is the
+ *		handler's
+ * @on_post:	what the post-handler does besides recording
+ * @clock:	shared by probes whose order matters; ticks with each handler
+ * @arg:	for @on_pre and @on_post
+ * @pre:	runs of the pre-handler
+ * @post:	runs of the post-handler
+ * @pre_tick:	@clock at the latest run of the pre-handler
+ * @post_tick:	the same of the post-handler
+ * @pre_regs:	what the pre-handler saw at its latest run
+ * @post_regs:	what the post-handler saw
+ * @preemptible: some handler ran with preemption on
+ * @irqs_on:	some handler ran with interrupts on
+ * @irqs_off:	some handler ran with interrupts off
+ *
+ * The counts are not atomic: for functions that one thread calls.
+ */
+struct kpt_probe {
+	struct kprobe kp;
+	int (*on_pre)(struct kpt_probe *pr, struct pt_regs *regs);
+	void (*on_post)(struct kpt_probe *pr, struct pt_regs *regs);
+	unsigned int *clock;
+	void *arg;
+	unsigned int pre;
+	unsigned int post;
+	unsigned int pre_tick;
+	unsigned int post_tick;
+	struct pt_regs pre_regs;
+	struct pt_regs post_regs;
+	bool preemptible;
+	bool irqs_on;
+	bool irqs_off;
+};
+
+static inline void kpt_record_context(struct kpt_probe *pr)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count())
+		pr->preemptible = true;
+	if (irqs_disabled())
+		pr->irqs_off = true;
+	else
+		pr->irqs_on = true;
+}
+
+static inline int kpt_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	struct kpt_probe *pr = container_of(p, struct kpt_probe, kp);
+
+	pr->pre++;
+	if (pr->clock)
+		pr->pre_tick = ++*pr->clock;
+	pr->pre_regs = *regs;
+	kpt_record_context(pr);
+	return pr->on_pre ? pr->on_pre(pr, regs) : 0;
+}
+
+static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
+			    unsigned long flags)
+{
+	struct kpt_probe *pr = container_of(p, struct kpt_probe, kp);
+
+	pr->post++;
+	if (pr->clock)
+		pr->post_tick = ++*pr->clock;
+	pr->post_regs = *regs;
+	kpt_record_context(pr);
+	if (pr->on_post)
+		pr->on_post(pr, regs);
+}
+
+/* Neither the test's thread nor its stack are there when actions run. */
+static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
+{
+	struct kpt_probe *pr = kunit_kzalloc(test, sizeof(*pr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, pr);
+	pr->kp.addr = addr;
+	pr->kp.pre_handler = kpt_pre;
+	return pr;
+}
+
+static inline void kpt_unregister_action(void *p)
+{
+	unregister_kprobe(p);
+}
+
+/* Registers, and unregisters when the test ends, whichever way it does. */
+static inline int kpt_try_register(struct kunit *test, struct kprobe *p)
+{
+	int ret = register_kprobe(p);
+
+	if (ret)
+		return ret;
+	return kunit_add_action_or_reset(test, kpt_unregister_action, p);
+}
+
+static inline void kpt_register(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_ASSERT_EQ(test, kpt_try_register(test, &pr->kp), 0);
+}
+
+static inline void kpt_unregister(struct kunit *test, struct kpt_probe *pr)
+{
+	kunit_release_action(test, kpt_unregister_action, &pr->kp);
+}
+
+/* A registered probe with a pre-handler on @addr. */
+static inline struct kpt_probe *kpt_probe(struct kunit *test, void *addr)
+{
+	struct kpt_probe *pr = kpt_alloc(test, addr);
+
+	kpt_register(test, pr);
+	return pr;
+}
+
+/* The same with a post-handler too. */
+static inline struct kpt_probe *kpt_probe_post(struct kunit *test, void *addr)
+{
+	struct kpt_probe *pr = kpt_alloc(test, addr);
+
+	pr->kp.post_handler = kpt_post;
+	kpt_register(test, pr);
+	return pr;
+}
+
+/*
+ * Tries to set a probe that must be refused. If it is not, takes it away at
+ * once, and tells the caller by returning 0.
+ */
+static inline int kpt_refused(void *addr)
+{
+	struct kprobe p = { .addr = addr };
+	int ret = register_kprobe(&p);
+
+	if (!ret)
+		unregister_kprobe(&p);
+	return ret;
+}
+
+#define kpt_wait_until(cond)						\
+({									\
+	unsigned long __end = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);\
+									\
+	while (!(cond) && time_before(jiffies, __end))			\
+		usleep_range(100, 1000);				\
+	(cond);								\
+})
+
+static inline void kpt_stop_action(void *task)
+{
+	kthread_stop(task);
+}
+
+/*
+ * Starts a thread that runs until kthread_should_stop(), on @cpu if that is
+ * not negative; it is stopped when the test ends.
+ */
+static inline struct task_struct *kpt_thread(struct kunit *test,
+					     int (*fn)(void *), void *arg,
+					     int cpu, const char *name)
+{
+	struct task_struct *task = kthread_create(fn, arg, "kpt_%s", name);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	if (cpu >= 0)
+		kthread_bind(task, cpu);
+	wake_up_process(task);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_stop_action, task), 0);
+	return task;
+}
+
+static inline void kpt_stop(struct kunit *test, struct task_struct *task)
+{
+	kunit_release_action(test, kpt_stop_action, task);
+}
+
+/*
+ * Functions to probe. Each kpt_site is a place that is hit once when @fn is
+ * called, and the ways to get there differ: what a rule says has to hold for
+ * all of them.
+ */
+
+/**
+ * struct kpt_site - a probe point
+ * @name:	for the test's title
+ * @fn:		call this; returns KPT_RESULT() of its argument
+ * @offset:	ask for a probe at @fn plus this
+ * @at:		and get it at @fn plus this
+ * @next:	where the instruction behind it is, from @fn; 0 if unknown
+ * @ftrace:	hits come through ftrace
+ */
+struct kpt_site {
+	const char *name;
+	unsigned long (*fn)(unsigned long arg);
+	unsigned int offset;
+	unsigned int at;
+	unsigned int next;
+	bool ftrace;
+};
+
+#define KPT_RESULT(arg)		((arg) * 3 + 1)
+
+const void *kpt_site_gen(const void *prev, char *desc);
+
+/* The site of a case that runs once for each. */
+static inline const struct kpt_site *kpt_site(struct kunit *test)
+{
+	return test->param_value;
+}
+
+static inline void *kpt_addr(const struct kpt_site *site)
+{
+	return (char *)site->fn + site->offset;
+}
+
+/*
+ * kpt_plain() has no ftrace site, kpt_traced() has one if the kernel has
+ * function tracing. Those of a second set are for use from handlers.
+ */
+unsigned long kpt_plain(unsigned long arg);
+unsigned long kpt_traced(unsigned long arg);
+unsigned long kpt_plain2(unsigned long arg);
+unsigned long kpt_traced2(unsigned long arg);
+
+/* Never probed: where a handler sends execution instead. */
+unsigned long kpt_elsewhere(unsigned long arg);
+#define KPT_ELSEWHERE(arg)	((arg) + 1000)
+
+/* Calls itself @depth times; returns @depth. */
+unsigned long kpt_recurse(unsigned long depth);
+
+#ifdef CONFIG_X86
+#include "targets_x86.h"
+#endif
+
+#endif /* _LIB_TESTS_KPROBES_FIXTURE_H */

@@ -1,0 +1,916 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: what happens when a probe is hit. Each rule runs for each way
+ * of being hit, see kpt_sites[].
+ */
+#include <linux/kthread.h>
+#include <linux/mman.h>
+#include <linux/mm.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "fixture.h"
+
+/* The probed function must do its work, whatever is set on it. */
+static void call(struct kunit *test, const struct kpt_site *site)
+{
+	KUNIT_ASSERT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+}
+
+/* --- Handlers and what they see ------------------------------------------ */
+
+static void probe_gets_hit_once_per_call(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, kprobe_ftrace(&pr->kp), site->ftrace);
+	if (site->at)
+		KUNIT_EXPECT_PTR_EQ(test, (char *)pr->kp.addr, (char *)site->fn + site->at);
+	for (i = 1; i <= 100; i++) {
+		call(test, site);
+		KUNIT_ASSERT_EQ(test, pr->pre, i);
+	}
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static int note_probe(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	*(struct kprobe **)pr->arg = &pr->kp;
+	return 0;
+}
+
+static void pre_handler_gets_the_probe_it_belongs_to(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *a = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *b = kpt_alloc(test, kpt_addr(site));
+	struct kprobe *seen_a = NULL, *seen_b = NULL;
+
+	a->on_pre = note_probe;
+	a->arg = &seen_a;
+	b->on_pre = note_probe;
+	b->arg = &seen_b;
+	kpt_register(test, a);
+	kpt_register(test, b);
+	call(test, site);
+	KUNIT_EXPECT_PTR_EQ(test, seen_a, &a->kp);
+	KUNIT_EXPECT_PTR_EQ(test, seen_b, &b->kp);
+}
+
+static void pre_handler_sees_the_live_registers(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+
+	KUNIT_EXPECT_EQ(test, site->fn(0x1234567), KPT_RESULT(0x1234567ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+#ifdef CONFIG_HAVE_FUNCTION_ARG_ACCESS_API
+	KUNIT_EXPECT_EQ(test, regs_get_kernel_argument(&pr->pre_regs, 0), 0x1234567ul);
+#endif
+	KUNIT_EXPECT_FALSE(test, user_mode(&pr->pre_regs));
+}
+
+static void stack_pointer_is_that_of_the_function(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+	unsigned long sp, here = (unsigned long)__builtin_frame_address(0);
+
+	call(test, site);
+	sp = kernel_stack_pointer(&pr->pre_regs);
+	KUNIT_EXPECT_LT(test, sp, here + sizeof(long));
+	KUNIT_EXPECT_GT(test, sp, here - 1024);
+}
+
+static void ip_reads_one_behind_the_probe_in_pre_handler(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "x86 only");
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&pr->pre_regs),
+			(unsigned long)pr->kp.addr + 1);
+}
+
+static void ip_is_the_next_instruction_in_post_handler(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+
+	if (!site->next)
+		kunit_skip(test, "needs known instructions");
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&pr->post_regs),
+			(unsigned long)site->fn + site->next);
+}
+
+static void post_handler_runs_behind_the_instruction(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	unsigned int clock = 0;
+
+	pr->kp.post_handler = kpt_post;
+	pr->clock = &clock;
+	kpt_register(test, pr);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre_tick, 1);
+	KUNIT_EXPECT_EQ(test, pr->post_tick, 2);
+#ifdef CONFIG_X86
+	/* The instruction that computes the result, or one that does nothing. */
+	if (!site->ftrace)
+		KUNIT_EXPECT_EQ(test, regs_return_value(&pr->post_regs), KPT_RESULT(7ul));
+	else
+		KUNIT_EXPECT_EQ(test, pr->post_regs.sp, pr->pre_regs.sp);
+	KUNIT_EXPECT_EQ(test, pr->post_regs.flags, pr->pre_regs.flags);
+#endif
+}
+
+static void flags_show_no_single_stepping(struct kunit *test)
+{
+#ifdef CONFIG_X86
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+
+	call(test, site);
+	KUNIT_EXPECT_FALSE(test, pr->pre_regs.flags & X86_EFLAGS_TF);
+	KUNIT_EXPECT_FALSE(test, pr->post_regs.flags & X86_EFLAGS_TF);
+	KUNIT_EXPECT_TRUE(test, pr->pre_regs.flags & X86_EFLAGS_IF);
+	KUNIT_EXPECT_TRUE(test, pr->post_regs.flags & X86_EFLAGS_IF);
+#else
+	kunit_skip(test, "x86 only");
+#endif
+}
+
+static void handlers_run_with_preemption_off(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 2);
+	KUNIT_EXPECT_FALSE(test, pr->preemptible);
+}
+
+/* A breakpoint takes them off; an ftrace site leaves them as they are. */
+static void handlers_see_interrupts_as_the_path_promises(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "x86 only");
+	call(test, site);
+	if (site->ftrace)
+		KUNIT_EXPECT_FALSE(test, pr->irqs_off);
+	else if (!kprobe_optimized(&pr->kp))
+		KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+}
+
+static void interrupt_state_survives_a_hit(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+	unsigned long flags, result;
+	bool off;
+
+	call(test, site);
+	KUNIT_EXPECT_FALSE(test, irqs_disabled());
+	local_irq_save(flags);
+	result = site->fn(7);
+	off = irqs_disabled();
+	local_irq_restore(flags);
+	KUNIT_EXPECT_TRUE(test, off);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+}
+
+static void preempt_count_survives_a_hit(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+	int before, after;
+
+	before = preempt_count();
+	call(test, site);
+	after = preempt_count();
+	KUNIT_EXPECT_EQ(test, before, after);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+/* --- What handlers may change -------------------------------------------- */
+
+#ifdef CONFIG_X86
+static int change_argument(struct kpt_probe *pr, struct pt_regs *regs)
+{
+#ifdef CONFIG_X86_64
+	regs->di = 1000;
+#else
+	regs->ax = 1000;
+#endif
+	return 0;
+}
+#endif
+
+static void pre_handler_may_change_registers(struct kunit *test)
+{
+#ifdef CONFIG_X86
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+
+	pr->on_pre = change_argument;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(1000ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+#else
+	kunit_skip(test, "x86 only");
+#endif
+}
+
+static void later_pre_handlers_see_changed_registers(struct kunit *test)
+{
+#ifdef CONFIG_X86
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *first = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *second = kpt_alloc(test, kpt_addr(site));
+
+	first->on_pre = change_argument;
+	kpt_register(test, first);
+	kpt_register(test, second);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(1000ul));
+	KUNIT_EXPECT_EQ(test, regs_get_kernel_argument(&second->pre_regs, 0), 1000ul);
+#else
+	kunit_skip(test, "x86 only");
+#endif
+}
+
+static void pre_handler_may_change_memory(struct kunit *test)
+{
+#ifdef CONFIG_X86
+	struct kpt_probe *pr = kpt_alloc(test, (char *)kpt_load + kpt_load_at);
+	unsigned long value = 1;
+
+	/* note_probe() writes to where arg points, which the load then reads. */
+	pr->on_pre = note_probe;
+	pr->arg = &value;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_load(&value), (unsigned long)&pr->kp);
+#else
+	kunit_skip(test, "x86 only");
+#endif
+}
+
+static int go_elsewhere(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	instruction_pointer_set(regs, (unsigned long)kpt_elsewhere);
+	return 1;
+}
+
+static void nonzero_pre_handler_resumes_at_its_ip_without_post(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	unsigned int i;
+
+	pr->on_pre = go_elsewhere;
+	pr->kp.post_handler = kpt_post;
+	kpt_register(test, pr);
+	for (i = 1; i <= 3; i++) {
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_ELSEWHERE(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, i);
+	}
+	KUNIT_EXPECT_EQ(test, pr->post, 0);
+	/* The hit is over: the next one is no recursion. */
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void nonzero_pre_handler_without_a_post_handler(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+
+	pr->on_pre = go_elsewhere;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_ELSEWHERE(7ul));
+	KUNIT_EXPECT_EQ(test, site->fn(8), KPT_ELSEWHERE(8ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
+static int skip_instruction(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	const struct kpt_site *site = pr->arg;
+
+	instruction_pointer_set(regs, (unsigned long)site->fn + site->next);
+#ifdef CONFIG_X86
+	if (!site->ftrace)
+		regs->ax = 4242;
+#endif
+	return 1;
+}
+
+static void nonzero_pre_handler_skips_the_instruction(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+
+	if (!site->next)
+		kunit_skip(test, "needs known instructions");
+	pr->on_pre = skip_instruction;
+	pr->arg = (void *)site;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, site->fn(7), site->ftrace ? KPT_RESULT(7ul) : 4242ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+/* --- Several probes ------------------------------------------------------ */
+
+static void several_probes_run_in_registration_order(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr[5];
+	unsigned int clock = 0, i;
+
+	for (i = 0; i < 5; i++) {
+		pr[i] = kpt_alloc(test, kpt_addr(site));
+		pr[i]->clock = &clock;
+		kpt_register(test, pr[i]);
+	}
+	call(test, site);
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr[i]->pre_tick, i + 1);
+	}
+	/* One that comes again queues up at the end. */
+	kpt_unregister(test, pr[1]);
+	kpt_register(test, pr[1]);
+	clock = 0;
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr[0]->pre_tick, 1);
+	KUNIT_EXPECT_EQ(test, pr[2]->pre_tick, 2);
+	KUNIT_EXPECT_EQ(test, pr[4]->pre_tick, 4);
+	KUNIT_EXPECT_EQ(test, pr[1]->pre_tick, 5);
+}
+
+static void several_probes_run_until_one_is_nonzero(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr[4];
+	unsigned int stop, i;
+
+	for (stop = 0; stop < 4; stop++) {
+		for (i = 0; i < 4; i++) {
+			pr[i] = kpt_alloc(test, kpt_addr(site));
+			pr[i]->kp.post_handler = kpt_post;
+			if (i == stop)
+				pr[i]->on_pre = go_elsewhere;
+			kpt_register(test, pr[i]);
+		}
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_ELSEWHERE(7ul));
+		for (i = 0; i < 4; i++) {
+			KUNIT_EXPECT_EQ(test, pr[i]->pre, i <= stop);
+			KUNIT_EXPECT_EQ(test, pr[i]->post, 0);
+			kpt_unregister(test, pr[i]);
+		}
+	}
+}
+
+/* One probe with a post-handler among plain ones, wherever it arrives. */
+static void check_post_among_plain(struct kunit *test, unsigned int place)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr[3];
+	unsigned int i, n;
+
+	for (i = 0; i < 3; i++) {
+		pr[i] = i == place ? kpt_probe_post(test, kpt_addr(site)) :
+				     kpt_probe(test, kpt_addr(site));
+		/* Hit it in between: what was decided for fewer may not stick. */
+		call(test, site);
+	}
+	for (n = 0; n < 3; n++)
+		call(test, site);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 6 - i);
+		KUNIT_EXPECT_EQ(test, pr[i]->post, i == place ? 6 - i : 0);
+	}
+	if (site->next)
+		KUNIT_EXPECT_EQ(test, instruction_pointer(&pr[place]->post_regs),
+				(unsigned long)site->fn + site->next);
+}
+
+static void post_handler_arrives_first(struct kunit *test)
+{
+	check_post_among_plain(test, 0);
+}
+
+static void post_handler_arrives_in_the_middle(struct kunit *test)
+{
+	check_post_among_plain(test, 1);
+}
+
+static void post_handler_arrives_last(struct kunit *test)
+{
+	check_post_among_plain(test, 2);
+}
+
+static void several_post_handlers_all_run(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr[3];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		pr[i] = kpt_probe_post(test, kpt_addr(site));
+	call(test, site);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr[i]->post, 1);
+	}
+}
+
+static void disabled_post_probe_has_no_say(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *plain = kpt_probe(test, kpt_addr(site));
+	struct kpt_probe *post = kpt_probe_post(test, kpt_addr(site));
+
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&post->kp), 0);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, post->post, 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&post->kp), 0);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, post->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+	KUNIT_EXPECT_EQ(test, plain->pre, 2);
+}
+
+static void null_handlers_in_every_combination(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr;
+	unsigned int kinds;
+
+	for (kinds = 0; kinds < 4; kinds++) {
+		pr = kpt_alloc(test, kpt_addr(site));
+		pr->kp.pre_handler = kinds & 1 ? kpt_pre : NULL;
+		pr->kp.post_handler = kinds & 2 ? kpt_post : NULL;
+		kpt_register(test, pr);
+		call(test, site);
+		call(test, site);
+		KUNIT_EXPECT_EQ(test, pr->pre, kinds & 1 ? 2 : 0);
+		KUNIT_EXPECT_EQ(test, pr->post, kinds & 2 ? 2 : 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		kpt_unregister(test, pr);
+	}
+}
+
+static void null_handlers_in_every_pair_of_combinations(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	unsigned int kinds, n, k;
+	struct kpt_probe *pr[2];
+
+	for (kinds = 0; kinds < 16; kinds++) {
+		for (n = 0; n < 2; n++) {
+			k = kinds >> (2 * n);
+			pr[n] = kpt_alloc(test, kpt_addr(site));
+			pr[n]->kp.pre_handler = k & 1 ? kpt_pre : NULL;
+			pr[n]->kp.post_handler = k & 2 ? kpt_post : NULL;
+			kpt_register(test, pr[n]);
+		}
+		call(test, site);
+		for (n = 0; n < 2; n++) {
+			k = kinds >> (2 * n);
+			KUNIT_EXPECT_EQ(test, pr[n]->pre, !!(k & 1));
+			KUNIT_EXPECT_EQ(test, pr[n]->post, !!(k & 2));
+			kpt_unregister(test, pr[n]);
+		}
+	}
+}
+
+static void disable_and_unregister_reach_every_kind_of_site(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+	unsigned char before[32];
+
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	memcpy(before, site->fn, sizeof(before));
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_TRUE(test, memcmp(before, site->fn, sizeof(before)));
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_MEMEQ(test, before, (char *)site->fn, sizeof(before));
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+}
+
+/* --- Both on all CPUs ---------------------------------------------------- */
+
+struct crowd {
+	const struct kpt_site *site;
+	struct kprobe kp;
+	atomic_t inside;
+	atomic_t most;
+	atomic_long_t hits;
+	atomic_long_t calls;
+	atomic_t wrong;
+};
+
+/* Waits a moment for company: handlers must be able to run side by side. */
+static int crowd_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	struct crowd *crowd = container_of(p, struct crowd, kp);
+	int i, n = atomic_inc_return(&crowd->inside);
+
+	atomic_long_inc(&crowd->hits);
+	for (i = 0; i < 20 && atomic_read(&crowd->most) < 2; i++) {
+		if (n < atomic_read(&crowd->inside))
+			n = atomic_read(&crowd->inside);
+		udelay(10);
+	}
+	if (n > atomic_read(&crowd->most))
+		atomic_set(&crowd->most, n);
+	atomic_dec(&crowd->inside);
+	return 0;
+}
+
+static int crowd_fn(void *arg)
+{
+	struct crowd *crowd = arg;
+	unsigned long i = 0;
+
+	while (!kthread_should_stop()) {
+		if (crowd->site->fn(i) != KPT_RESULT(i))
+			atomic_inc(&crowd->wrong);
+		atomic_long_inc(&crowd->calls);
+		if (!(++i % 64))
+			cond_resched();
+	}
+	return 0;
+}
+
+static void unregister_crowd(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	unregister_kprobe(&crowd->kp);
+}
+
+static void handlers_run_on_all_cpus_at_once(struct kunit *test)
+{
+	struct crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	struct task_struct *threads[2];
+	unsigned int cpu, n = 0;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	crowd->site = kpt_site(test);
+	crowd->kp.addr = kpt_addr(crowd->site);
+	crowd->kp.pre_handler = crowd_pre;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&crowd->kp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_crowd, crowd), 0);
+	for_each_online_cpu(cpu) {
+		threads[n] = kpt_thread(test, crowd_fn, crowd, cpu, "crowd");
+		if (++n == 2)
+			break;
+	}
+	kpt_wait_until(atomic_read(&crowd->most) >= 2 &&
+		       atomic_long_read(&crowd->hits) > 1000);
+	while (n--)
+		kpt_stop(test, threads[n]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->most), 2);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&crowd->hits),
+			atomic_long_read(&crowd->calls));
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->wrong), 0);
+	KUNIT_EXPECT_EQ(test, crowd->kp.nmissed, 0ul);
+}
+
+/* --- Faults -------------------------------------------------------------- */
+
+static void vfree_action(void *p)
+{
+	vfree(p);
+}
+
+/* A kernel address that faults: the guard page behind an area. */
+static void *bad_address(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
+	return area + PAGE_SIZE;
+}
+
+static int read_bad_address(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long value;
+
+	if (copy_from_kernel_nofault(&value, pr->arg, sizeof(value)) == -EFAULT)
+		pr->arg = NULL;
+	return 0;
+}
+
+static void fault_in_pre_handler_is_fixed_up(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+
+	pr->on_pre = read_bad_address;
+	pr->arg = bad_address(test);
+	kpt_register(test, pr);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_NULL(test, pr->arg);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void post_reads_bad_address(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	read_bad_address(pr, regs);
+}
+
+static void fault_in_post_handler_is_fixed_up(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+
+	pr->on_post = post_reads_bad_address;
+	pr->kp.post_handler = kpt_post;
+	pr->arg = bad_address(test);
+	kpt_register(test, pr);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_NULL(test, pr->arg);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+}
+
+#ifdef CONFIG_X86
+/*
+ * An instruction that faults with a fix-up, called by @run with something
+ * @good and something @bad. An instruction that did not complete has nothing
+ * behind it, so no post-handler runs.
+ */
+static void check_fault(struct kunit *test, void *addr,
+			unsigned long (*run)(unsigned long arg),
+			unsigned long good, unsigned long bad)
+{
+	unsigned long unprobed = run(good);
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	KUNIT_ASSERT_NE(test, unprobed, (unsigned long)KPT_FAULTED);
+	KUNIT_ASSERT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+	for (post = 0; post < 2; post++) {
+		pr = post ? kpt_probe_post(test, addr) : kpt_probe(test, addr);
+		KUNIT_EXPECT_EQ(test, run(good), unprobed);
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+		KUNIT_EXPECT_EQ(test, pr->pre, 2);
+		KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+		KUNIT_EXPECT_EQ(test, run(good), unprobed);
+		KUNIT_EXPECT_EQ(test, pr->pre, 4);
+		KUNIT_EXPECT_EQ(test, pr->post, post ? 2 : 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		kpt_unregister(test, pr);
+	}
+	/* The same where no fault may be resolved. */
+	pr = kpt_probe_post(test, addr);
+	preempt_disable();
+	pagefault_disable();
+	unprobed = run(bad);
+	pagefault_enable();
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, unprobed, (unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 0);
+}
+
+static unsigned long run_load(unsigned long arg)
+{
+	return kpt_load((void *)arg);
+}
+
+static void page_fault_in_the_instruction_is_fixed_up(struct kunit *test)
+{
+	unsigned long *good = kunit_kzalloc(test, sizeof(*good), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, good);
+	*good = 17;
+	check_fault(test, (char *)kpt_load + kpt_load_at, run_load,
+		    (unsigned long)good, (unsigned long)bad_address(test));
+}
+
+static void general_protection_in_the_instruction_is_fixed_up(struct kunit *test)
+{
+#ifdef CONFIG_X86_64
+	unsigned long *good = kunit_kzalloc(test, sizeof(*good), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, good);
+	/* No canonical address. */
+	check_fault(test, (char *)kpt_load + kpt_load_at, run_load,
+		    (unsigned long)good, 0x5a5a5a5a5a5a5a5aul);
+#else
+	kunit_skip(test, "64-bit only");
+#endif
+}
+
+static void divide_error_in_the_instruction_is_fixed_up(struct kunit *test)
+{
+	check_fault(test, (char *)kpt_divide + kpt_divide_at, kpt_divide, 7, 0);
+}
+
+static void bad_msr_in_the_instruction_is_fixed_up(struct kunit *test)
+{
+	unsigned long bad = 0x4dead;
+
+	/* Some machines answer for every MSR. */
+	if (kpt_rdmsr(bad) != KPT_FAULTED)
+		kunit_skip(test, "this MSR exists here");
+	check_fault(test, (char *)kpt_rdmsr + kpt_rdmsr_at, kpt_rdmsr, MSR_EFER, bad);
+}
+
+static unsigned long run_load_user(unsigned long arg)
+{
+	return kpt_load_user((const unsigned long __user *)arg);
+}
+
+static void null_pointer_read_with_fixup(struct kunit *test)
+{
+	unsigned long good;
+
+	good = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, good, 0ul);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(good));
+	KUNIT_ASSERT_EQ(test, put_user(98ul, (unsigned long __user *)good), 0);
+	check_fault(test, (char *)kpt_load_user + kpt_load_user_at, run_load_user,
+		    good, 0);
+}
+
+static void user_fault_in_the_instruction_is_fixed_up(struct kunit *test)
+{
+	unsigned long good, bad;
+
+	good = kunit_vm_mmap(test, NULL, 0, 2 * PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, good, 0ul);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(good));
+	bad = good + PAGE_SIZE;
+	KUNIT_ASSERT_EQ(test, vm_munmap(bad, PAGE_SIZE), 0);
+	KUNIT_ASSERT_EQ(test, put_user(99ul, (unsigned long __user *)good), 0);
+	check_fault(test, (char *)kpt_load_user + kpt_load_user_at, run_load_user,
+		    good, bad);
+}
+
+/*
+ * A page that is not there yet: the fault is resolved, which may sleep, and
+ * the instruction runs to its end. Whether its copy is resumed or it is hit
+ * again is not promised.
+ */
+static void user_fault_in_the_instruction_is_paged_in(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, (char *)kpt_load_user + kpt_load_user_at);
+	unsigned long area;
+	unsigned int i;
+
+	area = kunit_vm_mmap(test, NULL, 0, 16 * PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, area, 0ul);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	for (i = 0; i < 16; i++) {
+		pr->pre = 0;
+		pr->post = 0;
+		KUNIT_EXPECT_EQ(test, run_load_user(area + i * PAGE_SIZE), 0ul);
+		KUNIT_EXPECT_GE(test, pr->pre, 1);
+		KUNIT_EXPECT_LE(test, pr->pre, 2);
+		KUNIT_EXPECT_EQ(test, pr->post, 1);
+	}
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void own_breakpoint_and_ud2_of_the_text_are_refused(struct kunit *test)
+{
+	struct kpt_probe *pr;
+
+	KUNIT_EXPECT_LT(test, kpt_refused((char *)kpt_traps + kpt_traps_int3_at), 0);
+	KUNIT_EXPECT_LT(test, kpt_refused((char *)kpt_traps + kpt_traps_ud2_at), 0);
+	pr = kpt_probe(test, kpt_traps);
+	KUNIT_EXPECT_EQ(test, kpt_traps(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+static void inside_an_ftrace_call_is_refused(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+	char *site = (char *)pr->kp.addr;
+	unsigned int i, used;
+	int ret;
+
+	/* While the site is in use, and when it is not. */
+	for (used = 1; used < 2; used--) {
+		for (i = 1; i < MCOUNT_INSN_SIZE; i++) {
+			ret = kpt_refused(site + i);
+			KUNIT_EXPECT_TRUE(test, ret == -EILSEQ || ret == -EINVAL);
+		}
+		KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		if (used)
+			kpt_unregister(test, pr);
+	}
+}
+
+/* The instruction behind the call is an ordinary one. */
+static void behind_an_ftrace_call_both_are_hit(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe_post(test, kpt_traced);
+	char *next = (char *)site->kp.addr + MCOUNT_INSN_SIZE;
+	struct kpt_probe *behind = kpt_probe_post(test, next);
+
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&site->kp));
+	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&behind->kp));
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
+	KUNIT_EXPECT_EQ(test, site->post, 1);
+	KUNIT_EXPECT_EQ(test, behind->pre, 1);
+	KUNIT_EXPECT_EQ(test, behind->post, 1);
+}
+#endif
+#endif /* CONFIG_X86 */
+
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+
+static struct kunit_case hit_cases[] = {
+	SITE_CASE(probe_gets_hit_once_per_call),
+	SITE_CASE(pre_handler_gets_the_probe_it_belongs_to),
+	SITE_CASE(pre_handler_sees_the_live_registers),
+	SITE_CASE(stack_pointer_is_that_of_the_function),
+	SITE_CASE(ip_reads_one_behind_the_probe_in_pre_handler),
+	SITE_CASE(ip_is_the_next_instruction_in_post_handler),
+	SITE_CASE(post_handler_runs_behind_the_instruction),
+	SITE_CASE(flags_show_no_single_stepping),
+	SITE_CASE(handlers_run_with_preemption_off),
+	SITE_CASE(handlers_see_interrupts_as_the_path_promises),
+	SITE_CASE(interrupt_state_survives_a_hit),
+	SITE_CASE(preempt_count_survives_a_hit),
+	SITE_CASE(pre_handler_may_change_registers),
+	SITE_CASE(later_pre_handlers_see_changed_registers),
+	KUNIT_CASE(pre_handler_may_change_memory),
+	SITE_CASE(nonzero_pre_handler_resumes_at_its_ip_without_post),
+	SITE_CASE(nonzero_pre_handler_without_a_post_handler),
+	SITE_CASE(nonzero_pre_handler_skips_the_instruction),
+	SITE_CASE(several_probes_run_in_registration_order),
+	SITE_CASE(several_probes_run_until_one_is_nonzero),
+	SITE_CASE(post_handler_arrives_first),
+	SITE_CASE(post_handler_arrives_in_the_middle),
+	SITE_CASE(post_handler_arrives_last),
+	SITE_CASE(several_post_handlers_all_run),
+	SITE_CASE(disabled_post_probe_has_no_say),
+	SITE_CASE(null_handlers_in_every_combination),
+	SITE_CASE(null_handlers_in_every_pair_of_combinations),
+	SITE_CASE(disable_and_unregister_reach_every_kind_of_site),
+	SITE_CASE(handlers_run_on_all_cpus_at_once),
+	SITE_CASE(fault_in_pre_handler_is_fixed_up),
+	SITE_CASE(fault_in_post_handler_is_fixed_up),
+#ifdef CONFIG_X86
+	KUNIT_CASE(page_fault_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(null_pointer_read_with_fixup),
+	KUNIT_CASE(general_protection_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(divide_error_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(bad_msr_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(user_fault_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(user_fault_in_the_instruction_is_paged_in),
+	KUNIT_CASE(own_breakpoint_and_ud2_of_the_text_are_refused),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(inside_an_ftrace_call_is_refused),
+	KUNIT_CASE(behind_an_ftrace_call_both_are_hit),
+#endif
+#endif
+	{}
+};
+
+static struct kunit_suite hit_suite = {
+	.name = "kprobes_hit",
+	.test_cases = hit_cases,
+};
+
+kunit_test_suite(hit_suite);
+
+#ifdef CONFIG_X86
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+#endif

@@ -1,0 +1,1191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* KUnit suite: return probes. */
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/irq_work.h>
+#include <linux/stacktrace.h>
+#include <linux/timekeeping.h>
+
+#include "fixture.h"
+
+/**
+ * struct ret_probe - a return probe that writes down what it saw
+ * @rp:		the probe itself
+ * @on_entry:	what the entry handler does besides recording; its result is the
+ *		handler's
+ * @on_return:	what the return handler does besides recording
+ * @arg:	for them
+ * @entries:	runs of the entry handler
+ * @returns:	runs of the return handler
+ * @wrong:	for the handlers to count what must not be
+ * @value:	latest return value
+ * @retaddr:	latest return address
+ * @owner_seen:	what get_kretprobe() said
+ * @preemptible: some handler ran with preemption on
+ * @irqs_off:	some return handler ran with interrupts off
+ */
+struct ret_probe {
+	struct kretprobe rp;
+	int (*on_entry)(struct ret_probe *r, struct kretprobe_instance *ri,
+			struct pt_regs *regs);
+	void (*on_return)(struct ret_probe *r, struct kretprobe_instance *ri,
+			  struct pt_regs *regs);
+	void *arg;
+	atomic_t entries;
+	atomic_t returns;
+	atomic_t wrong;
+	unsigned long value;
+	unsigned long retaddr;
+	struct kretprobe *owner_seen;
+	bool preemptible;
+	bool irqs_off;
+};
+
+static struct ret_probe *owner(struct kretprobe_instance *ri)
+{
+	return container_of(get_kretprobe(ri), struct ret_probe, rp);
+}
+
+static int ret_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct ret_probe *r = owner(ri);
+
+	atomic_inc(&r->entries);
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count())
+		r->preemptible = true;
+	return r->on_entry ? r->on_entry(r, ri, regs) : 0;
+}
+
+static int ret_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+	struct ret_probe *r;
+
+	/* Unregistered meanwhile: that this runs at all is for the test to see. */
+	if (!rp)
+		return 0;
+	r = container_of(rp, struct ret_probe, rp);
+	atomic_inc(&r->returns);
+	r->value = regs_return_value(regs);
+	r->retaddr = get_kretprobe_retaddr(ri);
+	r->owner_seen = rp;
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count())
+		r->preemptible = true;
+	if (irqs_disabled())
+		r->irqs_off = true;
+	if (r->on_return)
+		r->on_return(r, ri, regs);
+	return 0;
+}
+
+static struct ret_probe *ret_alloc(struct kunit *test, void *addr)
+{
+	struct ret_probe *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->rp.kp.addr = addr;
+	r->rp.handler = ret_return;
+	r->rp.entry_handler = ret_entry;
+	return r;
+}
+
+static void ret_unregister_action(void *rp)
+{
+	unregister_kretprobe(rp);
+}
+
+static int ret_try_register(struct kunit *test, struct kretprobe *rp)
+{
+	int ret = register_kretprobe(rp);
+
+	if (ret)
+		return ret;
+	return kunit_add_action_or_reset(test, ret_unregister_action, rp);
+}
+
+static void ret_register(struct kunit *test, struct ret_probe *r)
+{
+	KUNIT_ASSERT_EQ(test, ret_try_register(test, &r->rp), 0);
+}
+
+static void ret_unregister(struct kunit *test, struct ret_probe *r)
+{
+	kunit_release_action(test, ret_unregister_action, &r->rp);
+}
+
+static struct ret_probe *ret_probe(struct kunit *test, void *addr)
+{
+	struct ret_probe *r = ret_alloc(test, addr);
+
+	ret_register(test, r);
+	return r;
+}
+
+static int ret_refused(struct kretprobe *rp)
+{
+	int ret = register_kretprobe(rp);
+
+	if (!ret)
+		unregister_kretprobe(rp);
+	return ret;
+}
+
+/* Return probes stand on entries only. */
+static const void *entry_site_gen(const void *prev, char *desc)
+{
+	const struct kpt_site *site = prev;
+
+	do {
+		site = kpt_site_gen(site, desc);
+	} while (site && site->offset);
+	return site;
+}
+
+static void call(struct kunit *test, const struct kpt_site *site)
+{
+	KUNIT_ASSERT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+}
+
+/* --- The basics ---------------------------------------------------------- */
+
+static void handler_sees_the_return_value(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_probe(test, site->fn);
+	unsigned long i;
+
+	for (i = 1; i <= 20; i++) {
+		KUNIT_EXPECT_EQ(test, site->fn(i), KPT_RESULT(i));
+		KUNIT_EXPECT_EQ(test, r->value, KPT_RESULT(i));
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), (int)i);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), (int)i);
+	}
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 0);
+	KUNIT_EXPECT_PTR_EQ(test, r->owner_seen, &r->rp);
+	ret_unregister(test, r);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 20);
+}
+
+static void register_by_symbol(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, NULL);
+
+	r->rp.kp.symbol_name = "kpt_plain";
+	ret_register(test, r);
+	KUNIT_EXPECT_EQ(test, kpt_plain(3), KPT_RESULT(3ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+	KUNIT_EXPECT_NOT_NULL(test, (void *)r->rp.kp.addr);
+}
+
+static int check_argument(struct ret_probe *r, struct kretprobe_instance *ri,
+			  struct pt_regs *regs)
+{
+#ifdef CONFIG_HAVE_FUNCTION_ARG_ACCESS_API
+	if (regs_get_kernel_argument(regs, 0) != 7)
+		atomic_inc(&r->wrong);
+#endif
+	return 0;
+}
+
+static void entry_handler_sees_the_arguments(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+
+	r->on_entry = check_argument;
+	ret_register(test, r);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
+}
+
+static noinline notrace unsigned long kpt_ret_where(unsigned long arg)
+{
+	*(unsigned long *)arg = (unsigned long)__builtin_return_address(0);
+	barrier();
+	return 0;
+}
+
+static unsigned long (*volatile where_fn)(unsigned long) = kpt_ret_where;
+
+/* One place to call it from, and so one return address. */
+static noinline unsigned long call_where(void)
+{
+	unsigned long seen = 0;
+
+	where_fn((unsigned long)&seen);
+	return seen;
+}
+
+static void retaddr_is_the_true_return_address(struct kunit *test)
+{
+	unsigned long unprobed = call_where();
+	struct ret_probe *r = ret_probe(test, kpt_ret_where);
+
+	call_where();
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+	KUNIT_EXPECT_EQ(test, r->retaddr, unprobed);
+}
+
+static void change_value(struct ret_probe *r, struct kretprobe_instance *ri,
+			 struct pt_regs *regs)
+{
+#ifdef CONFIG_X86
+	regs->ax = 4711;
+#endif
+}
+
+static void handler_may_change_the_return_value(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "x86 only");
+	r->on_return = change_value;
+	ret_register(test, r);
+	KUNIT_EXPECT_EQ(test, site->fn(7), 4711ul);
+}
+
+static void handlers_run_with_preemption_off(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_probe(test, site->fn);
+
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+	KUNIT_EXPECT_FALSE(test, r->preemptible);
+	/* The return path leaves interrupts as the function had them. */
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_FALSE(test, r->irqs_off);
+}
+
+static void null_handlers_in_every_combination(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r;
+	unsigned int kinds;
+
+	for (kinds = 0; kinds < 4; kinds++) {
+		r = ret_alloc(test, site->fn);
+		if (!(kinds & 1))
+			r->rp.entry_handler = NULL;
+		if (!(kinds & 2))
+			r->rp.handler = NULL;
+		ret_register(test, r);
+		call(test, site);
+		call(test, site);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), kinds & 1 ? 2 : 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), kinds & 2 ? 2 : 0);
+		ret_unregister(test, r);
+	}
+}
+
+static int skip_odd(struct ret_probe *r, struct kretprobe_instance *ri,
+		    struct pt_regs *regs)
+{
+	return atomic_read(&r->entries) & 1;
+}
+
+static void nonzero_entry_handler_skips_the_call(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+	unsigned int i;
+
+	r->on_entry = skip_odd;
+	/* A skipped call must give its instance back. */
+	r->rp.maxactive = 1;
+	ret_register(test, r);
+	for (i = 0; i < 20; i++)
+		call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 20);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 10);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 0);
+}
+
+struct note {
+	unsigned long long stamp;
+	struct task_struct *task;
+	char text[32];
+};
+
+static int write_note(struct ret_probe *r, struct kretprobe_instance *ri,
+		      struct pt_regs *regs)
+{
+	struct note *note = (struct note *)ri->data;
+
+	if (!IS_ALIGNED((unsigned long)note, __alignof__(long long)))
+		atomic_inc(&r->wrong);
+	memset(note, 0xa5, sizeof(*note));
+	note->stamp = 0x1122334455667788ull;
+	note->task = current;
+	return 0;
+}
+
+static void read_note(struct ret_probe *r, struct kretprobe_instance *ri,
+		      struct pt_regs *regs)
+{
+	struct note *note = (struct note *)ri->data;
+	unsigned int i;
+
+	if (note->stamp != 0x1122334455667788ull || note->task != current)
+		atomic_inc(&r->wrong);
+	for (i = 0; i < sizeof(note->text); i++)
+		if ((unsigned char)note->text[i] != 0xa5)
+			atomic_inc(&r->wrong);
+}
+
+static void private_data_is_shared_by_the_handlers(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+	unsigned int i;
+
+	r->on_entry = write_note;
+	r->on_return = read_note;
+	r->rp.data_size = sizeof(struct note);
+	ret_register(test, r);
+	for (i = 0; i < 50; i++)
+		call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 50);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
+}
+
+/* --- What is refused ----------------------------------------------------- */
+
+static void not_at_a_function_entry_is_einval(struct kunit *test)
+{
+#ifdef CONFIG_X86
+	struct kretprobe by_addr = {
+		.kp.addr = (void *)((char *)kpt_asm_inside + kpt_asm_inside_at),
+	};
+	struct kretprobe by_offset = {
+		.kp.symbol_name = "kpt_asm_inside",
+		.kp.offset = kpt_asm_inside_at,
+	};
+
+	KUNIT_EXPECT_EQ(test, ret_refused(&by_addr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ret_refused(&by_offset), -EINVAL);
+#else
+	kunit_skip(test, "needs known instructions");
+#endif
+}
+
+static void function_that_switches_stacks_is_einval(struct kunit *test)
+{
+	/* Switched off, so that it is not hit should it be accepted. */
+	struct kretprobe rp = {
+		.kp.symbol_name = "__switch_to",
+		.kp.flags = KPROBE_FLAG_DISABLED,
+	};
+
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "x86 only");
+	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
+}
+
+static void unknown_symbol_is_enoent(struct kunit *test)
+{
+	struct kretprobe rp = { .kp.symbol_name = "kpt_no_such_function" };
+
+	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -ENOENT);
+}
+
+static void symbol_and_addr_both_or_neither_is_einval(struct kunit *test)
+{
+	struct kretprobe both = {
+		.kp.symbol_name = "kpt_plain",
+		.kp.addr = (void *)kpt_plain,
+	};
+	struct kretprobe neither = {};
+
+	KUNIT_EXPECT_EQ(test, ret_refused(&both), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ret_refused(&neither), -EINVAL);
+}
+
+static void data_size_too_large_is_refused(struct kunit *test)
+{
+	struct kretprobe rp = {
+		.kp.addr = (void *)kpt_plain,
+		.data_size = KRETPROBE_MAX_DATA_SIZE + 1,
+	};
+
+	KUNIT_EXPECT_LT(test, ret_refused(&rp), 0);
+	rp.kp.addr = (void *)kpt_plain;
+	rp.data_size = SIZE_MAX - 8;
+	KUNIT_EXPECT_LT(test, ret_refused(&rp), 0);
+	/* As much as is allowed works. */
+	memset(&rp, 0, sizeof(rp));
+	rp.kp.addr = (void *)kpt_plain;
+	rp.data_size = KRETPROBE_MAX_DATA_SIZE;
+	KUNIT_EXPECT_EQ(test, ret_refused(&rp), 0);
+}
+
+static void double_registration_is_einval(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_probe(test, site->fn);
+
+	KUNIT_EXPECT_EQ(test, register_kretprobe(&r->rp), -EINVAL);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+}
+
+static void unregister_of_never_registered_is_harmless(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_plain);
+
+	unregister_kretprobe(&r->rp);
+	KUNIT_EXPECT_EQ(test, kpt_plain(3), KPT_RESULT(3ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
+}
+
+/* --- Instances ----------------------------------------------------------- */
+
+static void default_maxactive_is_written_back(struct kunit *test)
+{
+	int expected = max_t(int, 10, 2 * num_possible_cpus());
+	int given;
+
+	for (given = 0; given >= -1; given--) {
+		struct ret_probe *r = ret_alloc(test, kpt_plain);
+
+		r->rp.maxactive = given;
+		ret_register(test, r);
+		KUNIT_EXPECT_EQ(test, r->rp.maxactive, expected);
+		ret_unregister(test, r);
+	}
+}
+
+static void given_maxactive_is_a_bound(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_recurse);
+
+	r->rp.maxactive = 3;
+	ret_register(test, r);
+	KUNIT_EXPECT_EQ(test, r->rp.maxactive, 3);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(9), 9ul);
+	/* Ten calls, three of them probed; the entry handler ran for no other. */
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 3);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 7);
+	/* All three are free again. */
+	KUNIT_EXPECT_EQ(test, kpt_recurse(2), 2ul);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 6);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 7);
+}
+
+static int note_depth(struct ret_probe *r, struct kretprobe_instance *ri,
+		      struct pt_regs *regs)
+{
+	*(unsigned long *)ri->data = atomic_read(&r->entries);
+	return 0;
+}
+
+#define DEPTH	20
+
+/* The n-th call made returns DEPTH + 1 - n: entry and return must agree. */
+static void match_depth(struct ret_probe *r, struct kretprobe_instance *ri,
+			struct pt_regs *regs)
+{
+	if (*(unsigned long *)ri->data + regs_return_value(regs) != DEPTH + 1)
+		atomic_inc(&r->wrong);
+}
+
+static void recursion_matches_entries_with_returns(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_recurse);
+
+	r->rp.maxactive = 2 * DEPTH;
+	r->rp.data_size = sizeof(unsigned long);
+	r->on_entry = note_depth;
+	r->on_return = match_depth;
+	ret_register(test, r);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(DEPTH), (unsigned long)DEPTH);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), DEPTH + 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), DEPTH + 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 0);
+}
+
+static void several_on_a_recursive_function(struct kunit *test)
+{
+	struct ret_probe *r[3];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		r[i] = ret_alloc(test, kpt_recurse);
+		r[i]->rp.maxactive = 2 * DEPTH;
+		r[i]->rp.data_size = sizeof(unsigned long);
+		r[i]->on_entry = note_depth;
+		r[i]->on_return = match_depth;
+		ret_register(test, r[i]);
+	}
+	KUNIT_EXPECT_EQ(test, kpt_recurse(DEPTH), (unsigned long)DEPTH);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->entries), DEPTH + 1);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->returns), DEPTH + 1);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->wrong), 0);
+	}
+}
+
+static void several_on_one_function_all_run(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe_post(test, site->fn);
+	struct ret_probe *r[4];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		r[i] = ret_probe(test, site->fn);
+	call(test, site);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->returns), 1);
+		KUNIT_EXPECT_EQ(test, r[i]->value, KPT_RESULT(7ul));
+		/* Not the trampoline of another one. */
+		KUNIT_EXPECT_EQ(test, r[i]->retaddr, r[0]->retaddr);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	ret_unregister(test, r[1]);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r[0]->returns), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r[1]->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r[3]->returns), 2);
+}
+
+static noinline notrace unsigned long kpt_ret_calls_both(unsigned long arg)
+{
+	unsigned long a = kpt_plain(arg);
+	unsigned long b = kpt_traced(arg + 1);
+
+	barrier();
+	return a + b;
+}
+
+static unsigned long (*volatile calls_both_fn)(unsigned long) = kpt_ret_calls_both;
+
+static void nested_probed_functions_match(struct kunit *test)
+{
+	struct ret_probe *outer = ret_probe(test, kpt_ret_calls_both);
+	struct ret_probe *plain = ret_probe(test, kpt_plain);
+	struct ret_probe *traced = ret_probe(test, kpt_traced);
+	unsigned long sum = KPT_RESULT(7ul) + KPT_RESULT(8ul);
+
+	KUNIT_EXPECT_EQ(test, calls_both_fn(7), sum);
+	KUNIT_EXPECT_EQ(test, plain->value, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, traced->value, KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, outer->value, sum);
+	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&plain->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&traced->returns), 1);
+}
+
+/* --- Functions that sleep, and that never return -------------------------- */
+
+static noinline notrace unsigned long kpt_ret_sleeps(unsigned long ms)
+{
+	msleep(ms);
+	return KPT_RESULT(ms);
+}
+
+static unsigned long (*volatile sleeps_fn)(unsigned long) = kpt_ret_sleeps;
+
+#define SLEEPERS	8
+#define NAPS		5
+
+struct sleeper {
+	struct task_struct *task;
+	unsigned long ms;
+	unsigned int naps;
+	unsigned int wrong;
+	bool done;
+};
+
+static int sleeper_fn(void *arg)
+{
+	struct sleeper *sleeper = arg;
+	unsigned int i;
+
+	for (i = 0; i < sleeper->naps; i++)
+		if (sleeps_fn(sleeper->ms) != KPT_RESULT(sleeper->ms))
+			sleeper->wrong++;
+	WRITE_ONCE(sleeper->done, true);
+	while (!kthread_should_stop())
+		msleep(1);
+	return 0;
+}
+
+static void functions_that_sleep_match(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_ret_sleeps);
+	struct sleeper *sleepers;
+	unsigned int i;
+
+	sleepers = kunit_kcalloc(test, SLEEPERS, sizeof(*sleepers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sleepers);
+	r->rp.maxactive = SLEEPERS;
+	r->rp.data_size = sizeof(struct note);
+	r->on_entry = write_note;
+	r->on_return = read_note;
+	ret_register(test, r);
+	for (i = 0; i < SLEEPERS; i++) {
+		/* They overtake one another. */
+		sleepers[i].ms = 1 + (i * 7) % 20;
+		sleepers[i].naps = NAPS;
+		kpt_thread(test, sleeper_fn, &sleepers[i], -1, "sleeper");
+	}
+	for (i = 0; i < SLEEPERS; i++) {
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
+		KUNIT_EXPECT_EQ(test, sleepers[i].wrong, 0);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), SLEEPERS * NAPS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), SLEEPERS * NAPS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 0);
+}
+
+static void unregister_with_calls_in_flight(struct kunit *test)
+{
+	struct sleeper *sleepers;
+	struct ret_probe *r;
+	unsigned int i;
+
+	/* Freed while calls are under way: nothing of it may be needed then. */
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	sleepers = kunit_kcalloc(test, 4, sizeof(*sleepers), GFP_KERNEL);
+	if (!r || !sleepers) {
+		kfree(r);
+		KUNIT_FAIL_AND_ABORT(test, "no memory");
+	}
+	r->rp.kp.addr = (void *)kpt_ret_sleeps;
+	r->rp.handler = ret_return;
+	r->rp.entry_handler = ret_entry;
+	if (register_kretprobe(&r->rp)) {
+		kfree(r);
+		KUNIT_FAIL_AND_ABORT(test, "cannot register");
+	}
+	for (i = 0; i < 4; i++) {
+		sleepers[i].ms = 300;
+		sleepers[i].naps = 2;
+		kpt_thread(test, sleeper_fn, &sleepers[i], -1, "sleeper");
+	}
+	kpt_wait_until(atomic_read(&r->entries) >= 4);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 4);
+	unregister_kretprobe(&r->rp);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
+	memset(r, 0x6b, sizeof(*r));
+	kfree(r);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
+		KUNIT_EXPECT_EQ(test, sleepers[i].wrong, 0);
+	}
+}
+
+/* The counters outlive the probe here, so a late handler shows. */
+static void no_handler_runs_after_unregister(struct kunit *test)
+{
+	struct ret_probe *r = ret_probe(test, kpt_ret_sleeps);
+	struct sleeper *sleeper = kunit_kzalloc(test, sizeof(*sleeper), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sleeper);
+	sleeper->ms = 200;
+	sleeper->naps = 2;
+	kpt_thread(test, sleeper_fn, sleeper, -1, "sleeper");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&r->entries) == 1));
+	ret_unregister(test, r);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleeper->done)));
+	KUNIT_EXPECT_EQ(test, sleeper->wrong, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
+}
+
+static void explicit_maxactive_bounds_sleepers_too(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_ret_sleeps);
+	struct sleeper *sleepers;
+	unsigned int i;
+
+	sleepers = kunit_kcalloc(test, SLEEPERS, sizeof(*sleepers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sleepers);
+	r->rp.maxactive = 3;
+	ret_register(test, r);
+	for (i = 0; i < SLEEPERS; i++) {
+		/* Long enough for all to be asleep at once. */
+		sleepers[i].ms = 500;
+		sleepers[i].naps = 1;
+		kpt_thread(test, sleeper_fn, &sleepers[i], -1, "sleeper");
+	}
+	for (i = 0; i < SLEEPERS; i++)
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 3);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, SLEEPERS - 3);
+}
+
+static noinline notrace unsigned long kpt_ret_exits(unsigned long leave)
+{
+	if (leave)
+		kthread_complete_and_exit((struct completion *)leave, 0);
+	return 1;
+}
+
+static unsigned long (*volatile exits_fn)(unsigned long) = kpt_ret_exits;
+
+static int leaver_fn(void *completion)
+{
+	return exits_fn((unsigned long)completion);
+}
+
+/* Returns from there, if the @n-th return is yet to come. */
+static bool exits_and_is_probed(struct ret_probe *r, unsigned int n)
+{
+	if (atomic_read(&r->returns) < n)
+		exits_fn(0);
+	return atomic_read(&r->returns) == n;
+}
+
+static void tasks_that_exit_inside_leak_nothing(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_ret_exits);
+	unsigned int i;
+
+	r->rp.maxactive = 1;
+	ret_register(test, r);
+	for (i = 0; i < 3; i++) {
+		DECLARE_COMPLETION_ONSTACK(gone);
+		int entries = atomic_read(&r->entries);
+		struct task_struct *task;
+
+		task = kthread_run(leaver_fn, &gone, "kpt_leaver");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+		wait_for_completion(&gone);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), entries + 1);
+		/* Its instance comes back once the task is really gone. */
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(exits_and_is_probed(r, i + 1)));
+	}
+}
+
+/* --- Disabling, batches --------------------------------------------------- */
+
+static void disable_and_enable_a_return_probe(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_probe(test, site->fn);
+
+	KUNIT_EXPECT_EQ(test, disable_kretprobe(&r->rp), 0);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
+	KUNIT_EXPECT_EQ(test, enable_kretprobe(&r->rp), 0);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+	ret_unregister(test, r);
+	KUNIT_EXPECT_EQ(test, disable_kretprobe(&r->rp), -EINVAL);
+	KUNIT_EXPECT_EQ(test, enable_kretprobe(&r->rp), -EINVAL);
+}
+
+static void flag_disabled_registers_switched_off(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+
+	r->rp.kp.flags = KPROBE_FLAG_DISABLED;
+	ret_register(test, r);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
+	KUNIT_EXPECT_EQ(test, enable_kretprobe(&r->rp), 0);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+}
+
+struct ret_batch {
+	struct ret_probe *r[3];
+	struct kretprobe *rps[3];
+};
+
+static void unregister_ret_batch(void *arg)
+{
+	struct ret_batch *batch = arg;
+
+	unregister_kretprobes(batch->rps, 3);
+}
+
+static struct ret_batch *alloc_ret_batch(struct kunit *test)
+{
+	static void * const addrs[] = { kpt_plain, kpt_traced, kpt_plain2 };
+	struct ret_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	for (i = 0; i < 3; i++) {
+		batch->r[i] = ret_alloc(test, addrs[i]);
+		batch->rps[i] = &batch->r[i]->rp;
+	}
+	return batch;
+}
+
+static void call_ret_batch(struct kunit *test, struct ret_batch *batch, int returns)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, kpt_plain(1), KPT_RESULT(1ul));
+	KUNIT_EXPECT_EQ(test, kpt_traced(2), KPT_RESULT(2ul));
+	KUNIT_EXPECT_EQ(test, kpt_plain2(3), KPT_RESULT(3ul));
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&batch->r[i]->returns), returns);
+}
+
+static void batch_registers_and_unregisters_all(struct kunit *test)
+{
+	struct ret_batch *batch = alloc_ret_batch(test);
+
+	KUNIT_ASSERT_EQ(test, register_kretprobes(batch->rps, 3), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret_batch, batch), 0);
+	call_ret_batch(test, batch, 1);
+	kunit_release_action(test, unregister_ret_batch, batch);
+	call_ret_batch(test, batch, 1);
+}
+
+static void batch_is_all_or_nothing(struct kunit *test)
+{
+	unsigned int bad;
+	int ret;
+
+	for (bad = 0; bad < 3; bad++) {
+		struct ret_batch *batch = alloc_ret_batch(test);
+
+		batch->rps[bad]->kp.addr = NULL;
+		batch->rps[bad]->kp.symbol_name = "kpt_no_such_function";
+		ret = register_kretprobes(batch->rps, 3);
+		if (!ret)
+			unregister_kretprobes(batch->rps, 3);
+		KUNIT_EXPECT_EQ(test, ret, -ENOENT);
+		call_ret_batch(test, batch, 0);
+	}
+}
+
+static void batch_of_none_or_null_is_einval(struct kunit *test)
+{
+	struct ret_batch *batch = alloc_ret_batch(test);
+
+	KUNIT_EXPECT_EQ(test, register_kretprobes(batch->rps, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_kretprobes(batch->rps, -3), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_kretprobes(NULL, 0), -EINVAL);
+	unregister_kretprobes(batch->rps, 0);
+}
+
+static void register_again_after_unregister(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+	int i;
+
+	for (i = 1; i <= 20; i++) {
+		r->rp.kp.addr = (void *)site->fn;
+		r->rp.kp.flags = 0;
+		ret_register(test, r);
+		call(test, site);
+		ret_unregister(test, r);
+		call(test, site);
+		KUNIT_ASSERT_EQ(test, atomic_read(&r->returns), i);
+	}
+}
+
+/* --- Handlers and other probes ------------------------------------------- */
+
+static int call_plain2(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	*(unsigned long *)pr->arg = kpt_plain2(5);
+	return 0;
+}
+
+static void call_from_a_handler_is_missed(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	struct ret_probe *r = ret_probe(test, kpt_plain2);
+	unsigned long seen = 0;
+
+	pr->on_pre = call_plain2;
+	pr->arg = &seen;
+	kpt_register(test, pr);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, seen, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
+	KUNIT_EXPECT_EQ(test, r->rp.kp.nmissed, 1ul);
+	/* And the next one is not. */
+	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+}
+
+static void return_calls_plain2(struct ret_probe *r, struct kretprobe_instance *ri,
+				struct pt_regs *regs)
+{
+	if (kpt_plain2(5) != KPT_RESULT(5ul))
+		atomic_inc(&r->wrong);
+}
+
+static void hit_from_a_return_handler_is_missed(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
+
+	r->on_return = return_calls_plain2;
+	ret_register(test, r);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+struct ret_intrusion {
+	struct irq_work work;
+	unsigned long result;
+	bool done;
+	bool over;
+	bool armed;
+};
+
+static void ret_intrude(struct irq_work *work)
+{
+	struct ret_intrusion *in = container_of(work, struct ret_intrusion, work);
+
+	in->over = READ_ONCE(in->armed);
+	in->result = kpt_plain2(5);
+	WRITE_ONCE(in->done, true);
+}
+
+static void return_awaits_irq_work(struct ret_probe *r, struct kretprobe_instance *ri,
+				   struct pt_regs *regs)
+{
+	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
+	struct ret_intrusion *in = r->arg;
+
+	WRITE_ONCE(in->armed, true);
+	irq_work_queue(&in->work);
+	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+	WRITE_ONCE(in->armed, false);
+}
+
+static void hit_by_interrupt_over_return_handler_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+	struct ret_probe *nested = ret_probe(test, kpt_plain2);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->work = IRQ_WORK_INIT_HARD(ret_intrude);
+	r->on_return = return_awaits_irq_work;
+	r->arg = in;
+	ret_register(test, r);
+	call(test, site);
+	irq_work_sync(&in->work);
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_ASSERT_TRUE(test, in->over);
+	KUNIT_EXPECT_EQ(test, in->result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, atomic_read(&nested->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
+}
+
+/* --- Stack traces --------------------------------------------------------- */
+
+#if defined(CONFIG_STACKTRACE) && defined(CONFIG_ARCH_CORRECT_STACKTRACE_ON_KRETPROBE)
+
+#define TRACE_LEN	16
+
+/* In a trace: the inner function, the outer one, take_trace(), its caller. */
+#define TRACE_CALLER	3
+
+struct trace {
+	unsigned long entries[TRACE_LEN];
+	unsigned int nr;
+};
+
+static noinline notrace unsigned long kpt_ret_trace_inner(unsigned long arg)
+{
+	struct trace *trace = (struct trace *)arg;
+
+	trace->nr = stack_trace_save(trace->entries, TRACE_LEN, 0);
+	return trace->nr;
+}
+
+static unsigned long (*volatile trace_inner_fn)(unsigned long) = kpt_ret_trace_inner;
+
+static noinline notrace unsigned long kpt_ret_trace_outer(unsigned long arg)
+{
+	unsigned long nr = trace_inner_fn(arg);
+
+	barrier();
+	return nr + 1;
+}
+
+static unsigned long (*volatile trace_outer_fn)(unsigned long) = kpt_ret_trace_outer;
+
+/* One place to call it from: traces differ only in what is probed. */
+static noinline void take_trace(struct trace *trace)
+{
+	trace_outer_fn((unsigned long)trace);
+	barrier();
+}
+
+static void stack_trace_shows_true_return_addresses(struct kunit *test)
+{
+	struct ret_probe *r[3];
+	struct trace *traces;
+	unsigned int i, n;
+
+	traces = kunit_kcalloc(test, 4, sizeof(*traces), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, traces);
+	/* Without probes, with one, with two, with three. */
+	r[0] = ret_alloc(test, kpt_ret_trace_inner);
+	r[1] = ret_alloc(test, kpt_ret_trace_outer);
+	r[2] = ret_alloc(test, kpt_ret_trace_inner);
+	for (i = 0; i < 4; i++) {
+		if (i)
+			ret_register(test, r[i - 1]);
+		take_trace(&traces[i]);
+	}
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->returns), 3 - (int)i);
+	KUNIT_ASSERT_GE(test, traces[0].nr, 4);
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, traces[i].nr, traces[0].nr);
+		for (n = 0; n < traces[0].nr; n++) {
+			/* What called take_trace() is another place each time. */
+			if (n == TRACE_CALLER)
+				continue;
+			KUNIT_EXPECT_EQ_MSG(test, traces[i].entries[n], traces[0].entries[n],
+					    "entry %u under %u probes", n, i);
+		}
+	}
+}
+
+static void trace_in_return(struct ret_probe *r, struct kretprobe_instance *ri,
+			    struct pt_regs *regs)
+{
+	kpt_ret_trace_inner((unsigned long)r->arg);
+}
+
+static void stack_trace_in_a_return_handler_shows_the_caller(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+	bool caller = false;
+	unsigned int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, trace);
+	r->on_return = trace_in_return;
+	r->arg = trace;
+	ret_register(test, r);
+	call(test, site);
+	KUNIT_ASSERT_GE(test, trace->nr, 2);
+	for (n = 0; n < trace->nr; n++)
+		if (trace->entries[n] == r->retaddr)
+			caller = true;
+	KUNIT_EXPECT_TRUE(test, caller);
+}
+
+static int trace_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_ret_trace_inner((unsigned long)pr->arg);
+	return 0;
+}
+
+/* From the handler of a probe that is hit inside a function under return probe. */
+static noinline notrace unsigned long kpt_ret_wraps(unsigned long arg)
+{
+	unsigned long ret = kpt_plain(arg);
+
+	barrier();
+	return ret;
+}
+
+static unsigned long (*volatile wraps_fn)(unsigned long) = kpt_ret_wraps;
+
+static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
+{
+	struct trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
+	struct ret_probe *r = ret_probe(test, kpt_ret_wraps);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	bool caller = false;
+	unsigned int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, trace);
+	pr->on_pre = trace_in_pre;
+	pr->arg = trace;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, wraps_fn(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_GE(test, trace->nr, 2);
+	for (n = 0; n < trace->nr; n++)
+		if (trace->entries[n] == r->retaddr)
+			caller = true;
+	KUNIT_EXPECT_TRUE(test, caller);
+}
+#endif /* stack traces */
+
+#define ENTRY_CASE(fn)	KUNIT_CASE_PARAM(fn, entry_site_gen)
+
+static struct kunit_case kretprobe_cases[] = {
+	ENTRY_CASE(handler_sees_the_return_value),
+	KUNIT_CASE(register_by_symbol),
+	ENTRY_CASE(entry_handler_sees_the_arguments),
+	KUNIT_CASE(retaddr_is_the_true_return_address),
+	ENTRY_CASE(handler_may_change_the_return_value),
+	ENTRY_CASE(handlers_run_with_preemption_off),
+	ENTRY_CASE(null_handlers_in_every_combination),
+	ENTRY_CASE(nonzero_entry_handler_skips_the_call),
+	ENTRY_CASE(private_data_is_shared_by_the_handlers),
+	KUNIT_CASE(not_at_a_function_entry_is_einval),
+	KUNIT_CASE(function_that_switches_stacks_is_einval),
+	KUNIT_CASE(unknown_symbol_is_enoent),
+	KUNIT_CASE(symbol_and_addr_both_or_neither_is_einval),
+	KUNIT_CASE(data_size_too_large_is_refused),
+	ENTRY_CASE(double_registration_is_einval),
+	KUNIT_CASE(unregister_of_never_registered_is_harmless),
+	KUNIT_CASE(default_maxactive_is_written_back),
+	KUNIT_CASE(given_maxactive_is_a_bound),
+	KUNIT_CASE(recursion_matches_entries_with_returns),
+	KUNIT_CASE(several_on_a_recursive_function),
+	ENTRY_CASE(several_on_one_function_all_run),
+	KUNIT_CASE(nested_probed_functions_match),
+	KUNIT_CASE(functions_that_sleep_match),
+	KUNIT_CASE_SLOW(unregister_with_calls_in_flight),
+	KUNIT_CASE_SLOW(no_handler_runs_after_unregister),
+	KUNIT_CASE(explicit_maxactive_bounds_sleepers_too),
+	KUNIT_CASE(tasks_that_exit_inside_leak_nothing),
+	ENTRY_CASE(disable_and_enable_a_return_probe),
+	ENTRY_CASE(flag_disabled_registers_switched_off),
+	KUNIT_CASE(batch_registers_and_unregisters_all),
+	KUNIT_CASE(batch_is_all_or_nothing),
+	KUNIT_CASE(batch_of_none_or_null_is_einval),
+	ENTRY_CASE(register_again_after_unregister),
+	ENTRY_CASE(call_from_a_handler_is_missed),
+	ENTRY_CASE(hit_from_a_return_handler_is_missed),
+	ENTRY_CASE(hit_by_interrupt_over_return_handler_runs),
+#if defined(CONFIG_STACKTRACE) && defined(CONFIG_ARCH_CORRECT_STACKTRACE_ON_KRETPROBE)
+	KUNIT_CASE(stack_trace_shows_true_return_addresses),
+	ENTRY_CASE(stack_trace_in_a_return_handler_shows_the_caller),
+	KUNIT_CASE(stack_trace_in_a_handler_shows_the_caller),
+#endif
+	{}
+};
+
+static struct kunit_suite kretprobe_suite = {
+	.name = "kretprobes",
+	.test_cases = kretprobe_cases,
+};
+
+kunit_test_suite(kretprobe_suite);

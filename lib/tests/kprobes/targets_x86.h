@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Functions to probe whose every instruction is known: see targets_x86.c. */
+#ifndef _LIB_TESTS_KPROBES_TARGETS_X86_H
+#define _LIB_TESTS_KPROBES_TARGETS_X86_H
+
+#include <linux/types.h>
+#include <asm/ftrace.h>
+#include <asm/ibt.h>
+
+/* KPT_RESULT(), by an instruction at the entry, and by one further inside. */
+unsigned long kpt_asm_entry(unsigned long arg);
+unsigned long kpt_asm_inside(unsigned long arg);
+
+/* Where the instructions are, from the start of their functions. */
+extern const u32 kpt_asm_inside_at;
+
+#ifdef CONFIG_X86_64
+#define KPT_ASM_LEA_SIZE	5
+#define KPT_ASM_CLEAR_SIZE	2
+#else
+#define KPT_ASM_LEA_SIZE	4
+#define KPT_ASM_CLEAR_SIZE	2
+#endif
+
+#define KPT_SITES_X86							\
+	{								\
+		.name = "function entry",				\
+		.fn = kpt_asm_entry,					\
+		.at = ENDBR_INSN_SIZE,					\
+		.next = ENDBR_INSN_SIZE + KPT_ASM_LEA_SIZE,		\
+	}, {								\
+		.name = "inside a function",				\
+		.fn = kpt_asm_inside,					\
+		.offset = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE,		\
+		.at = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE,		\
+		.next = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE +		\
+			KPT_ASM_LEA_SIZE,				\
+	}
+
+/* *@from, or KPT_FAULTED if that faults, by an instruction at kpt_load_at. */
+unsigned long kpt_load(const unsigned long *from);
+extern const u32 kpt_load_at;
+#define KPT_FAULTED		0x5afe
+
+/* The same from user memory. */
+unsigned long kpt_load_user(const unsigned long __user *from);
+extern const u32 kpt_load_user_at;
+
+/* 100 / @by, or KPT_FAULTED */
+unsigned long kpt_divide(unsigned long by);
+extern const u32 kpt_divide_at;
+
+/* 0, or KPT_FAULTED if there is no such MSR */
+unsigned long kpt_rdmsr(unsigned long msr);
+extern const u32 kpt_rdmsr_at;
+
+/* Holds an int3 of its own, and a ud2; runs neither; returns KPT_RESULT(). */
+unsigned long kpt_traps(unsigned long arg);
+extern const u32 kpt_traps_int3_at;
+extern const u32 kpt_traps_ud2_at;
+
+#endif /* _LIB_TESTS_KPROBES_TARGETS_X86_H */
