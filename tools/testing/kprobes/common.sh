@@ -58,8 +58,6 @@ need_build()
 		patch:patch ccache:ccache perl:perl python3:python3 \
 		flock:util-linux cmp:diffutils
 	[ -e /usr/include/stdio.h ] || need /usr/include/stdio.h:libc6-dev
-	[ "$(config_arch)" != i386 ] ||
-		need /usr/lib/gcc/x86_64-linux-gnu/*/32/libgcc.a:gcc-multilib
 }
 
 need_qemu()

@@ -33,6 +33,14 @@ trap 'rm -rf "$tmp"' EXIT
 for name; do
 	kernel=$build/$name
 	[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
+	# The same kernel gives the same figures, and the crowded case takes
+	# stock a quarter of an hour: measure once.
+	known=$kernel/.icount-$(cat "$kernel/arch/x86/boot/bzImage" \
+		"$kernel/kprobes-modules/kprobe_cost.ko" <(echo "$many") | sha1sum | cut -c1-16)
+	if [ -s "$known" ]; then
+		cp "$known" "$tmp/$name.out"
+		continue
+	fi
 	mkdir -p "$tmp/$name"
 	[ "$many" = 0 ] || sites "$kernel" >"$tmp/$name/sites"
 	say "measuring $name (build/logs/icount-$name.*)" >&2
@@ -42,6 +50,7 @@ for name; do
 		cat "$tmp/$name.out"
 		die "icount: $name could not be measured: see build/logs/icount-$name.console"
 	}
+	cp "$tmp/$name.out" "$known"
 done
 
 cd "$tmp"
