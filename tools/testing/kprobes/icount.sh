@@ -14,12 +14,14 @@ set -euo pipefail
 many=${MANY:-10000}
 [ $# -gt 0 ] || set -- "$CONFIG" "stock-$CONFIG"
 
-# Instruction starts spread evenly over the kernel's text, half as many again
+# Starts of instructions that can be reached, spread evenly over the kernel's text, half as many again
 # as wanted, as not each can be probed.
 sites()
 {
 	objdump -d --no-show-raw-insn -j .text "$1/vmlinux" |
 		awk -v want=$((many + many / 2 + 100)) '
+			/^[0-9a-f]+ </ { padding = /<__pfx_/ }
+			padding || $2 == "int3" { next }
 			/^ *[0-9a-f]+:\t/ { sub(/:.*/, "", $1); at[n++] = $1 }
 			END {
 				step = n > want ? n / want : 1
