@@ -17,7 +17,7 @@
 
 /* What a handler calls that is probed too, and what came of it. */
 struct inner {
-	unsigned long (*fn)(unsigned long arg);
+	kpt_fn_t fn;
 	unsigned long arg;
 	unsigned long result;
 	unsigned int calls;
@@ -41,7 +41,7 @@ static void post_calls_inner(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 static void check_hit_from_handler(struct kunit *test, bool from_post,
-				   unsigned long (*fn)(unsigned long arg))
+				   kpt_fn_t fn)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
@@ -219,7 +219,7 @@ static enum hrtimer_restart intrude_by_timer(struct hrtimer *timer)
 }
 
 static struct intrusion *alloc_intrusion(struct kunit *test,
-					 unsigned long (*fn)(unsigned long arg))
+					 kpt_fn_t fn)
 {
 	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
 
@@ -242,6 +242,9 @@ static int pre_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct intrusion *in = pr->arg;
 
+	/* The one that arrives over this handler may run it again. */
+	if (in->armed || in->done)
+		return 0;
 	WRITE_ONCE(in->armed, true);
 	irq_work_queue(&in->work);
 	if (!irqs_disabled())
@@ -352,7 +355,7 @@ static void check_not_missed(struct kunit *test, struct intrusion *in,
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
-static void check_hit_over_handler(struct kunit *test, unsigned long (*fn)(unsigned long))
+static void check_hit_over_handler(struct kunit *test, kpt_fn_t fn)
 {
 	struct intrusion *in = alloc_intrusion(test, fn);
 	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work);
@@ -412,7 +415,7 @@ static void hit_by_interrupt_over_post_handler_runs(struct kunit *test)
 }
 
 static void check_hit_by_timer(struct kunit *test, enum hrtimer_mode mode,
-			       unsigned long (*fn)(unsigned long arg))
+			       kpt_fn_t fn)
 {
 	struct intrusion *in = alloc_intrusion(test, fn);
 	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_timer);
@@ -470,7 +473,7 @@ static int send_ipi_fn(void *arg)
 		cond_resched();
 	}
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(500, 1000);
 	return 0;
 }
 
@@ -493,7 +496,7 @@ static void hit_by_ipi_over_handler_runs(struct kunit *test)
 		if (cpu != other)
 			break;
 		put_cpu();
-		msleep(1);
+		usleep_range(500, 1000);
 	} while (1);
 	in->inner.arg = cpu;
 	result = kpt_traced(7);

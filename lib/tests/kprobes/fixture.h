@@ -163,13 +163,15 @@ static inline int kpt_refused(void *addr)
 	return ret;
 }
 
+/* Whether @cond came true in time. */
 #define kpt_wait_until(cond)						\
 ({									\
 	unsigned long __end = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);\
+	bool __ok;							\
 									\
-	while (!(cond) && time_before(jiffies, __end))			\
+	while (!(__ok = (cond)) && time_before(jiffies, __end))		\
 		usleep_range(100, 1000);				\
-	(cond);								\
+	__ok;								\
 })
 
 static inline void kpt_stop_action(void *task)
@@ -200,6 +202,9 @@ static inline void kpt_stop(struct kunit *test, struct task_struct *task)
 	kunit_release_action(test, kpt_stop_action, task);
 }
 
+/* What all functions to probe look like. */
+typedef unsigned long (*kpt_fn_t)(unsigned long arg);
+
 /*
  * Functions to probe. Each kpt_site is a place that is hit once when @fn is
  * called, and the ways to get there differ: what a rule says has to hold for
@@ -217,7 +222,7 @@ static inline void kpt_stop(struct kunit *test, struct task_struct *task)
  */
 struct kpt_site {
 	const char *name;
-	unsigned long (*fn)(unsigned long arg);
+	kpt_fn_t fn;
 	unsigned int offset;
 	unsigned int at;
 	unsigned int next;
@@ -254,6 +259,32 @@ unsigned long kpt_elsewhere(unsigned long arg);
 
 /* Calls itself @depth times; returns @depth. */
 unsigned long kpt_recurse(unsigned long depth);
+
+/* Writes the return address that it sees to where @to points. */
+unsigned long kpt_ret_where(unsigned long to);
+
+/* The sum of what kpt_plain() and kpt_traced() return, for @arg and the next. */
+unsigned long kpt_ret_calls_both(unsigned long arg);
+
+/* Returns what kpt_plain() returns, but is there while that runs. */
+unsigned long kpt_ret_wraps(unsigned long arg);
+
+/* Returns KPT_RESULT() after a while. */
+unsigned long kpt_ret_sleeps(unsigned long ms);
+
+/* Completes the completion at @leave and does not return, or returns 1. */
+unsigned long kpt_ret_exits(unsigned long leave);
+
+#define KPT_TRACE_LEN	16
+
+struct kpt_trace {
+	unsigned long entries[KPT_TRACE_LEN];
+	unsigned int nr;
+};
+
+/* Write a stack trace to the struct kpt_trace at @to, the one through the other. */
+unsigned long kpt_ret_trace_inner(unsigned long to);
+unsigned long kpt_ret_trace_outer(unsigned long to);
 
 #ifdef CONFIG_X86
 #include "targets_x86.h"

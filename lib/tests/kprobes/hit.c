@@ -533,10 +533,10 @@ static int crowd_pre(struct kprobe *p, struct pt_regs *regs)
 	int i, n = atomic_inc_return(&crowd->inside);
 
 	atomic_long_inc(&crowd->hits);
-	for (i = 0; i < 20 && atomic_read(&crowd->most) < 2; i++) {
+	for (i = 0; i < 100 && atomic_read(&crowd->most) < 2; i++) {
 		if (n < atomic_read(&crowd->inside))
 			n = atomic_read(&crowd->inside);
-		udelay(10);
+		ndelay(2000);
 	}
 	if (n > atomic_read(&crowd->most))
 		atomic_set(&crowd->most, n);
@@ -666,7 +666,7 @@ static void fault_in_post_handler_is_fixed_up(struct kunit *test)
  * behind it, so no post-handler runs.
  */
 static void check_fault(struct kunit *test, void *addr,
-			unsigned long (*run)(unsigned long arg),
+			kpt_fn_t run,
 			unsigned long good, unsigned long bad)
 {
 	unsigned long unprobed = run(good);

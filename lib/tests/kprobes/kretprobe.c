@@ -200,21 +200,12 @@ static void entry_handler_sees_the_arguments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
 }
 
-static noinline notrace unsigned long kpt_ret_where(unsigned long arg)
-{
-	*(unsigned long *)arg = (unsigned long)__builtin_return_address(0);
-	barrier();
-	return 0;
-}
-
-static unsigned long (*volatile where_fn)(unsigned long) = kpt_ret_where;
-
 /* One place to call it from, and so one return address. */
 static noinline unsigned long call_where(void)
 {
 	unsigned long seen = 0;
 
-	where_fn((unsigned long)&seen);
+	kpt_ret_where((unsigned long)&seen);
 	return seen;
 }
 
@@ -557,17 +548,6 @@ static void several_on_one_function_all_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r[3]->returns), 2);
 }
 
-static noinline notrace unsigned long kpt_ret_calls_both(unsigned long arg)
-{
-	unsigned long a = kpt_plain(arg);
-	unsigned long b = kpt_traced(arg + 1);
-
-	barrier();
-	return a + b;
-}
-
-static unsigned long (*volatile calls_both_fn)(unsigned long) = kpt_ret_calls_both;
-
 static void nested_probed_functions_match(struct kunit *test)
 {
 	struct ret_probe *outer = ret_probe(test, kpt_ret_calls_both);
@@ -575,7 +555,7 @@ static void nested_probed_functions_match(struct kunit *test)
 	struct ret_probe *traced = ret_probe(test, kpt_traced);
 	unsigned long sum = KPT_RESULT(7ul) + KPT_RESULT(8ul);
 
-	KUNIT_EXPECT_EQ(test, calls_both_fn(7), sum);
+	KUNIT_EXPECT_EQ(test, kpt_ret_calls_both(7), sum);
 	KUNIT_EXPECT_EQ(test, plain->value, KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, traced->value, KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, outer->value, sum);
@@ -585,14 +565,6 @@ static void nested_probed_functions_match(struct kunit *test)
 }
 
 /* --- Functions that sleep, and that never return -------------------------- */
-
-static noinline notrace unsigned long kpt_ret_sleeps(unsigned long ms)
-{
-	msleep(ms);
-	return KPT_RESULT(ms);
-}
-
-static unsigned long (*volatile sleeps_fn)(unsigned long) = kpt_ret_sleeps;
 
 #define SLEEPERS	8
 #define NAPS		5
@@ -611,11 +583,11 @@ static int sleeper_fn(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < sleeper->naps; i++)
-		if (sleeps_fn(sleeper->ms) != KPT_RESULT(sleeper->ms))
+		if (kpt_ret_sleeps(sleeper->ms) != KPT_RESULT(sleeper->ms))
 			sleeper->wrong++;
 	WRITE_ONCE(sleeper->done, true);
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(500, 1000);
 	return 0;
 }
 
@@ -725,25 +697,16 @@ static void explicit_maxactive_bounds_sleepers_too(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->rp.nmissed, SLEEPERS - 3);
 }
 
-static noinline notrace unsigned long kpt_ret_exits(unsigned long leave)
-{
-	if (leave)
-		kthread_complete_and_exit((struct completion *)leave, 0);
-	return 1;
-}
-
-static unsigned long (*volatile exits_fn)(unsigned long) = kpt_ret_exits;
-
 static int leaver_fn(void *completion)
 {
-	return exits_fn((unsigned long)completion);
+	return kpt_ret_exits((unsigned long)completion);
 }
 
 /* Returns from there, if the @n-th return is yet to come. */
 static bool exits_and_is_probed(struct ret_probe *r, unsigned int n)
 {
 	if (atomic_read(&r->returns) < n)
-		exits_fn(0);
+		kpt_ret_exits(0);
 	return atomic_read(&r->returns) == n;
 }
 
@@ -1003,47 +966,20 @@ static void hit_by_interrupt_over_return_handler_runs(struct kunit *test)
 
 #if defined(CONFIG_STACKTRACE) && defined(CONFIG_ARCH_CORRECT_STACKTRACE_ON_KRETPROBE)
 
-#define TRACE_LEN	16
-
 /* In a trace: the inner function, the outer one, take_trace(), its caller. */
 #define TRACE_CALLER	3
 
-struct trace {
-	unsigned long entries[TRACE_LEN];
-	unsigned int nr;
-};
-
-static noinline notrace unsigned long kpt_ret_trace_inner(unsigned long arg)
-{
-	struct trace *trace = (struct trace *)arg;
-
-	trace->nr = stack_trace_save(trace->entries, TRACE_LEN, 0);
-	return trace->nr;
-}
-
-static unsigned long (*volatile trace_inner_fn)(unsigned long) = kpt_ret_trace_inner;
-
-static noinline notrace unsigned long kpt_ret_trace_outer(unsigned long arg)
-{
-	unsigned long nr = trace_inner_fn(arg);
-
-	barrier();
-	return nr + 1;
-}
-
-static unsigned long (*volatile trace_outer_fn)(unsigned long) = kpt_ret_trace_outer;
-
 /* One place to call it from: traces differ only in what is probed. */
-static noinline void take_trace(struct trace *trace)
+static noinline void take_trace(struct kpt_trace *trace)
 {
-	trace_outer_fn((unsigned long)trace);
+	kpt_ret_trace_outer((unsigned long)trace);
 	barrier();
 }
 
 static void stack_trace_shows_true_return_addresses(struct kunit *test)
 {
 	struct ret_probe *r[3];
-	struct trace *traces;
+	struct kpt_trace *traces;
 	unsigned int i, n;
 
 	traces = kunit_kcalloc(test, 4, sizeof(*traces), GFP_KERNEL);
@@ -1081,7 +1017,7 @@ static void trace_in_return(struct ret_probe *r, struct kretprobe_instance *ri,
 static void stack_trace_in_a_return_handler_shows_the_caller(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
-	struct trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
+	struct kpt_trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
 	struct ret_probe *r = ret_alloc(test, site->fn);
 	bool caller = false;
 	unsigned int n;
@@ -1104,20 +1040,10 @@ static int trace_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* From the handler of a probe that is hit inside a function under return probe. */
-static noinline notrace unsigned long kpt_ret_wraps(unsigned long arg)
-{
-	unsigned long ret = kpt_plain(arg);
-
-	barrier();
-	return ret;
-}
-
-static unsigned long (*volatile wraps_fn)(unsigned long) = kpt_ret_wraps;
-
+/* Of a probe that is hit inside a function under a return probe. */
 static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 {
-	struct trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
+	struct kpt_trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
 	struct ret_probe *r = ret_probe(test, kpt_ret_wraps);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
 	bool caller = false;
@@ -1127,7 +1053,7 @@ static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 	pr->on_pre = trace_in_pre;
 	pr->arg = trace;
 	kpt_register(test, pr);
-	KUNIT_EXPECT_EQ(test, wraps_fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_ret_wraps(7), KPT_RESULT(7ul));
 	KUNIT_ASSERT_GE(test, trace->nr, 2);
 	for (n = 0; n < trace->nr; n++)
 		if (trace->entries[n] == r->retaddr)

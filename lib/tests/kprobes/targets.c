@@ -7,6 +7,7 @@
  */
 #include <linux/compiler.h>
 #include <linux/module.h>
+#include <linux/stacktrace.h>
 
 #include "fixture.h"
 
@@ -51,9 +52,75 @@ noinline notrace unsigned long kpt_recurse(unsigned long depth)
 	return below + 1;
 }
 
+noinline notrace unsigned long kpt_ret_where(unsigned long to)
+{
+	*(unsigned long *)to = (unsigned long)__builtin_return_address(0);
+	barrier();
+	return 0;
+}
+
+noinline notrace unsigned long kpt_ret_calls_both(unsigned long arg)
+{
+	unsigned long a = kpt_plain(arg);
+	unsigned long b = kpt_traced(arg + 1);
+
+	barrier();
+	return a + b;
+}
+
+noinline notrace unsigned long kpt_ret_wraps(unsigned long arg)
+{
+	unsigned long ret = kpt_plain(arg);
+
+	barrier();
+	return ret;
+}
+
+noinline notrace unsigned long kpt_ret_sleeps(unsigned long ms)
+{
+	msleep(ms);
+	return KPT_RESULT(ms);
+}
+
+noinline notrace unsigned long kpt_ret_exits(unsigned long leave)
+{
+	if (leave)
+		kthread_complete_and_exit((struct completion *)leave, 0);
+	return 1;
+}
+
+#ifdef CONFIG_STACKTRACE
+noinline notrace unsigned long kpt_ret_trace_inner(unsigned long to)
+{
+	struct kpt_trace *trace = (struct kpt_trace *)to;
+
+	trace->nr = stack_trace_save(trace->entries, KPT_TRACE_LEN, 0);
+	return trace->nr;
+}
+
+noinline notrace unsigned long kpt_ret_trace_outer(unsigned long to)
+{
+	unsigned long nr = kpt_ret_trace_inner(to);
+
+	barrier();
+	return nr + 1;
+}
+#endif
+
 static const struct kpt_site kpt_sites[] = {
 #ifdef CONFIG_X86
-	KPT_SITES_X86,
+	{
+		.name = "function entry",
+		.fn = kpt_asm_entry,
+		.at = ENDBR_INSN_SIZE,
+		.next = ENDBR_INSN_SIZE + KPT_ASM_LEA_SIZE,
+	}, {
+		.name = "inside a function",
+		.fn = kpt_asm_inside,
+		.offset = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE,
+		.at = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE,
+		.next = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE + KPT_ASM_LEA_SIZE,
+	},
 #else
 	{ .name = "function entry", .fn = kpt_plain },
 #endif

@@ -14,28 +14,13 @@ unsigned long kpt_asm_inside(unsigned long arg);
 /* Where the instructions are, from the start of their functions. */
 extern const u32 kpt_asm_inside_at;
 
+/* The sizes of its instructions: what comes first inside, and what is probed. */
+#define KPT_ASM_CLEAR_SIZE	2
 #ifdef CONFIG_X86_64
 #define KPT_ASM_LEA_SIZE	5
-#define KPT_ASM_CLEAR_SIZE	2
 #else
 #define KPT_ASM_LEA_SIZE	4
-#define KPT_ASM_CLEAR_SIZE	2
 #endif
-
-#define KPT_SITES_X86							\
-	{								\
-		.name = "function entry",				\
-		.fn = kpt_asm_entry,					\
-		.at = ENDBR_INSN_SIZE,					\
-		.next = ENDBR_INSN_SIZE + KPT_ASM_LEA_SIZE,		\
-	}, {								\
-		.name = "inside a function",				\
-		.fn = kpt_asm_inside,					\
-		.offset = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE,		\
-		.at = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE,		\
-		.next = ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE +		\
-			KPT_ASM_LEA_SIZE,				\
-	}
 
 /* *@from, or KPT_FAULTED if that faults, by an instruction at kpt_load_at. */
 unsigned long kpt_load(const unsigned long *from);

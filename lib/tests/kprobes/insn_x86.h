@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the instructions to probe, in assembly, and the suite, in C. */
+#ifndef _LIB_TESTS_KPROBES_INSN_X86_H
+#define _LIB_TESTS_KPROBES_INSN_X86_H
+
+/* insn_case::how */
+#define ALL_FLAGS	0x01	/* run with all combinations of the flags */
+#define BRANCH		0x02	/* what comes next is not what stands behind */
+#define CLOBBERS	0x04	/* AX, BX, CX, DX differ each time */
+#define REFUSED		0x08	/* may not be probed */
+
+/* insn_case::undef, flags that the architecture leaves undefined */
+#define UNDEF_LOGIC	0x010	/* AF */
+#define UNDEF_SHIFT	0x810	/* OF, AF */
+#define UNDEF_MUL	0x0d4	/* SF, ZF, AF, PF */
+#define UNDEF_DIV	0x8d5	/* all */
+#define UNDEF_BIT	0x894	/* OF, SF, AF, PF */
+#define UNDEF_SCAN	0x895	/* all but ZF */
+
+/* Registers in kpt_insn_in and kpt_insn_out. */
+#define R_AX		0
+#define R_BX		1
+#define R_CX		2
+#define R_DX		3
+#define R_SI		4
+#define R_DI		5
+#define R_BP		6
+#ifdef CONFIG_X86_64
+#define R_R8		7
+#define R_R9		8
+#define R_R10		9
+#define R_R11		10
+#define R_R12		11
+#define R_R13		12
+#define R_R14		13
+#define R_R15		14
+#define R_FLAGS		15
+#define R_SP		16
+#define NR_REGS		17
+#else
+#define R_FLAGS		7
+#define R_SP		8
+#define NR_REGS		9
+#endif
+
+#define SCRATCH_SIZE	512
+
+#ifndef __ASSEMBLY__
+
+#include <linux/types.h>
+
+/**
+ * struct insn_case - an instruction to probe
+ * @title: the parameter's name; NULL ends the table
+ * @fn:	   the function that holds it
+ * @at:	   where it is, from the start of @fn
+ * @next:  where that stands which is behind it
+ * @undef: see above
+ * @how:   see above
+ * @hits:  how often a call of @fn passes it
+ */
+struct insn_case {
+	const char *title;
+	void (*fn)(void);
+	u32 at;
+	u32 next;
+	u32 undef;
+	u32 how;
+	u32 hits;
+};
+
+extern const struct insn_case kpt_insn_data[];
+extern const struct insn_case kpt_insn_alu[];
+extern const struct insn_case kpt_insn_flow[];
+
+/*
+ * kpt_insn_run() calls kpt_insn_fn with all registers and flags from
+ * kpt_insn_in, and writes those it leaves to kpt_insn_out. The function has
+ * its own piece of stack, and some more above its return address.
+ */
+void kpt_insn_run(void);
+extern unsigned long kpt_insn_in[NR_REGS];
+extern unsigned long kpt_insn_out[NR_REGS];
+extern unsigned long kpt_insn_sp;
+extern void (*kpt_insn_fn)(void);
+extern unsigned char kpt_insn_scratch[SCRATCH_SIZE];
+
+#endif /* !__ASSEMBLY__ */
+#endif /* _LIB_TESTS_KPROBES_INSN_X86_H */

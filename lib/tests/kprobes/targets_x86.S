@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions to probe whose every instruction is known.
+ *
+ * Their inner labels are local to the assembler: a symbol in the middle would
+ * end the function as far as kallsyms is concerned. What the tests need to
+ * know of them stands in constants, as offsets from the function's start.
+ */
+#include <linux/linkage.h>
+#include <linux/objtool.h>
+#include <asm/asm.h>
+#include <asm/smap.h>
+
+#define KPT_FAULTED	0x5afe
+
+/* The first argument, and a register that nobody needs. */
+#ifdef CONFIG_X86_64
+#define ARG	%rdi
+#define SPARE	%esi
+#else
+#define ARG	%eax
+#define SPARE	%edx
+#endif
+
+.macro OFFSET name:req, label:req, fn:req
+	.pushsection .rodata, "a", @progbits
+	.balign 4
+SYM_DATA(\name, .long \label - \fn)
+	.popsection
+.endm
+
+	.text
+
+SYM_FUNC_START(kpt_asm_entry)
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RET
+SYM_FUNC_END(kpt_asm_entry)
+
+SYM_FUNC_START(kpt_asm_inside)
+	xor	SPARE, SPARE
+.Linside_at:
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RET
+SYM_FUNC_END(kpt_asm_inside)
+OFFSET kpt_asm_inside_at, .Linside_at, kpt_asm_inside
+
+SYM_FUNC_START(kpt_load)
+	xor	SPARE, SPARE
+.Lload_at:
+	mov	(ARG), %_ASM_AX
+	RET
+.Lload_fault:
+	mov	$KPT_FAULTED, %_ASM_AX
+	RET
+	_ASM_EXTABLE(.Lload_at, .Lload_fault)
+SYM_FUNC_END(kpt_load)
+OFFSET kpt_load_at, .Lload_at, kpt_load
+
+SYM_FUNC_START(kpt_load_user)
+	ASM_STAC
+.Lload_user_at:
+	mov	(ARG), %_ASM_AX
+.Lload_user_done:
+	ASM_CLAC
+	RET
+.Lload_user_fault:
+	mov	$KPT_FAULTED, %_ASM_AX
+	jmp	.Lload_user_done
+	_ASM_EXTABLE_UA(.Lload_user_at, .Lload_user_fault)
+SYM_FUNC_END(kpt_load_user)
+OFFSET kpt_load_user_at, .Lload_user_at, kpt_load_user
+
+SYM_FUNC_START(kpt_divide)
+	mov	ARG, %_ASM_CX
+	mov	$100, %eax
+	xor	%edx, %edx
+.Ldivide_at:
+	div	%_ASM_CX
+	RET
+.Ldivide_fault:
+	mov	$KPT_FAULTED, %_ASM_AX
+	RET
+	_ASM_EXTABLE(.Ldivide_at, .Ldivide_fault)
+SYM_FUNC_END(kpt_divide)
+OFFSET kpt_divide_at, .Ldivide_at, kpt_divide
+
+SYM_FUNC_START(kpt_rdmsr)
+	mov	ARG, %_ASM_CX
+.Lrdmsr_at:
+	rdmsr
+	xor	%eax, %eax
+	RET
+.Lrdmsr_fault:
+	mov	$KPT_FAULTED, %_ASM_AX
+	RET
+	_ASM_EXTABLE(.Lrdmsr_at, .Lrdmsr_fault)
+SYM_FUNC_END(kpt_rdmsr)
+OFFSET kpt_rdmsr_at, .Lrdmsr_at, kpt_rdmsr
+
+SYM_FUNC_START(kpt_traps)
+	jmp	.Ltraps_run
+.Ltraps_int3_at:
+	int3
+.Ltraps_ud2_at:
+	ud2
+.Ltraps_run:
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RET
+SYM_FUNC_END(kpt_traps)
+OFFSET kpt_traps_int3_at, .Ltraps_int3_at, kpt_traps
+OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
+/* Traps that are jumped over make no sense to objtool. */
+STACK_FRAME_NON_STANDARD kpt_traps
