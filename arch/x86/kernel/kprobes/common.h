@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Kprobes on x86: what the rooms of this folder share.
+ *
+ *	core.c	 the manager's hooks: preparing, arming, what is refused
+ *	insn.c	 what an instruction is: may it be probed, where can it run
+ *	emulate.c executing an instruction on saved registers
+ *	int3.c	 a hit that comes as a breakpoint
+ *	ftrace.c a hit that comes through ftrace
+ *
+ * rethook's trampoline takes the two register macros from here.
+ */
+#ifndef _ARCH_X86_KPROBES_COMMON_H
+#define _ARCH_X86_KPROBES_COMMON_H
+
+#include <linux/build_bug.h>
+#include <asm/asm.h>
+#include <asm/frame.h>
+#include <asm/insn.h>
+
+/*
+ * Completes a struct pt_regs on the stack, on top of ss, sp and flags, and
+ * takes all of that off again down to the flags. The slots of cs, ip and
+ * orig_ax are left for C to fill in.
+ */
+#ifdef CONFIG_X86_64
+#define SAVE_REGS_STRING						\
+	"	sub  $24, %rsp\n"					\
+	"	push %rdi; push %rsi; push %rdx; push %rcx; push %rax\n"	\
+	"	push %r8;  push %r9;  push %r10; push %r11\n"		\
+	"	push %rbx; push %rbp\n"					\
+	"	push %r12; push %r13; push %r14; push %r15\n"		\
+	ENCODE_FRAME_POINTER
+#define RESTORE_REGS_STRING						\
+	"	pop  %r15; pop  %r14; pop  %r13; pop  %r12\n"		\
+	"	pop  %rbp; pop  %rbx\n"					\
+	"	pop  %r11; pop  %r10; pop  %r9;  pop  %r8\n"		\
+	"	pop  %rax; pop  %rcx; pop  %rdx; pop  %rsi; pop  %rdi\n"	\
+	"	add  $24, %rsp\n"
+#else
+#define SAVE_REGS_STRING						\
+	"	sub  $12, %esp\n"					\
+	"	push %gs;  push %fs;  push %es;  push %ds\n"		\
+	"	push %eax; push %ebp; push %edi; push %esi\n"		\
+	"	push %edx; push %ecx; push %ebx\n"			\
+	ENCODE_FRAME_POINTER
+#define RESTORE_REGS_STRING						\
+	"	pop  %ebx; pop  %ecx; pop  %edx\n"			\
+	"	pop  %esi; pop  %edi; pop  %ebp; pop  %eax\n"		\
+	"	add  $28, %esp\n"
+#endif
+
+#ifdef CONFIG_KPROBES
+
+struct kprobe;
+struct pt_regs;
+
+/**
+ * enum x86_insn_kind - how a displaced instruction is executed
+ * @X86_COPY:	  out of line, as it is
+ * @X86_NOP:	  not at all
+ * @X86_JMP:	  from here on always emulated, since what they do depends on
+ *		  where they are, or leaves something behind that would
+ * @X86_CALL:	  with @imm relative to the next instruction
+ * @X86_JCC:	  @op being the condition
+ * @X86_LOOP:	  @op the opcode, @size that of the counter
+ * @X86_RET:	  @imm bytes of arguments to drop
+ * @X86_JMP_IND:  through a register or memory operand
+ * @X86_CALL_IND: likewise
+ * @X86_PUSH_REG: from here on out of line, but emulated if a post-handler
+ *		  waits: that saves the second trap
+ * @X86_PUSH_IMM: of @imm
+ * @X86_POP_REG:  to @dst
+ * @X86_MOV_REG:  from @src to @dst, of @size
+ * @X86_MOV_IMM:  of @imm
+ * @X86_LEA:	  of @base, @index, @scale, @imm
+ * @X86_ALU_REG:  @op on registers, of @size; see x86_alu_op
+ * @X86_ALU_IMM:  @op with @imm
+ */
+enum x86_insn_kind {
+	X86_COPY,
+	X86_NOP,
+	X86_JMP,
+	X86_CALL,
+	X86_JCC,
+	X86_LOOP,
+	X86_RET,
+	X86_JMP_IND,
+	X86_CALL_IND,
+	X86_PUSH_REG,
+	X86_PUSH_IMM,
+	X86_POP_REG,
+	X86_MOV_REG,
+	X86_MOV_IMM,
+	X86_LEA,
+	X86_ALU_REG,
+	X86_ALU_IMM,
+};
+
+/* Executed without a copy, whatever the handlers. */
+static __always_inline bool x86_always_emulated(unsigned int kind)
+{
+	return kind >= X86_NOP && kind <= X86_CALL_IND;
+}
+
+/* The encoding of the opcodes 00-3f and 80-83 (SDM Vol. 2, A.3), and TEST. */
+enum x86_alu_op {
+	X86_ADD, X86_OR, X86_ADC, X86_SBB, X86_AND, X86_SUB, X86_XOR, X86_CMP,
+	X86_TEST,
+};
+
+/* In arch_specific_insn::base: the address of the next instruction. */
+#define X86_BASE_IP	0xfe
+
+/**
+ * struct x86_copy - an out-of-line copy, as it stands in its slot
+ * @text: the instruction, its operands adjusted; behind it either a jump to
+ *	  the next instruction or, if a post-handler is to run, a breakpoint
+ * @len:  of the instruction
+ * @addr: where the original is
+ *
+ * Fault and breakpoint handlers find the original through this, without a
+ * lock: it is constant for as long as anything can execute in the slot.
+ */
+struct x86_copy {
+	u8 text[MAX_INSN_SIZE + 5];
+	u8 len;
+	void *addr;
+} __packed;
+
+static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
+
+/* insn.c */
+int x86_insn_prepare(struct kprobe *p);
+void x86_insn_forget(struct kprobe *p);
+int x86_insn_prepare_step(struct kprobe *p);
+void x86_insn_batch(bool begin);
+
+/* emulate.c */
+bool x86_emulate(struct kprobe *p, struct pt_regs *regs);
+
+/* core.c */
+const struct x86_copy *x86_copy_at(unsigned long addr);
+
+#endif /* CONFIG_KPROBES */
+
+#endif /* _ARCH_X86_KPROBES_COMMON_H */

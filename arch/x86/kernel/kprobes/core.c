@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: what the manager asks for.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/execmem.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/memory.h>
+#include <linux/perf_event.h>
+#include <linux/set_memory.h>
+#include <linux/string.h>
+
+#include <asm/ibt.h>
+#include <asm/sections.h>
+#include <asm/text-patching.h>
+
+#include "common.h"
+
+extern char __static_call_text_start[], __static_call_text_end[];
+
+/* Return on another stack than they were called on. */
+struct kretprobe_blackpoint kretprobe_blacklist[] = {
+	{ .name = "__switch_to" },
+	{ .name = NULL },
+};
+
+const int kretprobe_blacklist_size = ARRAY_SIZE(kretprobe_blacklist);
+
+/*
+ * What a breakpoint runs through before anybody knows that it is one of ours:
+ * compiled code returns, and calls through pointers, by way of thunks, and two
+ * tracers look at every exception that counts as an NMI. Which thunks are in
+ * use depends on the CPU, and some have no symbol in some kernels.
+ */
+static const char *const hit_path[] __initconst = {
+	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
+	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
+	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
+	"srso_untrain_ret", "srso_safe_ret", "srso_alias_return_thunk",
+	"srso_alias_untrain_ret", "srso_alias_safe_ret", "entry_untrain_ret",
+	"__x86_indirect_thunk_array", "__x86_indirect_call_thunk_array",
+	"__x86_indirect_jump_thunk_array", "__x86_indirect_its_thunk_array",
+};
+
+static const char *const thunk_prefixes[] __initconst = {
+	"__x86_indirect_thunk_", "__x86_indirect_call_thunk_",
+	"__x86_indirect_jump_thunk_", "__x86_indirect_its_thunk_",
+};
+
+static int __init refuse_symbol(const char *name)
+{
+	unsigned long addr = kallsyms_lookup_name(name);
+	int ret;
+
+	if (!addr)
+		return 0;
+	ret = kprobe_add_ksym_blacklist(addr);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/**
+ * arch_populate_kprobe_blacklist - what is out of bounds by section or name
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int __init arch_populate_kprobe_blacklist(void)
+{
+	static const char *const regs[] __initconst = {
+#ifdef CONFIG_X86_64
+		"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+#else
+		"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi",
+#endif
+	};
+	char name[KSYM_NAME_LEN];
+	unsigned int i, j;
+	int ret;
+
+	/* Runs with the user's registers, or before they are saved. */
+	ret = kprobe_add_area_blacklist((unsigned long)__entry_text_start,
+					(unsigned long)__entry_text_end);
+
+	/* Jumps that static calls rewrite, whose present form they insist on. */
+	if (!ret)
+		ret = kprobe_add_area_blacklist((unsigned long)__static_call_text_start,
+						(unsigned long)__static_call_text_end);
+
+	for (i = 0; !ret && i < ARRAY_SIZE(hit_path); i++)
+		ret = refuse_symbol(hit_path[i]);
+	for (i = 0; !ret && i < ARRAY_SIZE(thunk_prefixes); i++) {
+		for (j = 0; !ret && j < ARRAY_SIZE(regs); j++) {
+			snprintf(name, sizeof(name), "%s%s", thunk_prefixes[i], regs[j]);
+			ret = refuse_symbol(name);
+		}
+	}
+	return ret;
+}
+
+/**
+ * arch_adjust_kprobe_addr - move a probe off the mark at a function's entry
+ * @addr:	   where it is to sit
+ * @offset:	   of that in the function
+ * @on_func_entry: set to whether it is the entry
+ *
+ * An indirect call must find ENDBR where it lands (SDM Vol. 1, 17.3): the
+ * probe goes on what follows, which counts as the entry.
+ *
+ * Return: the address to probe.
+ */
+kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offset,
+					 bool *on_func_entry)
+{
+	u32 head;
+
+	*on_func_entry = !offset;
+	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) &&
+	    !copy_from_kernel_nofault(&head, (void *)(addr - offset), sizeof(head)) &&
+	    is_endbr(head)) {
+		*on_func_entry = offset <= ENDBR_INSN_SIZE;
+		if (!offset)
+			addr += ENDBR_INSN_SIZE;
+		else if (offset < ENDBR_INSN_SIZE)
+			*on_func_entry = false;
+	}
+	return (kprobe_opcode_t *)addr;
+}
+
+/* --------------------------- Executable memory -------------------------- */
+
+/**
+ * alloc_insn_page - a page for out-of-line copies
+ *
+ * Filled with breakpoints and made executable before anybody has its address,
+ * so that it is never both writable and executable.
+ *
+ * Context: may sleep.
+ * Return: the page, or NULL.
+ */
+void *alloc_insn_page(void)
+{
+	void *page = execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
+
+	if (!page)
+		return NULL;
+	memset(page, INT3_INSN_OPCODE, PAGE_SIZE);
+	if (set_memory_rox((unsigned long)page, 1)) {
+		execmem_free(page);
+		return NULL;
+	}
+	return page;
+}
+
+/**
+ * x86_copy_at - the out-of-line copy around an address
+ * @addr: any address
+ *
+ * Context: any, preemption off.
+ * Return: the copy, or NULL if the address is in none.
+ */
+const struct x86_copy __kprobe_hit *x86_copy_at(unsigned long addr)
+{
+	if (!is_kprobe_insn_slot(addr))
+		return NULL;
+	return (void *)ALIGN_DOWN(addr, __ARCH_KPROBE_SLOT_SIZE);
+}
+
+/* ------------------------------ Arming ---------------------------------- */
+
+/**
+ * arch_prepare_kprobe - look at the instruction and make its copy
+ * @p: the point
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0; -EILSEQ if this is not the start of an instruction, or one that
+ * cannot be probed; -EINVAL if others depend on it; -ENOMEM.
+ */
+int arch_prepare_kprobe(struct kprobe *p)
+{
+#ifdef CONFIG_SMP
+	int reserved;
+
+	/* Lock prefixes that come and go with the second CPU. */
+	mutex_lock(&text_mutex);
+	reserved = alternatives_text_reserved(p->addr, p->addr);
+	mutex_unlock(&text_mutex);
+	if (reserved)
+		return -EINVAL;
+#endif
+	return x86_insn_prepare(p);
+}
+
+/**
+ * arch_prepare_post - a post-handler is coming
+ * @p: the point
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int arch_prepare_post(struct kprobe *p)
+{
+	return x86_insn_prepare_step(p);
+}
+
+/**
+ * arch_remove_kprobe - undo arch_prepare_kprobe() and arch_prepare_post()
+ * @p: the point, disarmed and quiescent
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void arch_remove_kprobe(struct kprobe *p)
+{
+	x86_insn_forget(p);
+}
+
+/**
+ * arch_kprobes_batch - a batch of points is about to be prepared, or has been
+ * @begin: which
+ *
+ * Context: kprobe_mutex held.
+ */
+void arch_kprobes_batch(bool begin)
+{
+	x86_insn_batch(begin);
+}
+
+static void poke(struct kprobe *p, u8 old, u8 new)
+{
+	text_poke(p->addr, &new, INT3_INSN_SIZE);
+	perf_event_text_poke(p->addr, &old, INT3_INSN_SIZE, &new, INT3_INSN_SIZE);
+}
+
+/**
+ * arch_arm_kprobes - put the breakpoints in
+ * @points: linked by kprobe::list
+ *
+ * A single byte changes, and both values of it are whole instructions to a CPU
+ * that executes it meanwhile; one round of serialising at the end makes sure
+ * that no CPU runs the old one any longer.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void arch_arm_kprobes(struct list_head *points)
+{
+	struct kprobe *p;
+
+	mutex_lock(&text_mutex);
+	list_for_each_entry(p, points, list) {
+		poke(p, p->opcode, INT3_INSN_OPCODE);
+		cond_resched();
+	}
+	text_poke_sync();
+	mutex_unlock(&text_mutex);
+}
+
+/**
+ * arch_disarm_kprobes - put the instructions back
+ * @points: linked by kprobe::list
+ *
+ * The manager calls arch_kprobes_sync() before anything that must not happen
+ * under a breakpoint.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void arch_disarm_kprobes(struct list_head *points)
+{
+	struct kprobe *p;
+
+	mutex_lock(&text_mutex);
+	list_for_each_entry(p, points, list) {
+		poke(p, INT3_INSN_OPCODE, p->opcode);
+		cond_resched();
+	}
+	mutex_unlock(&text_mutex);
+}
+
+/**
+ * arch_kprobes_sync - interrupt every CPU and wait until it has been
+ *
+ * Context: may sleep.
+ * On return no CPU is in the exception of a breakpoint that had been hit
+ * before, all of them see the text as it is now, and memory written before.
+ */
+void arch_kprobes_sync(void)
+{
+	text_poke_sync();
+}
+
+/**
+ * arch_init_kprobes - nothing to do here
+ *
+ * Return: 0.
+ */
+int __init arch_init_kprobes(void)
+{
+	return 0;
+}
+
+/**
+ * arch_trampoline_kprobe - is this point part of our own trampolines?
+ * @p: the point
+ *
+ * Return: 0, rethook's is no breakpoint.
+ */
+int arch_trampoline_kprobe(struct kprobe *p)
+{
+	return 0;
+}
+NOKPROBE_SYMBOL(arch_trampoline_kprobe);

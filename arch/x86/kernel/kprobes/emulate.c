@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: executing an instruction on saved registers.
+ *
+ * For instructions that would not do the same elsewhere, and for the common
+ * simple ones when a post-handler waits for them. On the path of a hit: all
+ * of it inline, so that nothing here can carry a probe.
+ */
+#include <linux/kprobes.h>
+#include <linux/uaccess.h>
+
+#include <asm/insn.h>
+#include <asm/processor-flags.h>
+#include <asm/ptrace.h>
+#include <asm/text-patching.h>
+
+#include "common.h"
+
+#define ARITH_FLAGS	(X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF |	\
+			 X86_EFLAGS_ZF | X86_EFLAGS_SF | X86_EFLAGS_OF)
+
+static __always_inline unsigned long reg_at(struct pt_regs *regs, unsigned int off)
+{
+	return *(unsigned long *)((u8 *)regs + off);
+}
+
+/*
+ * Writes an operand: one of 32 bits clears the upper half of the register,
+ * smaller ones leave the rest alone (SDM Vol. 1, 3.4.1.1).
+ */
+static __always_inline void set_operand(struct pt_regs *regs, unsigned int off,
+					unsigned int size, unsigned long val)
+{
+	void *reg = (u8 *)regs + off;
+
+	switch (size) {
+	case 1:
+		*(u8 *)reg = val;
+		break;
+	case 2:
+		*(u16 *)reg = val;
+		break;
+	case 4:
+		*(unsigned long *)reg = (u32)val;
+		break;
+	default:
+		*(unsigned long *)reg = val;
+	}
+}
+
+static __always_inline unsigned long operand_address(struct kprobe *p,
+						     struct pt_regs *regs)
+{
+	const struct arch_specific_insn *a = &p->ainsn;
+	unsigned long addr = a->imm;
+
+	if (a->base == X86_BASE_IP)
+		addr += (unsigned long)p->addr + a->len;
+	else if (a->base != X86_NO_REG)
+		addr += reg_at(regs, a->base);
+	if (a->index != X86_NO_REG)
+		addr += reg_at(regs, a->index) << a->scale;
+	return addr;
+}
+
+/* The conditions of Jcc, in pairs of one and its opposite (SDM Vol. 2, B). */
+static __always_inline bool condition_holds(unsigned long flags, unsigned int cc)
+{
+	bool sf_of = !(flags & X86_EFLAGS_SF) != !(flags & X86_EFLAGS_OF);
+	bool holds;
+
+	switch (cc >> 1) {
+	case 0:
+		holds = flags & X86_EFLAGS_OF;
+		break;
+	case 1:
+		holds = flags & X86_EFLAGS_CF;
+		break;
+	case 2:
+		holds = flags & X86_EFLAGS_ZF;
+		break;
+	case 3:
+		holds = flags & (X86_EFLAGS_CF | X86_EFLAGS_ZF);
+		break;
+	case 4:
+		holds = flags & X86_EFLAGS_SF;
+		break;
+	case 5:
+		holds = flags & X86_EFLAGS_PF;
+		break;
+	case 6:
+		holds = sf_of;
+		break;
+	default:
+		holds = sf_of || (flags & X86_EFLAGS_ZF);
+	}
+	return holds != (cc & 1);
+}
+
+/* LOOP and JCXZ count without touching a flag. */
+static __always_inline bool loop_taken(const struct arch_specific_insn *a,
+				       struct pt_regs *regs)
+{
+	unsigned long mask = a->size == 2 ? 0xffff : a->size == 4 ? 0xffffffff : ~0ul;
+	unsigned long count = regs->cx & mask;
+
+	if (a->op == 0xe3)
+		return !count;
+
+	count = (count - 1) & mask;
+	if (a->size == 2)
+		*(u16 *)&regs->cx = count;
+	else
+		regs->cx = count;
+
+	switch (a->op) {
+	case 0xe0:
+		return count && !(regs->flags & X86_EFLAGS_ZF);
+	case 0xe1:
+		return count && (regs->flags & X86_EFLAGS_ZF);
+	}
+	return count;
+}
+
+/*
+ * The operation itself, done by the CPU, for its flags: with the carry that
+ * comes in, which is all that any of these depends on.
+ */
+#define ALU_DO(insn, type)						\
+	do {								\
+		type __d = *(type *)dst, __s = src;			\
+									\
+		asm ("bt $0, %[in]\n\t"					\
+		     insn " %[s], %[d]\n\t"				\
+		     "pushf\n\tpop %[out]"				\
+		     : [d] "+q" (__d), [out] "=r" (out)			\
+		     : [s] "q" (__s), [in] "r" (regs->flags)		\
+		     : "cc");						\
+		res = __d;						\
+	} while (0)
+
+#define ALU_CASES(type, sfx)						\
+	do {								\
+		switch (a->op) {					\
+		case X86_ADD: ALU_DO("add" sfx, type); break;		\
+		case X86_OR:  ALU_DO("or" sfx, type);  break;		\
+		case X86_ADC: ALU_DO("adc" sfx, type); break;		\
+		case X86_SBB: ALU_DO("sbb" sfx, type); break;		\
+		case X86_AND: ALU_DO("and" sfx, type); break;		\
+		case X86_SUB: ALU_DO("sub" sfx, type); break;		\
+		case X86_XOR: ALU_DO("xor" sfx, type); break;		\
+		case X86_CMP: ALU_DO("cmp" sfx, type); break;		\
+		default:      ALU_DO("test" sfx, type); break;		\
+		}							\
+	} while (0)
+
+static __always_inline void do_alu(const struct arch_specific_insn *a,
+				   struct pt_regs *regs, unsigned long src)
+{
+	void *dst = (u8 *)regs + a->dst;
+	unsigned long out, res;
+
+	switch (a->size) {
+	case 1:
+		ALU_CASES(u8, "b");
+		break;
+	case 2:
+		ALU_CASES(u16, "w");
+		break;
+#ifdef CONFIG_X86_64
+	case 8:
+		ALU_CASES(u64, "q");
+		break;
+#endif
+	default:
+		ALU_CASES(u32, "l");
+	}
+
+	if (a->op != X86_CMP && a->op != X86_TEST)
+		set_operand(regs, a->dst, a->size, res);
+	regs->flags = (regs->flags & ~ARITH_FLAGS) | (out & ARITH_FLAGS);
+}
+
+/* Where an indirect branch goes. False if its operand cannot be read. */
+static __always_inline bool branch_target(struct kprobe *p, struct pt_regs *regs,
+					  unsigned long *target)
+{
+	if (p->ainsn.src != X86_NO_REG) {
+		*target = reg_at(regs, p->ainsn.src);
+		return true;
+	}
+	__get_kernel_nofault(target, (void *)operand_address(p, regs),
+			     unsigned long, fault);
+	return true;
+fault:
+	return false;
+}
+
+/**
+ * x86_emulate - execute the instruction at a point
+ * @p:	  the point
+ * @regs: registers in front of the instruction; behind it on return
+ *
+ * Context: in the exception of the breakpoint at @p, whose entry has left room
+ * for a push below the stack of @regs.
+ * Return: false if it was not executed, because this is not done here or it
+ * would fault; only @regs->ip is undefined then.
+ */
+bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
+{
+	const struct arch_specific_insn *a = &p->ainsn;
+	unsigned long next = (unsigned long)p->addr + a->len;
+	unsigned long target;
+
+	switch (a->kind) {
+	case X86_NOP:
+		break;
+
+	case X86_JMP:
+		next += a->imm;
+		break;
+	case X86_CALL:
+		int3_emulate_push(regs, next);
+		next += a->imm;
+		break;
+	case X86_JCC:
+		if (condition_holds(regs->flags, a->op))
+			next += a->imm;
+		break;
+	case X86_LOOP:
+		if (loop_taken(a, regs))
+			next += a->imm;
+		break;
+	case X86_RET:
+		next = int3_emulate_pop(regs);
+		regs->sp += a->imm;
+		break;
+	case X86_JMP_IND:
+		if (!branch_target(p, regs, &target))
+			return false;
+		next = target;
+		break;
+	case X86_CALL_IND:
+		/* The operand is read with the stack as it was. */
+		if (!branch_target(p, regs, &target))
+			return false;
+		int3_emulate_push(regs, next);
+		next = target;
+		break;
+
+	case X86_PUSH_REG:
+		int3_emulate_push(regs, reg_at(regs, a->src));
+		break;
+	case X86_PUSH_IMM:
+		int3_emulate_push(regs, a->imm);
+		break;
+	case X86_POP_REG:
+		/* POP SP: what was popped wins over the increment. */
+		target = int3_emulate_pop(regs);
+		set_operand(regs, a->dst, sizeof(long), target);
+		break;
+	case X86_MOV_REG:
+		set_operand(regs, a->dst, a->size, reg_at(regs, a->src));
+		break;
+	case X86_MOV_IMM:
+		set_operand(regs, a->dst, a->size, a->imm);
+		break;
+	case X86_LEA:
+		set_operand(regs, a->dst, a->size, operand_address(p, regs));
+		break;
+	case X86_ALU_REG:
+		do_alu(a, regs, reg_at(regs, a->src));
+		break;
+	case X86_ALU_IMM:
+		do_alu(a, regs, a->imm);
+		break;
+
+	default:
+		return false;
+	}
+	regs->ip = next;
+	return true;
+}

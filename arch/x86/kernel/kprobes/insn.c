@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: what an instruction is.
+ *
+ * Decides, when a point is made, whether the instruction may be displaced and
+ * how it will be executed, and makes the copies for that. All decoding happens
+ * here, none when the probe is hit.
+ *
+ * Numbers of opcodes are those of the Intel SDM, Vol. 2, appendix A.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/memory.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <asm/ibt.h>
+#include <asm/insn.h>
+#include <asm/ptrace.h>
+#include <asm/text-patching.h>
+
+#include "common.h"
+
+/* ----------------------- Reading the original text ---------------------- */
+
+/*
+ * The text as it was before we put breakpoints into it. Only first bytes of
+ * instructions are ours, so one replaced byte is all there can be in a read of
+ * one instruction.
+ */
+static int read_insn(struct insn *insn, u8 *buf, unsigned long addr)
+{
+	struct kprobe *p;
+
+	if (copy_from_kernel_nofault(buf, (void *)addr, MAX_INSN_SIZE)) {
+		/* The end of the text may be closer than that. */
+		unsigned int i;
+
+		memset(buf, INT3_INSN_OPCODE, MAX_INSN_SIZE);
+		for (i = 0; i < MAX_INSN_SIZE; i++) {
+			if (copy_from_kernel_nofault(buf + i, (u8 *)addr + i, 1))
+				break;
+		}
+		if (!i)
+			return -EILSEQ;
+	}
+	if (buf[0] == INT3_INSN_OPCODE) {
+		p = get_kprobe((void *)addr);
+		if (p)
+			buf[0] = p->opcode;
+	}
+	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
+}
+
+/*
+ * Where decoding of a function has got to. The points of a batch come in order
+ * of address, so a function is decoded once for all points in it. Valid within
+ * a batch only: between batches the text may change.
+ */
+static struct {
+	unsigned long func;	/* start of the function, or 0 */
+	unsigned long at;	/* start of an instruction in it */
+} cursor;
+
+/**
+ * x86_insn_batch - points are about to be prepared, or have been
+ * @begin: which
+ *
+ * Context: kprobe_mutex held.
+ */
+void x86_insn_batch(bool begin)
+{
+	cursor.func = 0;
+}
+
+/* Is this the first byte of an instruction? */
+static int check_boundary(unsigned long addr)
+{
+	unsigned long offset, at;
+	u8 buf[MAX_INSN_SIZE];
+	struct insn insn;
+
+	if (!kallsyms_lookup_size_offset(addr, NULL, &offset))
+		return -ENOENT;
+
+	at = addr - offset;
+	if (cursor.func == at && cursor.at <= addr)
+		at = cursor.at;
+	cursor.func = addr - offset;
+
+	while (at < addr) {
+		cursor.at = at;
+		if (read_insn(&insn, buf, at))
+			return -EILSEQ;
+		at += insn.length;
+	}
+	if (at != addr)
+		return -EILSEQ;
+	cursor.at = at;
+	return 0;
+}
+
+/*
+ * Those of the kernel are refused as an area. A module's are known by the UD1
+ * behind the jump, the signature that static_call() itself goes by.
+ */
+static bool is_static_call_trampoline(unsigned long addr)
+{
+	static const u8 signature[] = { 0x0f, 0xb9, 0xcc };
+	u8 tail[sizeof(signature)];
+
+	return !copy_from_kernel_nofault(tail, (u8 *)addr + 5, sizeof(tail)) &&
+	       !memcmp(tail, signature, sizeof(tail));
+}
+
+/* --------------------------- Classification ----------------------------- */
+
+/* Where general register @nr is in pt_regs. */
+static u8 reg_offset(unsigned int nr)
+{
+#define OFF(r)	offsetof(struct pt_regs, r)
+	static const u8 offsets[] = {
+		OFF(ax), OFF(cx), OFF(dx), OFF(bx), OFF(sp), OFF(bp), OFF(si), OFF(di),
+#ifdef CONFIG_X86_64
+		OFF(r8), OFF(r9), OFF(r10), OFF(r11), OFF(r12), OFF(r13), OFF(r14), OFF(r15),
+#endif
+	};
+#undef OFF
+	return offsets[nr];
+}
+
+/* The bits that the REX prefix adds to register numbers. */
+static unsigned int rex(struct insn *insn)
+{
+	return insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
+}
+
+static unsigned int modrm_reg(struct insn *insn)
+{
+	return X86_MODRM_REG(insn->modrm.value) + (X86_REX_R(rex(insn)) ? 8 : 0);
+}
+
+static unsigned int modrm_rm(struct insn *insn)
+{
+	return X86_MODRM_RM(insn->modrm.value) + (X86_REX_B(rex(insn)) ? 8 : 0);
+}
+
+static bool rm_is_reg(struct insn *insn)
+{
+	return X86_MODRM_MOD(insn->modrm.value) == 3;
+}
+
+/*
+ * An 8-bit operand: without REX, 4 to 7 are the second bytes of the first four
+ * registers (SDM Vol. 2, 2.2.1.2), which pt_regs has one byte further on.
+ */
+static u8 operand_offset(struct insn *insn, unsigned int nr, unsigned int size)
+{
+	if (size == 1 && nr >= 4 && nr < 8 && !insn->rex_prefix.nbytes)
+		return reg_offset(nr - 4) + 1;
+	return reg_offset(nr);
+}
+
+static bool has_prefix(struct insn *insn, u8 prefix)
+{
+	insn_byte_t b;
+	int i;
+
+	for_each_insn_prefix(insn, i, b) {
+		if (b == prefix)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * On the stack and on branches an operand size prefix means 16 bits in 32-bit
+ * code; in 64-bit code CPUs disagree about branches.
+ */
+static bool is_word(struct insn *insn)
+{
+	return has_prefix(insn, 0x66);
+}
+
+static bool has_segment_base(struct insn *insn)
+{
+	return has_prefix(insn, 0x64) || has_prefix(insn, 0x65);
+}
+
+/* Takes a memory operand apart. False if that is beyond the emulation. */
+static bool take_memory_operand(struct arch_specific_insn *a, struct insn *insn)
+{
+	unsigned int mod = X86_MODRM_MOD(insn->modrm.value);
+	unsigned int rm = X86_MODRM_RM(insn->modrm.value);
+
+	if (has_segment_base(insn) || insn->addr_bytes != sizeof(long))
+		return false;
+
+	a->imm = insn->displacement.value;
+	a->base = X86_NO_REG;
+	a->index = X86_NO_REG;
+
+	if (rm == 4) {
+		unsigned int index = X86_SIB_INDEX(insn->sib.value) +
+				     (X86_REX_X(rex(insn)) ? 8 : 0);
+		unsigned int base = X86_SIB_BASE(insn->sib.value);
+
+		if (index != 4) {
+			a->index = reg_offset(index);
+			a->scale = X86_SIB_SCALE(insn->sib.value);
+		}
+		if (base != 5 || mod)
+			a->base = reg_offset(base + (X86_REX_B(rex(insn)) ? 8 : 0));
+	} else if (rm == 5 && !mod) {
+		if (IS_ENABLED(CONFIG_X86_64))
+			a->base = X86_BASE_IP;
+	} else {
+		a->base = reg_offset(modrm_rm(insn));
+	}
+	return true;
+}
+
+static int take_target_operand(struct arch_specific_insn *a, struct insn *insn,
+			       enum x86_insn_kind kind)
+{
+	if (rm_is_reg(insn)) {
+		a->src = reg_offset(modrm_rm(insn));
+	} else {
+		a->src = X86_NO_REG;
+		if (!take_memory_operand(a, insn))
+			return -EILSEQ;
+	}
+	a->kind = kind;
+	return 0;
+}
+
+static int branch(struct arch_specific_insn *a, struct insn *insn,
+		  enum x86_insn_kind kind, unsigned int op)
+{
+	if (is_word(insn))
+		return -EILSEQ;
+	a->kind = kind;
+	a->op = op;
+	a->imm = insn->immediate.value;
+	return 0;
+}
+
+static void alu(struct arch_specific_insn *a, struct insn *insn, unsigned int op,
+		unsigned int dst, unsigned int src, unsigned int size)
+{
+	a->kind = X86_ALU_REG;
+	a->op = op;
+	a->size = size;
+	a->dst = operand_offset(insn, dst, size);
+	a->src = operand_offset(insn, src, size);
+}
+
+static void alu_imm(struct arch_specific_insn *a, struct insn *insn,
+		    unsigned int op, unsigned int dst, unsigned int size)
+{
+	a->kind = X86_ALU_IMM;
+	a->op = op;
+	a->size = size;
+	a->dst = operand_offset(insn, dst, size);
+	a->imm = insn->immediate.value;
+}
+
+static int classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+{
+	u8 op = insn->opcode.bytes[1];
+	u32 head;
+
+	switch (op) {
+	case 0x0b:	/* UD2: a trap that the kernel expects at its place */
+	case 0xb9:	/* UD1 */
+	case 0xff:	/* UD0 */
+		return -EINVAL;
+	case 0x05:	/* SYSCALL */
+	case 0x07:	/* SYSRET */
+	case 0x34:	/* SYSENTER */
+	case 0x35:	/* SYSEXIT */
+	case 0xaa:	/* RSM */
+	case 0xb2:	/* LSS: masks breakpoints on what follows */
+		return -EILSEQ;
+	case 0x01:
+		/* SWAPGS: the registers of the CPU are not the kernel's then. */
+		if (insn->modrm.value == 0xf8)
+			return -EILSEQ;
+		return 0;
+	case 0x1e:
+		memcpy(&head, buf, sizeof(head));
+		if ((head & ~0x01000000u) == 0xfa1e0ff3)	/* ENDBR */
+			return -EILSEQ;
+		return 0;
+	case 0x1f:
+		a->kind = X86_NOP;
+		return 0;
+	case 0x80 ... 0x8f:
+		return branch(a, insn, X86_JCC, op & 0xf);
+	}
+	return 0;
+}
+
+static int classify_group5(struct arch_specific_insn *a, struct insn *insn)
+{
+	switch (X86_MODRM_REG(insn->modrm.value)) {
+	case 2:
+		if (is_word(insn))
+			return -EILSEQ;
+		return take_target_operand(a, insn, X86_CALL_IND);
+	case 4:
+		if (is_word(insn))
+			return -EILSEQ;
+		return take_target_operand(a, insn, X86_JMP_IND);
+	case 3:		/* far CALL */
+	case 5:		/* far JMP */
+		return -EILSEQ;
+	}
+	return 0;
+}
+
+/*
+ * Looks at the opcode. What is not told apart here runs from a copy as it is,
+ * which is right for all that neither depends on the instruction pointer nor
+ * leaves it behind somewhere.
+ */
+static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+{
+	u8 op = insn->opcode.bytes[0];
+	unsigned int size = op & 1 ? insn->opnd_bytes : 1;
+
+	a->kind = X86_COPY;
+	a->src = X86_NO_REG;
+
+	if (insn_is_rex2(insn) && op == 0xff)
+		return -EILSEQ;	/* a branch through registers we do not save */
+	if (insn_is_avx(insn) || insn_is_rex2(insn))
+		return 0;
+	if (has_prefix(insn, 0xf0) && op != 0x0f)
+		return 0;
+
+	switch (op) {
+	case 0x0f:
+		if (insn->opcode.nbytes > 2)
+			return 0;
+		return classify_0f(a, insn, buf);
+
+	/* ADD and the like, on registers */
+	case 0x00: case 0x01: case 0x08: case 0x09: case 0x10: case 0x11:
+	case 0x18: case 0x19: case 0x20: case 0x21: case 0x28: case 0x29:
+	case 0x30: case 0x31: case 0x38: case 0x39:
+		if (rm_is_reg(insn))
+			alu(a, insn, op >> 3, modrm_rm(insn), modrm_reg(insn), size);
+		return 0;
+	case 0x02: case 0x03: case 0x0a: case 0x0b: case 0x12: case 0x13:
+	case 0x1a: case 0x1b: case 0x22: case 0x23: case 0x2a: case 0x2b:
+	case 0x32: case 0x33: case 0x3a: case 0x3b:
+		if (rm_is_reg(insn))
+			alu(a, insn, op >> 3, modrm_reg(insn), modrm_rm(insn), size);
+		return 0;
+	case 0x04: case 0x05: case 0x0c: case 0x0d: case 0x14: case 0x15:
+	case 0x1c: case 0x1d: case 0x24: case 0x25: case 0x2c: case 0x2d:
+	case 0x34: case 0x35: case 0x3c: case 0x3d:
+		alu_imm(a, insn, op >> 3, 0, size);
+		return 0;
+	case 0x80: case 0x81: case 0x83:
+		if (rm_is_reg(insn))
+			alu_imm(a, insn, X86_MODRM_REG(insn->modrm.value),
+				modrm_rm(insn), size);
+		return 0;
+	case 0x84: case 0x85:	/* TEST */
+		if (rm_is_reg(insn))
+			alu(a, insn, X86_TEST, modrm_rm(insn), modrm_reg(insn), size);
+		return 0;
+	case 0xa8: case 0xa9:
+		alu_imm(a, insn, X86_TEST, 0, size);
+		return 0;
+	case 0xf6: case 0xf7:
+		if (rm_is_reg(insn) && X86_MODRM_REG(insn->modrm.value) < 2)
+			alu_imm(a, insn, X86_TEST, modrm_rm(insn), size);
+		return 0;
+
+	case 0x50 ... 0x57:	/* PUSH */
+		if (is_word(insn))
+			return 0;
+		a->kind = X86_PUSH_REG;
+		a->src = reg_offset((op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0));
+		return 0;
+	case 0x58 ... 0x5f:	/* POP */
+		if (is_word(insn))
+			return 0;
+		a->kind = X86_POP_REG;
+		a->dst = reg_offset((op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0));
+		return 0;
+	case 0x68: case 0x6a:
+		if (is_word(insn))
+			return 0;
+		a->kind = X86_PUSH_IMM;
+		a->imm = insn->immediate.value;
+		return 0;
+
+	case 0x70 ... 0x7f:
+		return branch(a, insn, X86_JCC, op & 0xf);
+
+	case 0x88: case 0x89: case 0x8a: case 0x8b:	/* MOV */
+		if (rm_is_reg(insn)) {
+			unsigned int to = op & 2 ? modrm_reg(insn) : modrm_rm(insn);
+			unsigned int from = op & 2 ? modrm_rm(insn) : modrm_reg(insn);
+
+			a->kind = X86_MOV_REG;
+			a->size = size;
+			a->dst = operand_offset(insn, to, size);
+			a->src = operand_offset(insn, from, size);
+		}
+		return 0;
+	case 0x8e:		/* MOV to a segment register */
+		if (X86_MODRM_REG(insn->modrm.value) == 2)
+			return -EILSEQ;	/* SS: masks breakpoints on what follows */
+		return 0;
+	case 0x17:		/* POP SS, in 32-bit code */
+		return -EILSEQ;
+	case 0xb0 ... 0xbf:
+		if (insn->immediate2.nbytes || insn->immediate.nbytes == 8)
+			return 0;
+		if (IS_ENABLED(CONFIG_X86_64) && op >= 0xb8 && X86_REX_W(rex(insn)))
+			return 0;	/* 64 bits of immediate: not taken apart */
+		a->kind = X86_MOV_IMM;
+		a->size = op & 8 ? insn->opnd_bytes : 1;
+		a->dst = operand_offset(insn, (op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0),
+					a->size);
+		a->imm = insn->immediate.value;
+		return 0;
+	case 0xc6: case 0xc7:
+		if (X86_MODRM_REG(insn->modrm.value) == 7)
+			return -EILSEQ;	/* XABORT, XBEGIN */
+		if (rm_is_reg(insn)) {
+			a->kind = X86_MOV_IMM;
+			a->size = size;
+			a->dst = operand_offset(insn, modrm_rm(insn), size);
+			a->imm = insn->immediate.value;
+		}
+		return 0;
+	case 0x8d:		/* LEA */
+		if (insn->opnd_bytes >= 4 && !rm_is_reg(insn)) {
+			struct arch_specific_insn m = *a;
+
+			if (take_memory_operand(&m, insn)) {
+				*a = m;
+				a->kind = X86_LEA;
+				a->size = insn->opnd_bytes;
+				a->dst = reg_offset(modrm_reg(insn));
+			}
+		}
+		return 0;
+
+	case 0x90:
+		/* 41 90 exchanges R8 and RAX; f3 90 is PAUSE, no less a NOP. */
+		if (!X86_REX_B(rex(insn)))
+			a->kind = X86_NOP;
+		return 0;
+
+	case 0xc2:		/* RET, dropping arguments */
+	case 0xc3:
+		if (is_word(insn))
+			return -EILSEQ;
+		a->kind = X86_RET;
+		a->imm = op == 0xc2 ? (u16)insn->immediate.value : 0;
+		return 0;
+	case 0xe0 ... 0xe3:	/* LOOPNE, LOOPE, LOOP, JCXZ */
+		a->size = insn->addr_bytes;
+		return branch(a, insn, X86_LOOP, op);
+	case 0xe8:
+		return branch(a, insn, X86_CALL, 0);
+	case 0xe9: case 0xeb:
+		return branch(a, insn, X86_JMP, 0);
+	case 0xff:
+		return classify_group5(a, insn);
+
+	case 0xcc:		/* INT3, not ours: another debugger's */
+		return -EINVAL;
+	case 0x9a: case 0xea:	/* far CALL and JMP, in 32-bit code */
+	case 0xca: case 0xcb:	/* far RET */
+	case 0xcd: case 0xce:	/* INT, INTO */
+	case 0xcf:		/* IRET */
+	case 0xf1:		/* INT1 */
+		return -EILSEQ;
+	case 0xf4:		/* HLT: an interrupt must not slip in before it */
+		return -EILSEQ;
+	case 0xfb:
+		/* STI: the same, if HLT is what it shields */
+		if (buf[insn->length] == 0xf4)
+			return -EILSEQ;
+		return 0;
+	}
+	return 0;
+}
+
+/* ------------------------------- Copies --------------------------------- */
+
+/*
+ * Writes a copy of the instruction into a slot. Operands relative to the
+ * instruction pointer are adjusted; that such a distance may not fit is a
+ * matter of where the slot was allocated.
+ */
+static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
+		     bool step, kprobe_opcode_t **where)
+{
+	struct x86_copy copy = { .len = insn->length, .addr = p->addr };
+	void *slot = get_insn_slot();
+	void *next = p->addr + insn->length;
+	s64 disp;
+
+	if (!slot)
+		return -ENOMEM;
+
+	memset(copy.text, INT3_INSN_OPCODE, sizeof(copy.text));
+	memcpy(copy.text, buf, insn->length);
+	if (insn_rip_relative(insn)) {
+		disp = (s64)insn->displacement.value + ((u8 *)p->addr - (u8 *)slot);
+		if (disp != (s32)disp) {
+			free_insn_slot(slot, false);
+			return -ENOMEM;
+		}
+		*(s32 *)(copy.text + insn_offset_displacement(insn)) = disp;
+	}
+	if (!step)
+		__text_gen_insn(copy.text + insn->length, JMP32_INSN_OPCODE,
+				slot + insn->length, next, JMP32_INSN_SIZE);
+
+	text_poke_copy(slot, &copy, sizeof(copy));
+	*where = slot;
+	return 0;
+}
+
+static void drop_copy(kprobe_opcode_t **where)
+{
+	if (*where)
+		free_insn_slot(*where, true);
+	*where = NULL;
+}
+
+/**
+ * x86_insn_prepare - find out all about the instruction at a point
+ * @p: the point
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0 with @p->ainsn and @p->opcode filled in, or an error of
+ * arch_prepare_kprobe().
+ */
+int x86_insn_prepare(struct kprobe *p)
+{
+	unsigned long addr = (unsigned long)p->addr;
+	struct arch_specific_insn *a = &p->ainsn;
+	u8 buf[MAX_INSN_SIZE + 1] = { };
+	struct insn insn;
+	int ret;
+
+	/* While others patch the text, it is neither what it was nor what it
+	 * will be.
+	 */
+	mutex_lock(&text_mutex);
+	ret = check_boundary(addr);
+	if (!ret)
+		ret = read_insn(&insn, buf, addr);
+	if (!ret && is_static_call_trampoline(addr))
+		ret = -EINVAL;
+	mutex_unlock(&text_mutex);
+	if (!ret)
+		ret = classify(a, &insn, buf);
+	if (ret)
+		return ret;
+
+	a->len = insn.length;
+	p->opcode = buf[0];
+	if (a->kind == X86_CALL_IND || a->kind == X86_JMP_IND) {
+		/* A copy too, to fault where the operand cannot be read. */
+		if (a->src == X86_NO_REG)
+			return make_copy(p, &insn, buf, false, &a->copy);
+		return 0;
+	}
+	if (x86_always_emulated(a->kind))
+		return 0;
+	return make_copy(p, &insn, buf, false, &a->copy);
+}
+
+/**
+ * x86_insn_prepare_step - make the copy that traps behind the instruction
+ * @p: the point
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, also if there is one or none is needed; or -ENOMEM.
+ */
+int x86_insn_prepare_step(struct kprobe *p)
+{
+	struct arch_specific_insn *a = &p->ainsn;
+	u8 buf[MAX_INSN_SIZE + 1];
+	struct insn insn;
+	int ret;
+
+	if (a->step || a->kind != X86_COPY)
+		return 0;
+	mutex_lock(&text_mutex);
+	ret = read_insn(&insn, buf, (unsigned long)p->addr);
+	mutex_unlock(&text_mutex);
+	if (ret)
+		return ret;
+	return make_copy(p, &insn, buf, true, &a->step);
+}
+
+/**
+ * x86_insn_forget - give up the copies of a point
+ * @p: the point, disarmed and quiescent
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void x86_insn_forget(struct kprobe *p)
+{
+	drop_copy(&p->ainsn.copy);
+	drop_copy(&p->ainsn.step);
+}

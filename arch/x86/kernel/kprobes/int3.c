@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: a hit that comes as a breakpoint.
+ *
+ * The life of a hit, with interrupts off from the trap to the end:
+ *
+ *	int3 -> pre-handlers -> execute the instruction -> post-handlers
+ *
+ * Executing it means one of three things:
+ *
+ *  - The exception returns into a copy of the instruction, behind which a jump
+ *    leads back. Nothing is left to do, so this is how most hits end: one trap.
+ *    The copy runs with the interrupts and the preemption of the probed code.
+ *  - The exception itself emulates it: what depends on its address, and the
+ *    common simple ones if a post-handler is to run behind it.
+ *  - If a post-handler is to run and the instruction is not emulated, the
+ *    exception returns into a copy that ends in a breakpoint of its own. Nothing
+ *    is remembered in between: that second trap finds the point through the
+ *    copy it came from. The task may be preempted and moved, and the point may
+ *    be gone by then, in which case execution just goes on.
+ *
+ * A copy may fault. The exception tables know the original's address only, and
+ * a page fault may sleep, which nothing in a copy may do (see slots.c). So
+ * whoever sees the fault first moves the address back to the original, as if
+ * it had faulted in place. If the fault is cured and the instruction starts
+ * again, that is another hit.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/extable.h>
+#include <linux/kdebug.h>
+#include <linux/kprobes.h>
+#include <linux/preempt.h>
+
+#include <asm/extable.h>
+#include <asm/ptrace.h>
+#include <asm/text-patching.h>
+#include <asm/trapnr.h>
+
+#include "common.h"
+
+/* Without handlers: no post-handler waits, or this hit is not to be seen. */
+static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
+{
+	if (x86_always_emulated(p->ainsn.kind) && likely(x86_emulate(p, regs)))
+		return;
+	regs->ip = (unsigned long)p->ainsn.copy;
+}
+
+/* The address is that of the breakpoint until a handler says otherwise. */
+static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs)
+{
+	struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
+	unsigned int ctx = kprobe_context(kc->traps + 1);
+
+	if (unlikely(kc->running[ctx])) {
+		kprobes_inc_nmissed_count(p);
+		execute(p, regs);
+		return;
+	}
+	WRITE_ONCE(kc->running[ctx], p);
+	kc->traps++;
+	/* First to be seen, then to look: see quiesce(). */
+	barrier();
+
+	if (!kprobe_run_pre(p, regs)) {
+		if (likely(!READ_ONCE(p->post_handler)))
+			execute(p, regs);
+		else if (x86_emulate(p, regs))
+			kprobe_run_post(p, regs, 0);
+		else if (p->ainsn.step)
+			regs->ip = (unsigned long)p->ainsn.step;
+		else
+			regs->ip = (unsigned long)p->ainsn.copy;
+	}
+
+	barrier();
+	kc->traps--;
+	WRITE_ONCE(kc->running[ctx], NULL);
+}
+
+/* The breakpoint behind an instruction that a post-handler waits for. */
+static __always_inline bool handle_step(struct pt_regs *regs, unsigned long addr)
+{
+	const struct x86_copy *copy = x86_copy_at(addr);
+	struct kprobe_cpu *kc;
+	unsigned int ctx;
+	struct kprobe *p;
+
+	if (!copy || addr != (unsigned long)copy->text + copy->len)
+		return false;
+
+	regs->ip = (unsigned long)copy->addr + copy->len;
+	p = get_kprobe(copy->addr);
+	if (!p || p->ainsn.step != copy->text)
+		return true;
+
+	kc = raw_cpu_ptr(&kprobe_cpu);
+	ctx = kprobe_context(kc->traps + 1);
+	if (kc->running[ctx])
+		return true;
+	WRITE_ONCE(kc->running[ctx], p);
+	kc->traps++;
+	barrier();
+
+	kprobe_run_post(p, regs, 0);
+
+	barrier();
+	kc->traps--;
+	WRITE_ONCE(kc->running[ctx], NULL);
+	return true;
+}
+
+/**
+ * kprobe_int3_handler - is this breakpoint ours?
+ * @regs: registers of the trap
+ *
+ * Context: in the exception, interrupts off.
+ * Return: 1 if it was dealt with, 0 if it belongs to somebody else.
+ */
+int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
+{
+	unsigned long addr = regs->ip - INT3_INSN_SIZE;
+	struct kprobe *p;
+
+	if (user_mode(regs))
+		return 0;
+
+	p = get_kprobe((void *)addr);
+	if (likely(p)) {
+		handle_hit(p, regs);
+		return 1;
+	}
+	if (handle_step(regs, addr))
+		return 1;
+	/* Taken just before the breakpoint went: there is none any more. */
+	if (*(u8 *)addr != INT3_INSN_OPCODE) {
+		regs->ip = addr;
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * If the registers are in a copy, moves them to the original. A fault past the
+ * instruction, in what leads back, is nobody's but ours.
+ */
+static __always_inline bool leave_copy(struct pt_regs *regs)
+{
+	const struct x86_copy *copy = x86_copy_at(regs->ip);
+
+	if (likely(!copy) || regs->ip >= (unsigned long)copy->text + copy->len)
+		return false;
+	regs->ip = (unsigned long)copy->addr;
+	return true;
+}
+
+/**
+ * kprobe_fault_handler - a fault is about to be looked at
+ * @regs:   registers of the fault, in the kernel
+ * @trapnr: which
+ *
+ * Context: in the exception, early.
+ * Return: 0, the fault is to be resolved as if there were no kprobes, for what
+ * @regs now say.
+ */
+int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
+{
+	/* Other traps come to kprobe_exceptions_notify(), which does the rest. */
+	if (trapnr == X86_TRAP_PF)
+		leave_copy(regs);
+	return 0;
+}
+
+/**
+ * kprobe_exceptions_notify - a trap other than a page fault
+ * @self: unused
+ * @val:  which notification
+ * @data: struct die_args
+ *
+ * Some traps search the exception tables before this, some after. For a fault
+ * in a copy it is done here, for all alike.
+ *
+ * Return: NOTIFY_STOP if the fault is cured.
+ */
+int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
+					  unsigned long val, void *data)
+{
+	struct die_args *args = data;
+
+	if (val != DIE_GPF && (val != DIE_TRAP || args->trapnr == X86_TRAP_DF))
+		return NOTIFY_DONE;
+	if (!args->regs || user_mode(args->regs) || !leave_copy(args->regs))
+		return NOTIFY_DONE;
+	if (fixup_exception(args->regs, args->trapnr, args->err, 0))
+		return NOTIFY_STOP;
+	return NOTIFY_DONE;
+}

@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Kprobes: handlers on almost any instruction of kernel text, and on the
+ * return of almost any function.
+ *
+ * Three readers, three parts:
+ *
+ *  1. the API for those who set probes: struct kprobe, struct kretprobe and
+ *     the register_*() family;
+ *  2. the questions that the rest of the kernel asks (is this address a copy
+ *     of an instruction? is a handler running here?);
+ *  3. the contract with the architectures: what they provide, what they get.
+ *
+ * All of it has a stub for CONFIG_KPROBES=n, so callers need no #ifdef.
+ * The manual is Documentation/trace/kprobes.rst.
+ */
+#ifndef _LINUX_KPROBES_H
+#define _LINUX_KPROBES_H
+
+#include <linux/bug.h>
+#include <linux/compiler.h>
+#include <linux/ftrace.h>
+#include <linux/linkage.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/rethook.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <asm/kprobes.h>
+
+struct kprobe;
+struct kretprobe;
+struct kretprobe_instance;
+struct pt_regs;
+struct task_struct;
+
+#ifndef CONFIG_KPROBES
+/* Only so that structures which embed a probe still compile. */
+typedef int kprobe_opcode_t;
+struct arch_specific_insn {
+	int dummy;
+};
+#endif
+
+/* What a function is where there is nothing to it. */
+#define KPROBES_STUB(type, function, value)				\
+	static inline type function { return value; }
+#define KPROBES_NOTHING(function)					\
+	static inline void function { }
+
+/* --------------------------- 1. The API for users ------------------------ */
+
+/**
+ * typedef kprobe_pre_handler_t - runs before the probed instruction
+ *
+ * Gets the probe and the live registers of the probed context, which it may
+ * change. On x86 the instruction pointer reads one byte past the probe point,
+ * as a breakpoint leaves it, however the probe was hit.
+ *
+ * Context: preemption off, and hard interrupts too where the probe was hit by
+ * a breakpoint. May not sleep, nor call any register_*() function.
+ * Return: 0 to go on with the probed instruction; non-zero if the handler has
+ * set the instruction pointer to where execution shall resume, in which case
+ * neither the instruction nor any further handler of this point runs.
+ */
+typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
+
+/**
+ * typedef kprobe_post_handler_t - runs behind the probed instruction
+ *
+ * Sees the registers as the instruction left them, the instruction pointer
+ * being where execution goes on. @flags is 0, kept for source compatibility.
+ *
+ * Context: as the pre-handler.
+ */
+typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
+				      unsigned long flags);
+
+/**
+ * struct kprobe - a set of handlers on one instruction
+ * @symbol_name:  where to probe, by name; "module:symbol" names a module's
+ * @addr:	  where to probe, by address; give this or @symbol_name. After
+ *		  registration it is the address that carries the probe.
+ * @offset:	  in bytes from @symbol_name or @addr
+ * @pre_handler:  runs before the instruction; may be NULL
+ * @post_handler: runs behind it; may be NULL
+ * @flags:	  KPROBE_FLAG_DISABLED here registers the probe switched off; the
+ *		  subsystem reports the others
+ * @nmissed:	  hits that ran no handler, because they came from one
+ * @opcode:	  filled in: first unit of the original instruction
+ * @ainsn:	  belongs to the architecture
+ * @list:	  used by the subsystem where the probe is one of its own points
+ * @hlist:	  hashed while the probe is registered; not for traversal
+ *
+ * A probe belongs to its user, who must keep it in memory from registration
+ * until unregistration has returned. The handlers are those that were set
+ * when it was registered: changing the fields later has no effect.
+ */
+struct kprobe {
+	const char *symbol_name;
+	kprobe_opcode_t *addr;
+	unsigned int offset;
+	u32 flags;
+	kprobe_pre_handler_t pre_handler;
+	kprobe_post_handler_t post_handler;
+	unsigned long nmissed;
+	kprobe_opcode_t opcode;
+	struct arch_specific_insn ainsn;
+	struct list_head list;
+	struct hlist_node hlist;
+};
+
+/* Values of kprobe::flags */
+#define KPROBE_FLAG_GONE		BIT(0)	/* its text was freed */
+#define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by its user */
+#define KPROBE_FLAG_OPTIMIZED		BIT(2)	/* hit by a jump */
+#define KPROBE_FLAG_FTRACE		BIT(3)	/* hit through ftrace */
+#define KPROBE_FLAG_ON_FUNC_ENTRY	BIT(4)	/* at the entry of a function */
+
+/**
+ * typedef kretprobe_handler_t - runs on entry to, or return from, a function
+ *
+ * Context: as kprobe_pre_handler_t.
+ * Return: of the entry handler, non-zero to leave this call unprobed; that of
+ * the return handler is ignored.
+ */
+typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri,
+				   struct pt_regs *regs);
+
+/**
+ * struct kretprobe - handlers on the return of a function
+ * @kp:		   names the function; its handlers are not used
+ * @handler:	   runs when the function returns, with the registers as it
+ *		   left them, see regs_return_value(); may be NULL
+ * @entry_handler: runs when it is called; non-zero skips this call; may be NULL
+ * @maxactive:	   how many calls may be under way at once; <= 0 leaves it to
+ *		   the subsystem, which writes back what it chose
+ * @nmissed:	   calls that went unprobed because no instance was free
+ * @data_size:	   bytes of kretprobe_instance::data that the handlers share,
+ *		   at most KRETPROBE_MAX_DATA_SIZE
+ */
+struct kretprobe {
+	struct kprobe kp;
+	kretprobe_handler_t handler;
+	kretprobe_handler_t entry_handler;
+	int maxactive;
+	int nmissed;
+	size_t data_size;
+};
+
+#define KRETPROBE_MAX_DATA_SIZE	4096
+
+/**
+ * struct kretprobe_instance - one probed call that is under way
+ * @data: data_size bytes for the handlers; not cleared between calls
+ *
+ * The other members are the subsystem's and the architecture's.
+ */
+struct kretprobe_instance {
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+	struct rethook_node node;
+#else
+	struct llist_node llist;
+	struct kretprobe_pool *pool;
+	kprobe_opcode_t *ret_addr;
+	void *fp;
+#endif
+	char data[] __aligned(sizeof(long long));
+};
+
+/*
+ * A function that can carry a kprobe but not a kretprobe. Architectures end
+ * their kretprobe_blacklist[] with a NULL name; addr is filled in at boot.
+ */
+struct kretprobe_blackpoint {
+	const char *name;
+	void *addr;
+};
+
+#ifdef CONFIG_KPROBES
+
+int register_kprobe(struct kprobe *p);
+void unregister_kprobe(struct kprobe *p);
+int register_kprobes(struct kprobe **kps, int num);
+void unregister_kprobes(struct kprobe **kps, int num);
+int enable_kprobe(struct kprobe *p);
+int disable_kprobe(struct kprobe *p);
+
+#else /* !CONFIG_KPROBES */
+
+KPROBES_STUB(int, register_kprobe(struct kprobe *p), -EOPNOTSUPP)
+KPROBES_STUB(int, register_kprobes(struct kprobe **kps, int num), -EOPNOTSUPP)
+KPROBES_NOTHING(unregister_kprobe(struct kprobe *p))
+KPROBES_NOTHING(unregister_kprobes(struct kprobe **kps, int num))
+KPROBES_STUB(int, enable_kprobe(struct kprobe *p), -EOPNOTSUPP)
+
+KPROBES_STUB(int, disable_kprobe(struct kprobe *p), -EOPNOTSUPP)
+
+#endif /* CONFIG_KPROBES */
+
+#ifdef CONFIG_KRETPROBES
+
+int register_kretprobe(struct kretprobe *rp);
+void unregister_kretprobe(struct kretprobe *rp);
+int register_kretprobes(struct kretprobe **rps, int num);
+void unregister_kretprobes(struct kretprobe **rps, int num);
+struct kretprobe *get_kretprobe(struct kretprobe_instance *ri);
+
+#else /* !CONFIG_KRETPROBES */
+
+KPROBES_STUB(int, register_kretprobe(struct kretprobe *rp), -EOPNOTSUPP)
+KPROBES_STUB(int,
+	     register_kretprobes(struct kretprobe **rps, int num),
+	     -EOPNOTSUPP)
+KPROBES_NOTHING(unregister_kretprobe(struct kretprobe *rp))
+KPROBES_NOTHING(unregister_kretprobes(struct kretprobe **rps, int num))
+KPROBES_STUB(struct kretprobe *,
+	     get_kretprobe(struct kretprobe_instance *ri),
+	     NULL)
+
+#endif /* CONFIG_KRETPROBES */
+
+/**
+ * enable_kretprobe - switch a return probe on again
+ * @rp: a registered return probe
+ *
+ * Context and errors: those of enable_kprobe().
+ */
+static inline int enable_kretprobe(struct kretprobe *rp)
+{
+	return enable_kprobe(&rp->kp);
+}
+
+/**
+ * disable_kretprobe - switch a return probe off
+ * @rp: a registered return probe
+ *
+ * Calls that are under way still run the return handler when they end.
+ * Context and errors: those of disable_kprobe().
+ */
+static inline int disable_kretprobe(struct kretprobe *rp)
+{
+	return disable_kprobe(&rp->kp);
+}
+
+/**
+ * get_kretprobe_retaddr - where the probed call returns to
+ * @ri: the call's instance
+ *
+ * Return: the true return address, which the stack does not show meanwhile.
+ */
+static nokprobe_inline unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
+{
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+	return ri->node.ret_addr;
+#else
+	return (unsigned long)ri->ret_addr;
+#endif
+}
+
+/* True once the text under @p is gone: nothing but unregistering it is left. */
+static inline bool kprobe_gone(const struct kprobe *p)
+{
+	return READ_ONCE(p->flags) & KPROBE_FLAG_GONE;
+}
+
+/* True while @p runs no handlers, by its user's wish or because it is gone. */
+static inline bool kprobe_disabled(const struct kprobe *p)
+{
+	return READ_ONCE(p->flags) & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_GONE);
+}
+
+/* True if hits of @p come as jumps. */
+static inline bool kprobe_optimized(const struct kprobe *p)
+{
+	return READ_ONCE(p->flags) & KPROBE_FLAG_OPTIMIZED;
+}
+
+/* True if hits of @p come through ftrace. */
+static inline bool kprobe_ftrace(const struct kprobe *p)
+{
+	return READ_ONCE(p->flags) & KPROBE_FLAG_FTRACE;
+}
+
+/* --------------- 2. Questions from the rest of the kernel ---------------- */
+
+#ifdef CONFIG_KPROBES
+
+bool within_kprobe_blacklist(unsigned long addr);
+int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
+			 unsigned long offset);
+kprobe_opcode_t *kprobe_lookup_name(const char *name, unsigned int offset);
+bool is_kprobe_insn_slot(unsigned long addr);
+int kprobe_get_kallsym(unsigned int symnum, unsigned long *value, char *type,
+		       char *sym);
+void kprobe_free_init_mem(void);
+
+#else /* !CONFIG_KPROBES */
+
+KPROBES_STUB(bool, within_kprobe_blacklist(unsigned long addr), true)
+KPROBES_STUB(bool, is_kprobe_insn_slot(unsigned long addr), false)
+
+KPROBES_STUB(int,
+	     kprobe_get_kallsym(unsigned int symnum, unsigned long *value, char *type, char *sym),
+	     -ERANGE)
+KPROBES_STUB(struct kprobe *, kprobe_running(void), NULL)
+
+KPROBES_STUB(struct kprobe *, get_kprobe(void *addr), NULL)
+KPROBES_NOTHING(kprobe_busy_begin(void))
+KPROBES_NOTHING(kprobe_busy_end(void))
+KPROBES_NOTHING(kprobe_free_init_mem(void))
+
+#endif /* CONFIG_KPROBES */
+
+#if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
+void kprobe_flush_task(struct task_struct *tk);
+#else
+/* Instances are rethook nodes, and rethook_flush_task() takes those back. */
+KPROBES_NOTHING(kprobe_flush_task(struct task_struct *tk))
+#endif
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+void kprobe_ftrace_kill(void);
+#else
+KPROBES_NOTHING(kprobe_ftrace_kill(void))
+#endif
+
+/* No hit comes as a jump yet. */
+KPROBES_STUB(bool, is_kprobe_optinsn_slot(unsigned long addr), false)
+KPROBES_NOTHING(wait_for_kprobe_optimizer(void))
+
+/* ---------------- 3. The contract with the architectures ----------------- */
+
+#ifdef CONFIG_KPROBES
+
+/*
+ * For functions on the path of a hit: out of bounds for probes and for the
+ * function tracer, and free of calls into sanitizers, which are neither.
+ */
+#define __kprobe_hit	__noinstr_section(".kprobes.text")
+
+/*
+ * What happens to a hit, in kprobe_ctlblk::kprobe_status. For architectures
+ * that single-step: handler running, stepping, stepped, hit while stepping.
+ */
+#define KPROBE_HIT_ACTIVE	1
+#define KPROBE_HIT_SS		2
+#define KPROBE_REENTER		4
+#define KPROBE_HIT_SSDONE	8
+
+/* Points are looked up with preemption or interrupts off, by address. */
+struct kprobe *get_kprobe(void *addr);
+void kprobes_inc_nmissed_count(struct kprobe *p);
+void dump_kprobe(struct kprobe *p);
+
+/*
+ * Run the handlers of all probes of a point. They are its pre_handler and, if
+ * a probe has one, its post_handler.
+ */
+int kprobe_run_pre(struct kprobe *p, struct pt_regs *regs);
+void kprobe_run_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags);
+
+#ifdef __ARCH_KPROBES_NEST
+/*
+ * The architecture tells contexts apart: a probe hit by an interrupt that
+ * arrives over a running handler is no recursion, it runs as well. Only a hit
+ * from the same context is missed.
+ */
+
+enum kprobe_context {
+	KPROBE_CTX_TASK,
+	KPROBE_CTX_SOFTIRQ,
+	KPROBE_CTX_HARDIRQ,
+	KPROBE_CTX_NMI,
+	KPROBE_NR_CTX,
+};
+
+/**
+ * struct kprobe_cpu - what runs on this CPU, per context
+ * @running: the point whose handlers run, by context of the probed code;
+ *	     read by other CPUs that wait until a point is quiet
+ * @traps:   number of exceptions among them that count as NMIs in
+ *	     preempt_count() without being any
+ */
+struct kprobe_cpu {
+	struct kprobe *running[KPROBE_NR_CTX];
+	unsigned int traps;
+};
+
+DECLARE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
+
+/**
+ * kprobe_context - the context that probed code runs in
+ * @traps: how many exceptions of kprobes' own lie over it
+ *
+ * Entering a breakpoint exception raises preempt_count() as an NMI does. What
+ * counts is the context below, so those are taken off again.
+ *
+ * Return: a value of enum kprobe_context.
+ */
+static __always_inline unsigned int kprobe_context(unsigned int traps)
+{
+	unsigned long pc = preempt_count() -
+			   traps * (NMI_OFFSET + HARDIRQ_OFFSET);
+
+	return !!(pc & NMI_MASK) +
+	       !!(pc & (NMI_MASK | HARDIRQ_MASK)) +
+	       !!(pc & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET));
+}
+
+/**
+ * kprobe_running - the point whose handler the caller runs under
+ *
+ * Context: preemption off.
+ * Return: the point, or NULL outside of handlers. Seen from an interrupt that
+ * arrived over a handler it is NULL too: the interrupt is not the handler.
+ */
+static __always_inline struct kprobe *kprobe_running(void)
+{
+	struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
+
+	return kc->running[kprobe_context(kc->traps)];
+}
+
+#else /* !__ARCH_KPROBES_NEST */
+
+DECLARE_PER_CPU(struct kprobe *, current_kprobe);
+DECLARE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
+
+static inline struct kprobe *kprobe_running(void)
+{
+	return __this_cpu_read(current_kprobe);
+}
+
+static inline void reset_current_kprobe(void)
+{
+	__this_cpu_write(current_kprobe, NULL);
+}
+
+static inline struct kprobe_ctlblk *get_kprobe_ctlblk(void)
+{
+	return this_cpu_ptr(&kprobe_ctlblk);
+}
+
+#endif /* __ARCH_KPROBES_NEST */
+
+/*
+ * Make @p the point whose handlers run here; kprobe_leave() takes what
+ * kprobe_enter() returned. Preemption is off in between.
+ */
+static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
+{
+	struct kprobe *prev;
+#ifdef __ARCH_KPROBES_NEST
+	struct kprobe_cpu *kc;
+	unsigned int ctx;
+
+	preempt_disable_notrace();
+	kc = raw_cpu_ptr(&kprobe_cpu);
+	ctx = kprobe_context(kc->traps);
+	prev = kc->running[ctx];
+	WRITE_ONCE(kc->running[ctx], p);
+#else
+	preempt_disable_notrace();
+	prev = raw_cpu_read(current_kprobe);
+	raw_cpu_write(current_kprobe, p);
+	/* What the architecture's fault handler goes by. */
+	raw_cpu_ptr(&kprobe_ctlblk)->kprobe_status = KPROBE_HIT_ACTIVE;
+#endif
+	barrier();
+	return prev;
+}
+
+static __always_inline void kprobe_leave(struct kprobe *prev)
+{
+	barrier();
+#ifdef __ARCH_KPROBES_NEST
+	{
+		struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
+
+		WRITE_ONCE(kc->running[kprobe_context(kc->traps)], prev);
+	}
+#else
+	raw_cpu_write(current_kprobe, prev);
+#endif
+	preempt_enable_notrace();
+}
+
+/*
+ * For code that is called like a probe handler without being one: hits in
+ * between count as missed. Not nestable.
+ */
+void kprobe_busy_begin(void);
+void kprobe_busy_end(void);
+
+/*
+ * Provided by the architecture. All are called with kprobe_mutex held.
+ * arch_prepare_kprobe() looks at the instruction and makes the copy of it;
+ * arch_remove_kprobe() undoes that. Arming makes hits come, disarming ends it;
+ * with __ARCH_KPROBES_BATCH, for all points of a list, linked by kprobe::list.
+ */
+int arch_prepare_kprobe(struct kprobe *p);
+#ifdef __ARCH_KPROBES_BATCH
+void arch_arm_kprobes(struct list_head *points);
+void arch_disarm_kprobes(struct list_head *points);
+#else
+void arch_arm_kprobe(struct kprobe *p);
+void arch_disarm_kprobe(struct kprobe *p);
+#endif
+int arch_init_kprobes(void);
+int arch_trampoline_kprobe(struct kprobe *p);
+int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
+			     void *data);
+
+/*
+ * May be provided; there are defaults. arch_kprobes_sync() interrupts every CPU, outlasting
+ * breakpoints being handled; only architectures with __ARCH_KPROBES_NEST have
+ * it. arch_prepare_post() is told that a point is about to get its first
+ * post-handler. arch_kprobes_batch() brackets the preparing of a batch, which
+ * goes by ascending address.
+ */
+bool arch_within_kprobe_blacklist(unsigned long addr);
+int arch_populate_kprobe_blacklist(void);
+kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offset,
+					 bool *on_func_entry);
+int arch_prepare_post(struct kprobe *p);
+void arch_kprobes_sync(void);
+void arch_kprobes_batch(bool begin);
+
+/* What they call back. */
+int kprobe_add_ksym_blacklist(unsigned long entry);
+int kprobe_add_area_blacklist(unsigned long start, unsigned long end);
+
+#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
+/*
+ * One out-of-line copy each, of MAX_INSN_SIZE units or __ARCH_KPROBE_SLOT_SIZE
+ * bytes, in executable memory.
+ */
+kprobe_opcode_t *get_insn_slot(void);
+void free_insn_slot(kprobe_opcode_t *slot, int dirty);
+#endif
+void *alloc_insn_page(void);
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* ftrace was killed: handlers must not run any more. */
+extern bool kprobe_ftrace_disabled;
+
+void kprobe_ftrace_handler(unsigned long ip, unsigned long parent_ip,
+			   struct ftrace_ops *ops, struct ftrace_regs *fregs);
+int arch_prepare_kprobe_ftrace(struct kprobe *p);
+struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip);
+#endif
+
+#ifdef CONFIG_KRETPROBES
+extern struct kretprobe_blackpoint kretprobe_blacklist[];
+#endif
+
+/**
+ * kprobe_page_fault - let kprobes have a look at a page fault
+ * @regs: registers of the faulting context
+ * @trap: the architecture's number of the fault
+ *
+ * Called early by the architecture's fault handler, before the fault is
+ * resolved.
+ *
+ * Return: true if the fault was dealt with, so that the caller returns.
+ */
+static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int trap)
+{
+	if (user_mode(regs))
+		return false;
+#ifdef __ARCH_KPROBES_NEST
+	/* Copies run with preemption on, long after their handlers are done. */
+	return kprobe_fault_handler(regs, trap);
+#else
+	/* Whoever can be preempted is neither in a handler nor stepping. */
+	if (preemptible() || !kprobe_running())
+		return false;
+	return kprobe_fault_handler(regs, trap);
+#endif
+}
+
+#else /* !CONFIG_KPROBES */
+
+KPROBES_STUB(bool,
+	     kprobe_page_fault(struct pt_regs *regs, unsigned int trap),
+	     false)
+KPROBES_STUB(int, kprobe_fault_handler(struct pt_regs *regs, int trapnr), 0)
+
+#endif /* CONFIG_KPROBES */
+
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+
+static nokprobe_inline unsigned long
+kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)
+{
+	return rethook_find_ret_addr(tsk, (unsigned long)fp, cur);
+}
+
+static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
+{
+	return is_rethook_trampoline(addr);
+}
+
+#elif defined(CONFIG_KRETPROBES)
+
+/*
+ * arch_prepare_kretprobe() swaps the return address for the trampoline and
+ * keeps the true one in the instance; the trampoline calls
+ * kretprobe_trampoline_handler() and returns to what that returns.
+ */
+void arch_prepare_kretprobe(struct kretprobe_instance *ri, struct pt_regs *regs);
+void arch_kretprobe_fixup_return(struct pt_regs *regs,
+				 kprobe_opcode_t *correct_ret_addr);
+void __kretprobe_trampoline(void);
+unsigned long __kretprobe_trampoline_handler(struct pt_regs *regs,
+					     void *frame_pointer);
+unsigned long kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
+				      struct llist_node **cur);
+
+static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
+{
+	return addr == (unsigned long)
+		dereference_kernel_function_descriptor(__kretprobe_trampoline);
+}
+
+static nokprobe_inline unsigned long
+kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
+{
+	unsigned long ret;
+
+	/* What the handlers call must not look like a hit of its own. */
+	kprobe_busy_begin();
+	ret = __kretprobe_trampoline_handler(regs, frame_pointer);
+	kprobe_busy_end();
+	return ret;
+}
+
+#else /* !CONFIG_KRETPROBES */
+
+static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
+{
+	return false;
+}
+
+static nokprobe_inline unsigned long
+kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)
+{
+	return 0;
+}
+
+#endif /* CONFIG_KRETPROBE_ON_RETHOOK */
+
+#undef KPROBES_NOTHING
+#undef KPROBES_STUB
+
+#endif /* _LINUX_KPROBES_H */

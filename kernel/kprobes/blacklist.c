@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: what may not be probed.
+ *
+ * Functions get here by NOKPROBE_SYMBOL(), by lying in a section that is out
+ * of bounds, or by decision of the architecture. Compilers split functions:
+ * "f.cold" or "f.part.0" is as unprobeable as "f", so the pieces of a refused
+ * function are looked up once, when the list is made.
+ *
+ * The list is an array of ranges, sorted, searched by halving. It is made at
+ * boot and replaced as a whole when a module with entries of its own comes or
+ * goes, which is rare; readers, a debugger among them, take no lock.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/bsearch.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/stringhash.h>
+
+#include <asm/sections.h>
+
+#include "internal.h"
+
+struct kprobe_blacklist __rcu *kprobe_blacklist;
+
+extern unsigned long __start_kprobe_blacklist[];
+extern unsigned long __stop_kprobe_blacklist[];
+
+/* The list in the making. */
+static struct {
+	struct kprobe_refused *range;
+	unsigned int nr;
+	unsigned int room;
+} draft;
+
+static int draft_add(unsigned long start, unsigned long end)
+{
+	struct kprobe_refused *range;
+	unsigned int room;
+
+	if (draft.nr == draft.room) {
+		room = max(2 * draft.room, 64U);
+		range = kvmalloc_array(room, sizeof(*range), GFP_KERNEL);
+		if (!range)
+			return -ENOMEM;
+		if (draft.nr)
+			memcpy(range, draft.range, draft.nr * sizeof(*range));
+		kvfree(draft.range);
+		draft.range = range;
+		draft.room = room;
+	}
+	draft.range[draft.nr++] = (struct kprobe_refused){ start, end };
+	return 0;
+}
+
+static void draft_discard(void)
+{
+	kvfree(draft.range);
+	memset(&draft, 0, sizeof(draft));
+}
+
+static int refused_cmp(const void *a, const void *b)
+{
+	const struct kprobe_refused *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return 0;
+}
+
+/* Sorts the draft, drops repetitions, and makes it the list. */
+static int draft_publish(void)
+{
+	struct kprobe_blacklist *new, *old;
+	struct kprobe_refused *last = NULL;
+	unsigned int i;
+
+	new = kvzalloc(struct_size(new, range, draft.nr), GFP_KERNEL);
+	if (!new)
+		return -ENOMEM;
+
+	sort(draft.range, draft.nr, sizeof(*draft.range), refused_cmp, NULL);
+	for (i = 0; i < draft.nr; i++) {
+		if (last && draft.range[i].start < last->end) {
+			last->end = max(last->end, draft.range[i].end);
+			continue;
+		}
+		last = &new->range[new->nr++];
+		*last = draft.range[i];
+	}
+
+	old = rcu_replace_pointer(kprobe_blacklist, new,
+				  lockdep_is_held(&kprobe_mutex));
+	if (old)
+		kvfree_rcu(old, rcu);
+	draft_discard();
+	return 0;
+}
+
+/* Starts a draft with what is refused now, but for [start, end). */
+static int draft_begin(unsigned long start, unsigned long end)
+{
+	struct kprobe_blacklist *bl;
+	unsigned int i;
+	int ret;
+
+	bl = rcu_dereference_protected(kprobe_blacklist,
+				       lockdep_is_held(&kprobe_mutex));
+	for (i = 0; bl && i < bl->nr; i++) {
+		if (bl->range[i].start >= start && bl->range[i].start < end)
+			continue;
+		ret = draft_add(bl->range[i].start, bl->range[i].end);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * kprobe_add_ksym_blacklist - refuse a function
+ * @entry: any address in it
+ *
+ * For arch_populate_kprobe_blacklist().
+ *
+ * Return: bytes from @entry to the end of the function, or a negative errno:
+ * -EINVAL if no symbol covers the address, -ENOMEM.
+ */
+int kprobe_add_ksym_blacklist(unsigned long entry)
+{
+	unsigned long size, offset;
+	int ret;
+
+	if (!kallsyms_lookup_size_offset(entry, &size, &offset) || !size)
+		return -EINVAL;
+	ret = draft_add(entry - offset, entry - offset + size);
+	return ret ? : (int)(size - offset);
+}
+
+/**
+ * kprobe_add_area_blacklist - refuse every function in a range of text
+ * @start: first byte
+ * @end:   one past the last
+ *
+ * For arch_populate_kprobe_blacklist().
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
+{
+	unsigned long addr;
+	int ret;
+
+	for (addr = start; addr < end; addr += ret) {
+		ret = kprobe_add_ksym_blacklist(addr);
+		if (ret == -EINVAL)
+			ret = 1;	/* padding in front of the first symbol */
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int __weak __init arch_populate_kprobe_blacklist(void)
+{
+	return 0;
+}
+
+bool __weak arch_within_kprobe_blacklist(unsigned long addr)
+{
+	return false;
+}
+
+/* Hashes of the names of refused functions, to recognise their pieces. */
+struct name_set {
+	u32 *hash;
+	unsigned int nr;
+};
+
+static u32 name_hash(const char *name, size_t len)
+{
+	return full_name_hash(NULL, name, len);
+}
+
+static int u32_cmp(const void *a, const void *b)
+{
+	const u32 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * A hash that another name happens to share refuses a function too many,
+ * once in some thousand kernels.
+ */
+static int refuse_piece(void *data, const char *name, unsigned long addr)
+{
+	const char *dot = strchr(name, '.');
+	struct name_set *set = data;
+	int ret;
+	u32 h;
+
+	if (!dot || dot == name)
+		return 0;
+	h = name_hash(name, dot - name);
+	if (!bsearch(&h, set->hash, set->nr, sizeof(h), u32_cmp))
+		return 0;
+	ret = kprobe_add_ksym_blacklist(addr);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+static int name_set_make(struct name_set *set, unsigned int first)
+{
+	char name[KSYM_NAME_LEN];
+	unsigned int i;
+
+	set->nr = 0;
+	set->hash = kvmalloc_array(draft.nr - first, sizeof(u32), GFP_KERNEL);
+	if (!set->hash)
+		return -ENOMEM;
+	for (i = first; i < draft.nr; i++) {
+		if (!lookup_symbol_name(draft.range[i].start, name))
+			set->hash[set->nr++] = name_hash(name, strcspn(name, "."));
+	}
+	sort(set->hash, set->nr, sizeof(u32), u32_cmp, NULL);
+	return 0;
+}
+
+/**
+ * kprobe_blacklist_init - make the list, at boot
+ *
+ * Return: 0, or -ENOMEM, in which case nothing may be probed.
+ */
+int __init kprobe_blacklist_init(void)
+{
+	struct name_set set;
+	unsigned long *iter;
+	int ret;
+
+	guard(mutex)(&kprobe_mutex);
+
+	for (iter = __start_kprobe_blacklist; iter < __stop_kprobe_blacklist; iter++) {
+		unsigned long entry;
+
+		entry = (unsigned long)dereference_symbol_descriptor((void *)*iter);
+		ret = kprobe_add_ksym_blacklist(entry);
+		if (ret == -ENOMEM)
+			goto fail;
+		if (ret < 0)
+			pr_warn("%pS is refused, but has no symbol\n", (void *)entry);
+	}
+	ret = kprobe_add_area_blacklist((unsigned long)__kprobes_text_start,
+					(unsigned long)__kprobes_text_end);
+	if (!ret)
+		ret = kprobe_add_area_blacklist((unsigned long)__noinstr_text_start,
+						(unsigned long)__noinstr_text_end);
+	if (!ret)
+		ret = arch_populate_kprobe_blacklist();
+	if (!ret)
+		ret = name_set_make(&set, 0);
+	if (ret)
+		goto fail;
+
+	ret = kallsyms_on_each_symbol(refuse_piece, &set);
+	kvfree(set.hash);
+	if (!ret)
+		ret = draft_publish();
+	if (!ret)
+		return 0;
+fail:
+	draft_discard();
+	return ret;
+}
+
+#ifdef CONFIG_MODULES
+/**
+ * kprobe_blacklist_add_module - refuse what a module marks
+ * @mod: a module that is coming
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, or -ENOMEM with the list as it was.
+ */
+int kprobe_blacklist_add_module(struct module *mod)
+{
+	unsigned long text = (unsigned long)mod->kprobes_text_start;
+	struct name_set set = { };
+	unsigned int i, first;
+	int ret;
+
+	lockdep_assert_held(&kprobe_mutex);
+
+	if (!mod->num_kprobe_blacklist && !mod->kprobes_text_size &&
+	    !mod->noinstr_text_size)
+		return 0;
+
+	ret = draft_begin(0, 0);
+	first = draft.nr;
+	for (i = 0; !ret && i < mod->num_kprobe_blacklist; i++) {
+		if (kprobe_add_ksym_blacklist(mod->kprobe_blacklist[i]) == -ENOMEM)
+			ret = -ENOMEM;
+	}
+	if (!ret && text)
+		ret = kprobe_add_area_blacklist(text, text + mod->kprobes_text_size);
+	text = (unsigned long)mod->noinstr_text_start;
+	if (!ret && text)
+		ret = kprobe_add_area_blacklist(text, text + mod->noinstr_text_size);
+	if (!ret)
+		ret = name_set_make(&set, first);
+	if (!ret)
+		ret = module_kallsyms_on_each_symbol(mod->name, refuse_piece, &set);
+	kvfree(set.hash);
+	if (!ret)
+		ret = draft_publish();
+	if (ret)
+		draft_discard();
+	return ret;
+}
+
+/* Takes what lies in [start, end) off the list, which cannot fail. */
+static void blacklist_drop(unsigned long start, unsigned long end)
+{
+	struct kprobe_blacklist *bl;
+	bool any = false;
+	unsigned int i;
+
+	bl = rcu_dereference_protected(kprobe_blacklist,
+				       lockdep_is_held(&kprobe_mutex));
+	for (i = 0; bl && i < bl->nr && !any; i++)
+		any = bl->range[i].start >= start && bl->range[i].start < end;
+	if (!any)
+		return;
+
+	if (!draft_begin(start, end) && !draft_publish())
+		return;
+
+	/* No memory for a shorter list: empty the entries in place. */
+	draft_discard();
+	for (i = 0; i < bl->nr; i++) {
+		if (bl->range[i].start >= start && bl->range[i].start < end)
+			WRITE_ONCE(bl->range[i].end, bl->range[i].start);
+	}
+}
+
+/**
+ * kprobe_blacklist_del_module - forget what a module marked
+ * @mod:   the module
+ * @going: it is going; otherwise only its init text is about to be freed
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_blacklist_del_module(struct module *mod, bool going)
+{
+	lockdep_assert_held(&kprobe_mutex);
+
+	for_class_mod_mem_type(type, text) {
+		struct module_memory *mem = &mod->mem[type];
+
+		if (mem->size && (going || type == MOD_INIT_TEXT))
+			blacklist_drop((unsigned long)mem->base,
+				       (unsigned long)mem->base + mem->size);
+	}
+}
+#endif /* CONFIG_MODULES */
+
+/**
+ * within_kprobe_blacklist - may this address not be probed?
+ * @addr: any address
+ *
+ * Context: any.
+ * Return: true if it lies in a function that is refused.
+ */
+bool within_kprobe_blacklist(unsigned long addr)
+{
+	const struct kprobe_blacklist *bl;
+	unsigned int lo = 0, hi, mid;
+
+	if (arch_within_kprobe_blacklist(addr))
+		return true;
+
+	guard(rcu)();
+	bl = rcu_dereference(kprobe_blacklist);
+	if (!bl)
+		return true;	/* too early, or there was no memory for it */
+
+	/* The last range that starts at or before the address. */
+	hi = bl->nr;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (bl->range[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < READ_ONCE(bl->range[lo - 1].end);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: control files, /sys/kernel/debug/kprobes/.
+ *
+ *	list		0400	what is registered
+ *	enabled		0600	the master switch
+ *	blacklist	0400	what may not be probed
+ *
+ * Tools parse these: the formats, described in the manual, do not change.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/kallsyms.h>
+#include <linux/kstrtox.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+/* Addresses are shown to whom /proc/kallsyms shows them. */
+static void *shown(struct seq_file *m, unsigned long addr)
+{
+	return kallsyms_show_value(m->file->f_cred) ? (void *)addr : NULL;
+}
+
+/* ------------------------------- list ----------------------------------- */
+
+static void *list_start(struct seq_file *m, loff_t *pos)
+{
+	mutex_lock(&kprobe_mutex);
+	return seq_list_start(&kprobe_points, *pos);
+}
+
+static void *list_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	return seq_list_next(v, &kprobe_points, pos);
+}
+
+static void list_stop(struct seq_file *m, void *v)
+{
+	mutex_unlock(&kprobe_mutex);
+}
+
+static void show_user(struct seq_file *m, struct kprobe_user *user)
+{
+	struct kprobe_point *pt = user->point;
+	unsigned long offset = 0;
+	char name[KSYM_NAME_LEN];
+	char *module = NULL;
+	const char *symbol;
+
+	seq_printf(m, "%px  %c  ", shown(m, pt->node.key), user->pool ? 'r' : 'k');
+
+	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
+	if (symbol)
+		seq_printf(m, "%s+0x%lx  %s ", symbol, offset, module ? module : " ");
+	else
+		seq_printf(m, "0x%px ", shown(m, pt->node.key));
+
+	seq_printf(m, "%s%s%s%s\n",
+		   pt->gone ? "[GONE]" : "",
+		   !user->enabled && !pt->gone ? "[DISABLED]" : "",
+		   kprobe_optimized(&pt->kp) ? "[OPTIMIZED]" : "",
+		   kprobe_ftrace(&pt->kp) ? "[FTRACE]" : "");
+}
+
+static int list_show(struct seq_file *m, void *v)
+{
+	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
+	struct kprobe_user *user;
+
+	list_for_each_entry(user, &pt->users, list)
+		show_user(m, user);
+	return 0;
+}
+
+static const struct seq_operations list_sops = {
+	.start = list_start,
+	.next = list_next,
+	.stop = list_stop,
+	.show = list_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(list);
+
+/* ----------------------------- blacklist -------------------------------- */
+
+static void *blacklist_start(struct seq_file *m, loff_t *pos)
+{
+	struct kprobe_blacklist *bl;
+
+	mutex_lock(&kprobe_mutex);
+	bl = rcu_dereference_protected(kprobe_blacklist,
+				       lockdep_is_held(&kprobe_mutex));
+	return bl && *pos < bl->nr ? &bl->range[*pos] : NULL;
+}
+
+static void *blacklist_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct kprobe_blacklist *bl;
+
+	bl = rcu_dereference_protected(kprobe_blacklist,
+				       lockdep_is_held(&kprobe_mutex));
+	return ++*pos < bl->nr ? &bl->range[*pos] : NULL;
+}
+
+static void blacklist_stop(struct seq_file *m, void *v)
+{
+	mutex_unlock(&kprobe_mutex);
+}
+
+static int blacklist_show(struct seq_file *m, void *v)
+{
+	struct kprobe_refused *r = v;
+
+	if (r->start == r->end)
+		return SEQ_SKIP;
+	seq_printf(m, "0x%px-0x%px\t%ps\n", shown(m, r->start), shown(m, r->end),
+		   (void *)r->start);
+	return 0;
+}
+
+static const struct seq_operations blacklist_sops = {
+	.start = blacklist_start,
+	.next = blacklist_next,
+	.stop = blacklist_stop,
+	.show = blacklist_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(blacklist);
+
+/* ------------------------------ enabled --------------------------------- */
+
+static ssize_t enabled_read(struct file *file, char __user *buf, size_t count,
+			    loff_t *ppos)
+{
+	const char *text = kprobes_switched_on() ? "1\n" : "0\n";
+
+	return simple_read_from_buffer(buf, count, ppos, text, 2);
+}
+
+static ssize_t enabled_write(struct file *file, const char __user *buf,
+			     size_t count, loff_t *ppos)
+{
+	char text[3] = { };
+	bool on;
+	int ret;
+
+	/* kstrtobool() looks at the first letter only: "1x" is not "1" here. */
+	if (!count || count >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, count))
+		return -EFAULT;
+	if (!strchr("01yYnN", text[0]) || (text[1] && text[1] != '\n'))
+		return -EINVAL;
+	ret = kstrtobool(text, &on);
+	if (ret)
+		return ret;
+	kprobes_switch(on);
+	return count;
+}
+
+static const struct file_operations enabled_fops = {
+	.read = enabled_read,
+	.write = enabled_write,
+	.llseek = default_llseek,
+};
+
+static int __init control_init(void)
+{
+	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
+
+	debugfs_create_file("list", 0400, dir, NULL, &list_fops);
+	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_fops);
+	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_fops);
+	return 0;
+}
+late_initcall(control_init);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: points on ftrace sites.
+ *
+ * The call at a function's entry belongs to ftrace, which patches it itself.
+ * A point there is armed by adding its address to the filter of one of two
+ * ftrace_ops: probes with a post-handler announce by it, as ever, that they
+ * mean to change the instruction pointer, so they go into the one that may
+ * (IPMODIFY), of which ftrace allows only one user a function, livepatch for
+ * instance; all others go into the one that coexists with anything.
+ *
+ * Points are added and removed a batch at a time, because ftrace walks all of
+ * its records for each change of a filter. An empty filter means every
+ * function, so the ops are registered only while they have one.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/ftrace.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/**
+ * struct ftrace_side - one of the two ops
+ * @ops: what ftrace knows
+ * @nr:	 points armed in it
+ */
+struct ftrace_side {
+	struct ftrace_ops ops;
+	unsigned int nr;
+};
+
+static struct ftrace_side plain_side = {
+	.ops = {
+		.func = kprobe_ftrace_handler,
+		.flags = FTRACE_OPS_FL_SAVE_REGS,
+	},
+};
+
+static struct ftrace_side ipmodify_side = {
+	.ops = {
+		.func = kprobe_ftrace_handler,
+		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+	},
+};
+
+/* Read by the architectures' handlers. */
+bool kprobe_ftrace_disabled __read_mostly;
+
+/**
+ * kprobe_ftrace_kill - ftrace has found itself broken
+ *
+ * Context: any. On return no handler starts from an ftrace site any more.
+ */
+void kprobe_ftrace_kill(void)
+{
+	WRITE_ONCE(kprobe_ftrace_disabled, true);
+}
+
+/**
+ * kprobe_ftrace_by - the point that a call from ftrace is for
+ * @ops: the ops that ftrace calls us for
+ * @ip:  the site
+ *
+ * While a point moves from one of the ops to the other it is in both, and one
+ * of the two calls counts.
+ *
+ * Context: any, preemption off.
+ * Return: the point, or NULL if no handlers are to run.
+ */
+struct kprobe __kprobe_hit *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip)
+{
+	struct kprobe *p = get_kprobe((void *)ip);
+
+	if (!p || READ_ONCE(to_point(p)->ops) != ops ||
+	    READ_ONCE(kprobe_ftrace_disabled))
+		return NULL;
+	return p;
+}
+
+static struct ftrace_side *side_of(struct kprobe_point *pt)
+{
+	return pt->ops == &ipmodify_side.ops ? &ipmodify_side : &plain_side;
+}
+
+/*
+ * Adds addresses to the filter of a side, or removes them, in one go: ftrace
+ * takes all of them or none.
+ */
+static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
+{
+	int ret;
+
+	if (!nr)
+		return 0;
+	ret = ftrace_set_filter_ips(&side->ops, ips, nr, 0, 0);
+	if (ret)
+		return ret;
+	if (!side->nr) {
+		ret = register_ftrace_function(&side->ops);
+		if (ret) {
+			ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);
+			return ret;
+		}
+	}
+	side->nr += nr;
+	return 0;
+}
+
+static void side_disarm(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
+{
+	int ret = 0;
+
+	if (!nr)
+		return;
+	side->nr -= nr;
+	if (!side->nr)
+		ret = unregister_ftrace_function(&side->ops);
+	if (!ret)
+		ret = ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);
+	/* ftrace fails here only when it has been killed: nothing runs then. */
+	if (ret && !READ_ONCE(kprobe_ftrace_disabled))
+		pr_warn("ftrace kept %u points: %d\n", nr, ret);
+}
+
+/* The addresses of the points on one side; how many is returned. */
+static unsigned int side_ips(struct ftrace_side *side, struct list_head *points,
+			     unsigned long *ips)
+{
+	struct kprobe_point *pt;
+	unsigned int nr = 0;
+
+	list_for_each_entry(pt, points, kp.list) {
+		if (side_of(pt) == side)
+			ips[nr++] = pt->node.key;
+	}
+	return nr;
+}
+
+/**
+ * kprobe_ftrace_arm - arm points on ftrace sites
+ * @points: linked by kprobe::list
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, or an error of ftrace's with none of them armed; -EBUSY if
+ * another user of ftrace holds the right to change the instruction pointer;
+ * -ENOMEM.
+ */
+int kprobe_ftrace_arm(struct list_head *points)
+{
+	size_t room = list_count_nodes(points);
+	unsigned int nr_plain, nr_ipmodify;
+	struct kprobe_point *pt;
+	unsigned long *ips;
+	int ret;
+
+	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL);
+	if (!ips)
+		return -ENOMEM;
+	list_for_each_entry(pt, points, kp.list)
+		pt->ops = pt->nr_want_post ? &ipmodify_side.ops : &plain_side.ops;
+
+	nr_plain = side_ips(&plain_side, points, ips);
+	nr_ipmodify = side_ips(&ipmodify_side, points, ips + nr_plain);
+	ret = side_arm(&plain_side, ips, nr_plain);
+	if (!ret) {
+		ret = side_arm(&ipmodify_side, ips + nr_plain, nr_ipmodify);
+		if (ret)
+			side_disarm(&plain_side, ips, nr_plain);
+	}
+	kvfree(ips);
+	return ret;
+}
+
+/**
+ * kprobe_ftrace_disarm - disarm points on ftrace sites
+ * @points: armed ones, linked by kprobe::list
+ *
+ * Works without memory too, if slower.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_ftrace_disarm(struct list_head *points)
+{
+	size_t room = list_count_nodes(points);
+	struct kprobe_point *pt;
+	unsigned long *ips;
+
+	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL | __GFP_NOWARN);
+	if (ips) {
+		side_disarm(&plain_side, ips, side_ips(&plain_side, points, ips));
+		side_disarm(&ipmodify_side, ips, side_ips(&ipmodify_side, points, ips));
+		kvfree(ips);
+		return;
+	}
+	list_for_each_entry(pt, points, kp.list) {
+		unsigned long ip = pt->node.key;
+
+		side_disarm(side_of(pt), &ip, 1);
+	}
+}
+
+/**
+ * kprobe_ftrace_choose - a point has got its first post-handler or lost its last
+ * @pt: a point on an ftrace site, armed or not
+ *
+ * Into the new filter first, then the calls of the new ops count, then out of
+ * the old filter: a hit meanwhile is seen once.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, or -EBUSY or another error of ftrace's with nothing changed.
+ */
+int kprobe_ftrace_choose(struct kprobe_point *pt)
+{
+	struct ftrace_side *new = pt->nr_want_post ? &ipmodify_side : &plain_side;
+	struct ftrace_side *old = side_of(pt);
+	unsigned long ip = pt->node.key;
+	int ret;
+
+	/* What is not armed is put where it belongs when it is. */
+	if (!pt->armed || new == old)
+		return 0;
+	ret = side_arm(new, &ip, 1);
+	if (ret)
+		return ret;
+	WRITE_ONCE(pt->ops, &new->ops);
+	side_disarm(old, &ip, 1);
+	return 0;
+}

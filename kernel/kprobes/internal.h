@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Kprobes: what the rooms of kernel/kprobes/ share, and nobody else sees.
+ *
+ * The pieces
+ * ----------
+ * A *point* (struct kprobe_point) is an address that is probed. It owns all
+ * that a hit or the text patcher needs, including the struct kprobe that the
+ * architecture gets to see. A *user* (struct kprobe_user) is one registered
+ * struct kprobe as the manager sees it: what it said when it was registered.
+ * A point has one user or many, the path of a hit is the same. The struct
+ * kprobe of whoever called us is written to, but nothing read back from it
+ * decides anything once it is registered.
+ *
+ * Ownership and locks
+ * -------------------
+ * kprobe_mutex protects points and users, the tables that find them and the
+ * state of the text under them. It is taken first; below it, in this order:
+ *
+ *	kprobe_mutex
+ *	  cpus_read_lock()		(ftrace, when it patches)
+ *	    ftrace_lock, jump_label_mutex
+ *	      text_mutex		(patching)
+ *	  slot_mutex			(a leaf: executable memory)
+ *
+ * A caller may hold event_mutex or be inside a module notifier. Handlers run
+ * under none of these and may not call what takes them.
+ *
+ * A hit reads points, users and tables with preemption or interrupts off and
+ * no lock. What it can reach is unlinked first and freed after an RCU grace
+ * period that nobody waits for. Executable memory, in which a task can be
+ * preempted, is freed after a tasks-RCU grace period, see slots.c.
+ *
+ * When unregistering returns, no handler of that probe runs any more. That is
+ * not what the grace periods are for: see quiesce() in kernel/kprobes.c.
+ */
+#ifndef _KERNEL_KPROBES_INTERNAL_H
+#define _KERNEL_KPROBES_INTERNAL_H
+
+#include <linux/kprobes.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/objpool.h>
+#include <linux/rcupdate.h>
+#include <linux/types.h>
+
+struct module;
+
+extern struct mutex kprobe_mutex;
+
+/* ------------------------------- table.c -------------------------------- */
+
+/**
+ * struct addr_node - embedded in what an address table finds
+ * @key: the address, never 0; constant while the node is in a table
+ */
+struct addr_node {
+	unsigned long key;
+};
+
+/**
+ * struct addr_array - the buckets of a table, replaced when it grows
+ * @shift: turns a hash into an index
+ * @mask:  number of buckets - 1
+ * @node:  open addressing, at most half in use; a bucket once used never
+ *	   turns NULL again
+ * @rcu:   frees the array once no lookup uses it
+ */
+struct addr_array {
+	struct rcu_head rcu;
+	unsigned int shift;
+	unsigned int mask;
+	struct addr_node *node[];
+};
+
+/**
+ * struct addr_table - finds nodes by address; see table.c
+ * @array: what lookups use
+ * @live:  number of nodes
+ * @used:  number of buckets that are not NULL
+ */
+struct addr_table {
+	struct addr_array *array;
+	unsigned int live;
+	unsigned int used;
+};
+
+extern struct addr_array addr_array_empty;
+
+#define ADDR_TABLE_INIT		{ .array = &addr_array_empty }
+
+int addr_table_reserve(struct addr_table *t, unsigned int more);
+void addr_table_add(struct addr_table *t, struct addr_node *n);
+void addr_table_del(struct addr_table *t, struct addr_node *n);
+
+/* Fibonacci hashing: the high bits of the product are the good ones. */
+static __always_inline unsigned int addr_bucket(const struct addr_array *a,
+						unsigned long key)
+{
+#ifdef CONFIG_64BIT
+	return (key * 0x9e3779b97f4a7c15ul) >> a->shift;
+#else
+	return (key * 0x9e3779b9ul) >> a->shift;
+#endif
+}
+
+/*
+ * Lock-free, in any context. The node stays valid until preemption or
+ * interrupts are on again, if its owner frees it through RCU.
+ */
+static __always_inline struct addr_node *addr_table_find(const struct addr_table *t,
+							 unsigned long key)
+{
+	const struct addr_array *a = READ_ONCE(t->array);
+	unsigned int i = addr_bucket(a, key);
+	struct addr_node *n;
+
+	while ((n = READ_ONCE(a->node[i]))) {
+		if (n->key == key)
+			break;
+		i = (i + 1) & a->mask;
+	}
+	return n;
+}
+
+/* --------------------------- points and users --------------------------- */
+
+/**
+ * struct kprobe_point - an address that is probed
+ * @node:	in the table of points, by address, unless @gone
+ * @kp:		what the architecture sees. Its handlers are the dispatchers;
+ *		post_handler is NULL unless an enabled user has one. Its list
+ *		links the point into a batch while kprobe_mutex is held.
+ * @users:	registered probes, in order of registration; read by hits
+ * @all:	in the list of all points
+ * @nr_users:	probes that are registered, or on the way
+ * @nr_enabled: those among @users that are enabled
+ * @nr_post:	those among them that have a post-handler
+ * @nr_want_post: those among @nr_users that have one
+ * @armed:	hits come
+ * @gone:	the text was freed; only unregistering its users is left
+ * @batched:	already in the batch that is being put together
+ * @ops:	ftrace_ops that the point is armed in
+ * @rcu:	frees it once no hit can have it in hand
+ */
+struct kprobe_point {
+	struct addr_node node;
+	struct kprobe kp;
+	struct list_head users;
+	struct list_head all;
+	unsigned int nr_users;
+	unsigned int nr_enabled;
+	unsigned int nr_post;
+	unsigned int nr_want_post;
+	bool armed;
+	bool gone;
+	bool batched;
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	struct ftrace_ops *ops;
+#endif
+	struct rcu_head rcu;
+};
+
+/**
+ * struct kprobe_user - a registered probe as the manager sees it
+ * @node:    in the table of users, by the address of @kp
+ * @list:    in kprobe_point::users
+ * @batch:   links users that leave together
+ * @kp:	     the user's structure: passed to handlers, written for its reader
+ * @pre:     the pre-handler at the time of registration
+ * @post:    likewise
+ * @pool:    of a return probe, its instances; NULL otherwise
+ * @point:   where it sits
+ * @addr:    what the target resolved to
+ * @entry:   that is the entry of a function
+ * @enabled: its handlers are to run
+ * @rcu:     frees it once no hit can have it in hand
+ */
+struct kprobe_user {
+	struct addr_node node;
+	struct list_head list;
+	struct list_head batch;
+	struct kprobe *kp;
+	kprobe_pre_handler_t pre;
+	kprobe_post_handler_t post;
+	struct kretprobe_pool *pool;
+	struct kprobe_point *point;
+	unsigned long addr;
+	bool entry;
+	bool enabled;
+	struct rcu_head rcu;
+};
+
+static __always_inline struct kprobe_point *to_point(struct kprobe *p)
+{
+	return container_of(p, struct kprobe_point, kp);
+}
+
+extern struct list_head kprobe_points;
+
+/* Takes the nth probe out of what a batch call was given. */
+typedef struct kprobe *(*kprobe_nth_t)(void *array, int i);
+
+struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
+void kprobe_user_free(struct kprobe_user *user);
+int kprobe_users_register(struct kprobe_user **users, int num);
+void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth);
+void kprobes_switch(bool on);
+bool kprobes_switched_on(void);
+
+/* ----------------------------- blacklist.c ------------------------------ */
+
+/**
+ * struct kprobe_refused - a function that may not be probed
+ * @start: its first byte
+ * @end:   one past its last
+ */
+struct kprobe_refused {
+	unsigned long start;
+	unsigned long end;
+};
+
+/**
+ * struct kprobe_blacklist - all of them; replaced as a whole
+ * @rcu:   frees the list once nobody reads it
+ * @nr:	   how many
+ * @range: sorted by start, none overlapping
+ */
+struct kprobe_blacklist {
+	struct rcu_head rcu;
+	unsigned int nr;
+	struct kprobe_refused range[];
+};
+
+extern struct kprobe_blacklist __rcu *kprobe_blacklist;
+
+int kprobe_blacklist_init(void);
+int kprobe_blacklist_add_module(struct module *mod);
+void kprobe_blacklist_del_module(struct module *mod, bool going);
+
+/* ------------------------------- slots.c -------------------------------- */
+
+/**
+ * struct slot_cache - executable memory in pieces of one size
+ * @size:     of a piece, in bytes
+ * @symbol:   under which kallsyms shows its pages
+ * @pages:    all of them, those with room first; walked under RCU
+ * @table:    finds a page by address
+ * @retired:  pieces that wait for the worker
+ */
+struct slot_cache {
+	size_t size;
+	const char *symbol;
+	struct list_head pages;
+	struct addr_table table;
+	unsigned int retired;
+};
+
+void *slot_alloc(struct slot_cache *c);
+void slot_retire(struct slot_cache *c, void *slot, bool used);
+void slots_flush(void);
+
+/* True if @addr lies in a page of the cache. Lock-free, preemption off. */
+static __always_inline bool slot_cache_covers(const struct slot_cache *c,
+					      unsigned long addr)
+{
+	return addr_table_find(&c->table, addr & PAGE_MASK);
+}
+
+extern struct slot_cache kprobe_insn_slots;
+
+/* ------------------------------- ftrace.c ------------------------------- */
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+int kprobe_ftrace_arm(struct list_head *points);
+void kprobe_ftrace_disarm(struct list_head *points);
+int kprobe_ftrace_choose(struct kprobe_point *pt);
+#else
+static inline int kprobe_ftrace_arm(struct list_head *points) { return 0; }
+static inline void kprobe_ftrace_disarm(struct list_head *points) { }
+static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
+#endif
+
+/* ------------------------------ kretprobe.c ----------------------------- */
+
+#ifdef CONFIG_KRETPROBES
+/**
+ * struct kretprobe_pool - the instances of a return probe
+ * @rp:	    the user's structure; NULL once it is being unregistered
+ * @user:   the registered probe
+ * @handler: at the time of registration
+ * @entry_handler: likewise
+ * @rh:	    rethook that owns the instances
+ * @objs:   the instances, where rethook is not used
+ * @rcu:    frees it once no handler can have it in hand
+ */
+struct kretprobe_pool {
+	struct kretprobe *rp;
+	struct kprobe_user *user;
+	kretprobe_handler_t handler;
+	kretprobe_handler_t entry_handler;
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+	struct rethook *rh;
+#else
+	struct objpool_head objs;
+#endif
+	struct rcu_head rcu;
+};
+
+void kretprobe_init(void);
+void kretprobe_enter(struct kretprobe_pool *pool, struct pt_regs *regs);
+void kretprobe_pool_ready(struct kretprobe_pool *pool);
+void kretprobe_pool_stop(struct kretprobe_pool *pool);
+void kretprobe_pool_free(struct kretprobe_pool *pool);
+#else
+static inline void kretprobe_init(void) { }
+static __always_inline void kretprobe_enter(struct kretprobe_pool *pool,
+					    struct pt_regs *regs) { }
+static inline void kretprobe_pool_ready(struct kretprobe_pool *pool) { }
+static inline void kretprobe_pool_stop(struct kretprobe_pool *pool) { }
+static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
+#endif
+
+#endif /* _KERNEL_KPROBES_INTERNAL_H */

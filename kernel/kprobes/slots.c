@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: executable memory for out-of-line copies.
+ *
+ * A slot is a piece of a page from execmem. Handing one out and taking it
+ * back is cheap; the question is when a slot may be used for something else.
+ * A task that is preempted in a slot returns to it whenever it runs next, on
+ * any CPU, long after the probe is gone. So slots are retired, not freed:
+ * a worker takes all that have come together, waits once until no task can
+ * rest in any of them, and only then gives them back. Nobody waits for it.
+ *
+ * Why waiting for tasks-RCU and then running a work item on each CPU is
+ * enough: nothing enters a slot once its point is unlinked and quiescent. Who
+ * is in a slot at that time runs there, is interrupted there, or was preempted
+ * there. It leaves within a few instructions of its own, none of which sleeps:
+ * calls are emulated, and a copy that faults has its address moved back to the
+ * original before the fault is looked at. So a task that has scheduled of its
+ * own will, or run in user mode, has left; that is what tasks-RCU waits for.
+ * It does not wait for idle tasks, which are never preempted, but may have
+ * been interrupted in a slot: when each CPU has run a work item, the idle task
+ * of that CPU has scheduled. Without preemption synchronize_rcu_tasks() is an
+ * ordinary grace period, and says the same of every task.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/execmem.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+
+/* How long retired slots gather before the worker waits for them. */
+#define SLOT_RETIRE_DELAY	(HZ / 10)
+
+/**
+ * struct slot_page - a page of slots
+ * @node:  in slot_cache::table, by the address of the page
+ * @list:  in slot_cache::pages
+ * @nr:	   slots that are in use or retired
+ * @nr_dead: those of them that are retired
+ * @rcu:   frees this, the page itself goes at once
+ * @maps:  three bitmaps of as many bits as the page has slots: in use or
+ *	   retired; retired; being waited for
+ */
+struct slot_page {
+	struct addr_node node;
+	struct list_head list;
+	unsigned int nr;
+	unsigned int nr_dead;
+	struct rcu_head rcu;
+	unsigned long maps[];
+};
+
+static DEFINE_MUTEX(slot_mutex);
+
+static unsigned int slots_per_page(const struct slot_cache *c)
+{
+	return PAGE_SIZE / c->size;
+}
+
+static unsigned long *page_map(const struct slot_cache *c, struct slot_page *pg,
+			       unsigned int which)
+{
+	return pg->maps + which * BITS_TO_LONGS(slots_per_page(c));
+}
+
+#define page_used(c, pg)	page_map(c, pg, 0)
+#define page_dead(c, pg)	page_map(c, pg, 1)
+#define page_waiting(c, pg)	page_map(c, pg, 2)
+
+/**
+ * alloc_insn_page - get a page for slots; architectures may have their own
+ *
+ * Context: may sleep.
+ * Return: a page that can be executed, and written by the architecture's text
+ * patching, but not by a plain store where the architecture can tell; or NULL.
+ */
+void __weak *alloc_insn_page(void)
+{
+	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
+}
+
+static struct slot_page *slot_page_add(struct slot_cache *c)
+{
+	struct slot_page *pg;
+	void *text;
+
+	if (addr_table_reserve(&c->table, 1))
+		return NULL;
+	pg = kzalloc(struct_size(pg, maps, 3 * BITS_TO_LONGS(slots_per_page(c))),
+		     GFP_KERNEL);
+	if (!pg)
+		return NULL;
+	text = alloc_insn_page();
+	if (!text) {
+		kfree(pg);
+		return NULL;
+	}
+	pg->node.key = (unsigned long)text;
+	addr_table_add(&c->table, &pg->node);
+	list_add_rcu(&pg->list, &c->pages);
+	return pg;
+}
+
+static void slot_page_del(struct slot_cache *c, struct slot_page *pg)
+{
+	addr_table_del(&c->table, &pg->node);
+	list_del_rcu(&pg->list);
+	execmem_free((void *)pg->node.key);
+	kfree_rcu(pg, rcu);
+}
+
+/**
+ * slot_alloc - get a slot
+ * @c: the cache
+ *
+ * Context: may sleep.
+ * Return: a slot of undefined content, aligned to its size if that is a power
+ * of two; or NULL.
+ */
+void *slot_alloc(struct slot_cache *c)
+{
+	struct slot_page *pg;
+	unsigned int i;
+
+	guard(mutex)(&slot_mutex);
+
+	pg = list_first_entry_or_null(&c->pages, struct slot_page, list);
+	if (!pg || pg->nr == slots_per_page(c)) {
+		pg = slot_page_add(c);
+		if (!pg)
+			return NULL;
+	}
+
+	i = find_first_zero_bit(page_used(c, pg), slots_per_page(c));
+	__set_bit(i, page_used(c, pg));
+	if (++pg->nr == slots_per_page(c)) {
+		/* Readers may see the page twice or not at all: only kallsyms. */
+		list_del_rcu(&pg->list);
+		list_add_tail_rcu(&pg->list, &c->pages);
+	}
+	return (void *)pg->node.key + i * c->size;
+}
+
+static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
+			      unsigned int nr)
+{
+	if (pg->nr == slots_per_page(c)) {
+		list_del_rcu(&pg->list);
+		list_add_rcu(&pg->list, &c->pages);
+	}
+	pg->nr -= nr;
+	if (!pg->nr)
+		slot_page_del(c, pg);
+}
+
+static void slots_reclaim(struct work_struct *work);
+static DECLARE_DELAYED_WORK(slots_reclaim_work, slots_reclaim);
+
+/**
+ * slot_retire - give a slot back
+ * @c:	  the cache
+ * @slot: the slot
+ * @used: a hit may have been sent there; false frees the slot at once
+ *
+ * The caller has made sure that nothing will enter the slot from now on.
+ *
+ * Context: may sleep, but does not wait for a grace period.
+ */
+void slot_retire(struct slot_cache *c, void *slot, bool used)
+{
+	unsigned long addr = (unsigned long)slot;
+	struct slot_page *pg;
+	unsigned int i;
+
+	guard(mutex)(&slot_mutex);
+
+	pg = container_of_const(addr_table_find(&c->table, addr & PAGE_MASK),
+				struct slot_page, node);
+	i = (addr & ~PAGE_MASK) / c->size;
+	if (!used) {
+		__clear_bit(i, page_used(c, pg));
+		slot_page_release(c, pg, 1);
+		return;
+	}
+	__set_bit(i, page_dead(c, pg));
+	pg->nr_dead++;
+	c->retired++;
+	queue_delayed_work(system_unbound_wq, &slots_reclaim_work,
+			   SLOT_RETIRE_DELAY);
+}
+
+static struct slot_cache *const slot_caches[] = { &kprobe_insn_slots };
+
+static void slot_run_nothing(struct work_struct *unused)
+{
+}
+
+/* Two steps, with the wait between them: collect the dead, free them. */
+static void slot_cache_collect(struct slot_cache *c)
+{
+	struct slot_page *pg;
+
+	list_for_each_entry(pg, &c->pages, list) {
+		if (!pg->nr_dead)
+			continue;
+		bitmap_copy(page_waiting(c, pg), page_dead(c, pg),
+			    slots_per_page(c));
+		bitmap_zero(page_dead(c, pg), slots_per_page(c));
+		pg->nr_dead = 0;
+	}
+	c->retired = 0;
+}
+
+static void slot_cache_free_waiting(struct slot_cache *c)
+{
+	struct slot_page *pg, *next;
+	unsigned int nr;
+
+	list_for_each_entry_safe(pg, next, &c->pages, list) {
+		nr = bitmap_weight(page_waiting(c, pg), slots_per_page(c));
+		if (!nr)
+			continue;
+		bitmap_andnot(page_used(c, pg), page_used(c, pg),
+			      page_waiting(c, pg), slots_per_page(c));
+		bitmap_zero(page_waiting(c, pg), slots_per_page(c));
+		slot_page_release(c, pg, nr);
+	}
+}
+
+static void slots_reclaim(struct work_struct *work)
+{
+	unsigned int i;
+
+	mutex_lock(&slot_mutex);
+	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
+		slot_cache_collect(slot_caches[i]);
+	mutex_unlock(&slot_mutex);
+
+	synchronize_rcu_tasks();
+	/* Fails only for want of memory, which comes back. */
+	while (schedule_on_each_cpu(slot_run_nothing))
+		schedule_timeout_uninterruptible(HZ);
+
+	mutex_lock(&slot_mutex);
+	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
+		slot_cache_free_waiting(slot_caches[i]);
+	mutex_unlock(&slot_mutex);
+}
+
+/**
+ * slots_flush - wait until all retired slots are free again
+ *
+ * Context: may sleep, for a tasks-RCU grace period.
+ */
+void slots_flush(void)
+{
+	flush_delayed_work(&slots_reclaim_work);
+}
+
+/* ------------------- What the rest of the kernel asks ------------------- */
+
+struct slot_cache kprobe_insn_slots = {
+#ifdef __ARCH_KPROBE_SLOT_SIZE
+	.size = __ARCH_KPROBE_SLOT_SIZE,
+#else
+	.size = MAX_INSN_SIZE * sizeof(kprobe_opcode_t),
+#endif
+	.symbol = "kprobe_insn_page",
+	.pages = LIST_HEAD_INIT(kprobe_insn_slots.pages),
+	.table = ADDR_TABLE_INIT,
+};
+
+/**
+ * is_kprobe_insn_slot - does the address lie among out-of-line copies?
+ * @addr: any address
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool __kprobe_hit is_kprobe_insn_slot(unsigned long addr)
+{
+	bool covers;
+
+	preempt_disable_notrace();
+	covers = slot_cache_covers(&kprobe_insn_slots, addr);
+	preempt_enable_notrace();
+	return covers;
+}
+
+#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
+/**
+ * get_insn_slot - for architectures: memory for one out-of-line copy
+ *
+ * Context: may sleep.
+ * Return: room for MAX_INSN_SIZE units, or NULL.
+ */
+kprobe_opcode_t *get_insn_slot(void)
+{
+	return slot_alloc(&kprobe_insn_slots);
+}
+
+/**
+ * free_insn_slot - give back what get_insn_slot() returned
+ * @slot:  the slot
+ * @dirty: a task may still be in it
+ *
+ * Context: may sleep, but does not wait.
+ */
+void free_insn_slot(kprobe_opcode_t *slot, int dirty)
+{
+	slot_retire(&kprobe_insn_slots, slot, dirty);
+}
+#endif
+
+/**
+ * kprobe_get_kallsym - the pages of slots, as symbols
+ * @symnum: which page
+ * @value:  its address is stored here
+ * @type:   its symbol type
+ * @sym:    its symbol name, room for KSYM_NAME_LEN
+ *
+ * Context: any.
+ * Return: 0, or -ERANGE if there are fewer pages.
+ */
+int kprobe_get_kallsym(unsigned int symnum, unsigned long *value, char *type,
+		       char *sym)
+{
+	struct slot_page *pg;
+	unsigned int i;
+
+	guard(rcu)();
+	for (i = 0; i < ARRAY_SIZE(slot_caches); i++) {
+		list_for_each_entry_rcu(pg, &slot_caches[i]->pages, list) {
+			if (symnum--)
+				continue;
+			*value = pg->node.key;
+			*type = 't';
+			strscpy(sym, slot_caches[i]->symbol, KSYM_NAME_LEN);
+			return 0;
+		}
+	}
+	return -ERANGE;
+}
