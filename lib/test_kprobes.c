@@ -309,6 +309,7 @@ static void address_outside_of_text_is_refused(struct kunit *test)
 
 /* --- Sites that somebody else patches ------------------------------------ */
 
+#ifdef CONFIG_JUMP_LABEL
 static DEFINE_STATIC_KEY_FALSE(kpt_api_key);
 
 static noinline unsigned long kpt_api_branches(unsigned long arg)
@@ -317,6 +318,7 @@ static noinline unsigned long kpt_api_branches(unsigned long arg)
 		return arg + 2;
 	return arg + 1;
 }
+#endif
 
 static void jump_label_site_is_refused(struct kunit *test)
 {
@@ -334,6 +336,7 @@ static void jump_label_site_is_refused(struct kunit *test)
 #endif
 }
 
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 static noinline unsigned long kpt_api_callee(unsigned long arg)
 {
 	OPTIMIZER_HIDE_VAR(arg);
@@ -346,6 +349,7 @@ static noinline unsigned long kpt_api_static_caller(unsigned long arg)
 {
 	return static_call(kpt_api_call)(arg) + 1;
 }
+#endif
 
 static void static_call_site_is_refused(struct kunit *test)
 {
@@ -365,11 +369,13 @@ static void static_call_site_is_refused(struct kunit *test)
 #endif
 }
 
+#ifdef CONFIG_X86
 static noinline unsigned long kpt_api_warns(unsigned long arg)
 {
 	WARN_ON_ONCE(arg == 0x12345);
 	return arg + 1;
 }
+#endif
 
 static void bug_trap_is_refused(struct kunit *test)
 {

@@ -212,12 +212,6 @@ static void intrude_by_irq_work(struct irq_work *work)
 	intrude(container_of(work, struct intrusion, work));
 }
 
-static enum hrtimer_restart intrude_by_timer(struct hrtimer *timer)
-{
-	intrude(container_of(timer, struct intrusion, timer));
-	return HRTIMER_NORESTART;
-}
-
 static struct intrusion *alloc_intrusion(struct kunit *test,
 					 kpt_fn_t fn)
 {
@@ -249,21 +243,6 @@ static int pre_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
 	irq_work_queue(&in->work);
 	if (!irqs_disabled())
 		spin_until_done(in);
-	WRITE_ONCE(in->armed, false);
-	return 0;
-}
-
-static void post_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	pre_awaits_irq_work(pr, regs);
-}
-
-static int pre_awaits_timer(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	struct intrusion *in = pr->arg;
-
-	WRITE_ONCE(in->armed, true);
-	spin_until_done(in);
 	WRITE_ONCE(in->armed, false);
 	return 0;
 }
@@ -327,6 +306,27 @@ static void hit_from_handler_in_hardirq_is_missed(struct kunit *test)
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /* These need a handler that runs with interrupts on: that of an ftrace site. */
+
+static enum hrtimer_restart intrude_by_timer(struct hrtimer *timer)
+{
+	intrude(container_of(timer, struct intrusion, timer));
+	return HRTIMER_NORESTART;
+}
+
+static void post_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_awaits_irq_work(pr, regs);
+}
+
+static int pre_awaits_timer(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct intrusion *in = pr->arg;
+
+	WRITE_ONCE(in->armed, true);
+	spin_until_done(in);
+	WRITE_ONCE(in->armed, false);
+	return 0;
+}
 
 static struct kpt_probe *busy_handler(struct kunit *test, struct intrusion *in,
 				      int (*on_pre)(struct kpt_probe *pr,

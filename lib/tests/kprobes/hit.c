@@ -596,6 +596,73 @@ static void handlers_run_on_all_cpus_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crowd->kp.nmissed, 0ul);
 }
 
+/* --- Functions that everybody runs --------------------------------------- */
+
+static const char * const busy_functions[] = {
+	"schedule", "try_to_wake_up", "kick_process", "wake_up_process",
+	"hrtimer_interrupt", "hrtimer_start_range_ns", "update_process_times",
+	"ktime_get", "ktime_get_update_offsets_now", "tick_sched_timer",
+	"kmem_cache_alloc_noprof", "kmem_cache_free", "__kmalloc_noprof", "kfree",
+	"_raw_spin_lock", "_raw_spin_unlock", "_raw_spin_lock_irqsave",
+	"_raw_spin_unlock_irqrestore", "rcu_sched_clock_irq", "__rcu_read_lock",
+	"raise_softirq", "handle_softirqs", "irq_enter_rcu", "irq_exit_rcu",
+	"vprintk_emit", "console_unlock", "memchr", "strlen", "vsnprintf",
+	"find_vma", "handle_mm_fault", "lock_vma_under_rcu",
+};
+
+struct busy {
+	struct kprobe kp;
+	atomic_long_t hits;
+};
+
+static int busy_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	atomic_long_inc(&container_of(p, struct busy, kp)->hits);
+	return 0;
+}
+
+static void busy_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static void unregister_busy(void *busy)
+{
+	unregister_kprobe(&((struct busy *)busy)->kp);
+}
+
+/*
+ * Scheduler, timers, interrupts, allocator, locks: from every context, and from
+ * within whatever kprobes itself calls.
+ */
+static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
+{
+	struct busy *busy;
+	unsigned int i;
+	long hits = 0;
+
+	busy = kunit_kcalloc(test, ARRAY_SIZE(busy_functions), sizeof(*busy), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, busy);
+	for (i = 0; i < ARRAY_SIZE(busy_functions); i++) {
+		busy[i].kp.symbol_name = busy_functions[i];
+		busy[i].kp.pre_handler = busy_pre;
+		if (i & 1)
+			busy[i].kp.post_handler = busy_post;
+		/* Some are not in this kernel, some may not be probed in it. */
+		if (register_kprobe(&busy[i].kp))
+			continue;
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_busy,
+								&busy[i]), 0);
+	}
+	for (i = 0; i < 50; i++) {
+		msleep(20);
+		kfree(kzalloc(100 * i + 1, GFP_KERNEL));
+	}
+	for (i = 0; i < ARRAY_SIZE(busy_functions); i++)
+		hits += atomic_long_read(&busy[i].hits);
+	KUNIT_EXPECT_GT(test, atomic_long_read(&busy[0].hits), 50l);
+	KUNIT_EXPECT_GT(test, hits, 500l);
+}
+
 /* --- Faults -------------------------------------------------------------- */
 
 static void vfree_action(void *p)
@@ -657,6 +724,40 @@ static void fault_in_post_handler_is_fixed_up(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pr->arg);
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
+}
+
+static int read_user_address(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long value = 0;
+	long ret;
+
+	ret = copy_from_user_nofault(&value, (const void __user *)pr->arg, sizeof(value));
+	pr->arg = ERR_PTR(ret ?: -(long)value);
+	return 0;
+}
+
+/* A page that is not there stays away: a handler cannot wait for it. */
+static void user_access_in_a_handler_does_not_page_in(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	unsigned long area;
+
+	area = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, area, 0ul);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	pr->on_pre = read_user_address;
+	pr->arg = (void *)area;
+	kpt_register(test, pr);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(pr->arg), (long)-EFAULT);
+
+	KUNIT_ASSERT_EQ(test, put_user(99ul, (unsigned long __user *)area), 0);
+	pr->arg = (void *)area;
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(pr->arg), -99l);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 
 #ifdef CONFIG_X86
@@ -742,6 +843,13 @@ static void bad_msr_in_the_instruction_is_fixed_up(struct kunit *test)
 	if (kpt_rdmsr(bad) != KPT_FAULTED)
 		kunit_skip(test, "this MSR exists here");
 	check_fault(test, (char *)kpt_rdmsr + kpt_rdmsr_at, kpt_rdmsr, MSR_EFER, bad);
+}
+
+static void bad_control_register_in_the_instruction_is_fixed_up(struct kunit *test)
+{
+	if (!boot_cpu_has(X86_FEATURE_OSXSAVE))
+		kunit_skip(test, "this CPU has none");
+	check_fault(test, (char *)kpt_xgetbv + kpt_xgetbv_at, kpt_xgetbv, 0, 5);
 }
 
 static unsigned long run_load_user(unsigned long arg)
@@ -885,14 +993,17 @@ static struct kunit_case hit_cases[] = {
 	SITE_CASE(null_handlers_in_every_pair_of_combinations),
 	SITE_CASE(disable_and_unregister_reach_every_kind_of_site),
 	SITE_CASE(handlers_run_on_all_cpus_at_once),
+	KUNIT_CASE(functions_that_everybody_runs_can_be_probed),
 	SITE_CASE(fault_in_pre_handler_is_fixed_up),
 	SITE_CASE(fault_in_post_handler_is_fixed_up),
+	SITE_CASE(user_access_in_a_handler_does_not_page_in),
 #ifdef CONFIG_X86
 	KUNIT_CASE(page_fault_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(null_pointer_read_with_fixup),
 	KUNIT_CASE(general_protection_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(divide_error_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(bad_msr_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(bad_control_register_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(user_fault_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(user_fault_in_the_instruction_is_paged_in),
 	KUNIT_CASE(own_breakpoint_and_ud2_of_the_text_are_refused),
@@ -911,6 +1022,4 @@ static struct kunit_suite hit_suite = {
 
 kunit_test_suite(hit_suite);
 
-#ifdef CONFIG_X86
 MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
-#endif

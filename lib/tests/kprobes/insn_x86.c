@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
+#include <asm/ibt.h>
 #include <asm/processor-flags.h>
 
 #include "fixture.h"
@@ -138,7 +139,7 @@ static void compare(struct kunit *test, const struct insn_case *c, const char *m
 	}
 }
 
-/* Kinds of probes to set together; the letters stand for their handlers. */
+/* Kinds of probes to set together. */
 static const struct probe_mode {
 	const char *name;
 	struct {
@@ -155,25 +156,83 @@ static const struct probe_mode {
 	{ "one with post, then plain", { { true, true, true }, { true, true } } },
 };
 
+/* In the order of kpt_insn_in, but for the stack pointer. */
+static void general_registers(const struct pt_regs *regs, unsigned long *r)
+{
+	r[R_AX] = regs->ax;
+	r[R_BX] = regs->bx;
+	r[R_CX] = regs->cx;
+	r[R_DX] = regs->dx;
+	r[R_SI] = regs->si;
+	r[R_DI] = regs->di;
+	r[R_BP] = regs->bp;
+#ifdef CONFIG_X86_64
+	r[R_R8] = regs->r8;
+	r[R_R9] = regs->r9;
+	r[R_R10] = regs->r10;
+	r[R_R11] = regs->r11;
+	r[R_R12] = regs->r12;
+	r[R_R13] = regs->r13;
+	r[R_R14] = regs->r14;
+	r[R_R15] = regs->r15;
+#endif
+	r[R_FLAGS] = regs->flags;
+}
+
+#define FLAGS_SEEN	(UNDEF_DIV | X86_EFLAGS_DF | X86_EFLAGS_IF | X86_EFLAGS_TF)
+
+static void check_registers(struct kunit *test, const struct insn_case *c, const char *mode,
+			    const struct pt_regs *regs, const unsigned long *expected)
+{
+	unsigned long r[NR_REGS];
+	unsigned int i;
+
+	general_registers(regs, r);
+	for (i = 0; i < R_FLAGS; i++)
+		if (!(c->how & CLOBBERS) || i > R_DX)
+			KUNIT_EXPECT_EQ_MSG(test, r[i], expected[i], "%s, %s",
+					    mode, reg_names[i]);
+	KUNIT_EXPECT_EQ_MSG(test, r[R_FLAGS] & FLAGS_SEEN & ~(unsigned long)c->undef,
+			    expected[R_FLAGS] & FLAGS_SEEN & ~(unsigned long)c->undef,
+			    "%s, flags", mode);
+	KUNIT_EXPECT_EQ_MSG(test, kernel_stack_pointer((struct pt_regs *)regs) + sizeof(long),
+			    expected[R_SP], "%s, sp", mode);
+}
+
+/*
+ * @last is what the latest call left. Where nothing comes before the
+ * instruction, the pre-handler must have seen what the call was given, and
+ * where nothing comes behind it, the post-handler what it left.
+ */
 static void check_handlers(struct kunit *test, const struct insn_case *c,
 			   const struct probe_mode *mode, unsigned int n,
-			   struct kpt_probe *pr, unsigned int hits)
+			   struct kpt_probe *pr, unsigned int hits,
+			   const unsigned long *last)
 {
+	bool taken = !(c->how & CONDITIONAL) || last[R_AX] == 2;
 	unsigned long fn = (unsigned long)c->fn;
+	unsigned long given[NR_REGS];
 
 	KUNIT_EXPECT_EQ_MSG(test, pr->pre, mode->probe[n].pre ? hits : 0, "%s", mode->name);
 	KUNIT_EXPECT_EQ_MSG(test, pr->post, mode->probe[n].post ? hits : 0, "%s", mode->name);
 	KUNIT_EXPECT_EQ_MSG(test, pr->kp.nmissed, 0ul, "%s", mode->name);
 	if (mode->probe[n].pre) {
-		KUNIT_EXPECT_EQ_MSG(test, pr->pre_regs.ip, fn + c->at + 1,
-				    "%s", mode->name);
-		KUNIT_EXPECT_FALSE_MSG(test, pr->pre_regs.flags & X86_EFLAGS_TF,
-				       "%s", mode->name);
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre_regs.ip, fn + c->at + 1, "%s", mode->name);
+		memcpy(given, kpt_insn_in, sizeof(given));
+		given[R_SP] = kpt_insn_sp - INSN_STACK;
+		if (c->at == ENDBR_INSN_SIZE)
+			check_registers(test, c, mode->name, &pr->pre_regs, given);
 	}
 	if (mode->probe[n].post) {
 		if (!(c->how & BRANCH))
 			KUNIT_EXPECT_EQ_MSG(test, pr->post_regs.ip, fn + c->next,
 					    "%s", mode->name);
+		else if (c->to)
+			KUNIT_EXPECT_EQ_MSG(test, pr->post_regs.ip,
+					    fn + (taken ? c->to : c->next),
+					    "%s", mode->name);
+		if (c->next == c->done && !(c->how & BRANCH))
+			check_registers(test, c, mode->name, &pr->post_regs, last);
 		KUNIT_EXPECT_FALSE_MSG(test, pr->post_regs.flags & X86_EFLAGS_TF,
 				       "%s", mode->name);
 	}
@@ -208,7 +267,8 @@ static void check_instruction(struct kunit *test)
 		run_states(c, got, nr);
 		compare(test, c, mode->name, expected, got, nr);
 		for (n = 0; n < 2 && mode->probe[n].set; n++) {
-			check_handlers(test, c, mode, n, pr[n], nr * c->hits);
+			check_handlers(test, c, mode, n, pr[n], nr * c->hits,
+				       got[nr - 1].regs);
 			kpt_unregister(test, pr[n]);
 		}
 		if (test->status == KUNIT_FAILURE)

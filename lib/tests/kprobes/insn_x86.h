@@ -5,9 +5,10 @@
 
 /* insn_case::how */
 #define ALL_FLAGS	0x01	/* run with all combinations of the flags */
-#define BRANCH		0x02	/* what comes next is not what stands behind */
+#define BRANCH		0x02	/* execution need not go on behind it */
 #define CLOBBERS	0x04	/* AX, BX, CX, DX differ each time */
 #define REFUSED		0x08	/* may not be probed */
+#define CONDITIONAL	0x10	/* a branch that leaves 2 in AX if taken */
 
 /* insn_case::undef, flags that the architecture leaves undefined */
 #define UNDEF_LOGIC	0x010	/* AF */
@@ -45,6 +46,9 @@
 
 #define SCRATCH_SIZE	512
 
+/* Stack that the function may use above its return address. */
+#define INSN_STACK	128
+
 #ifndef __ASSEMBLY__
 
 #include <linux/types.h>
@@ -55,6 +59,8 @@
  * @fn:	   the function that holds it
  * @at:	   where it is, from the start of @fn
  * @next:  where that stands which is behind it
+ * @done:  where all that is left is to return
+ * @to:	   where a branch goes; 0 if that is not in @fn
  * @undef: see above
  * @how:   see above
  * @hits:  how often a call of @fn passes it
@@ -64,6 +70,8 @@ struct insn_case {
 	void (*fn)(void);
 	u32 at;
 	u32 next;
+	u32 done;
+	u32 to;
 	u32 undef;
 	u32 how;
 	u32 hits;

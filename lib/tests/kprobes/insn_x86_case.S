@@ -4,7 +4,7 @@
  * Each is a function of its own, with an entry in the table that the suite
  * walks.
  *
- *	CASE "title" [undef=] [how=] [hits=]
+ *	CASE "title" [undef=] [how=] [hits=] [to=]
  *		what prepares it
  *		PROBE the instruction
  *		what shows its effects
@@ -41,16 +41,22 @@
 .macro TABLE_END name:req
 	.pushsection .rodata
 	_ASM_PTR 0, 0
-	.long 0, 0, 0, 0, 0
+	.long 0, 0, 0, 0, 0, 0, 0
 	.size \name, . - \name
 	.popsection
 .endm
 
-.macro CASE title:req undef=0 how=0 hits=1
+.macro CASE title:req undef=0 how=0 hits=1 to
 	.pushsection .rodata
 	_ASM_ALIGN
 	_ASM_PTR .Ltitle_\@, kpt_insn_\@
-	.long 101f - kpt_insn_\@, 102f - kpt_insn_\@, \undef, \how, \hits
+	.long 101f - kpt_insn_\@, 102f - kpt_insn_\@, 103f - kpt_insn_\@
+	.ifb \to
+	.long 0
+	.else
+	.long \to - kpt_insn_\@
+	.endif
+	.long \undef, \how, \hits
 	.subsection 1
 .Ltitle_\@:
 	.asciz "\title"
@@ -60,7 +66,7 @@
 	STACK_FRAME_NON_STANDARD kpt_insn_\@
 	.balign 16
 	.type kpt_insn_\@, @function
-	.size kpt_insn_\@, 103f - kpt_insn_\@
+	.size kpt_insn_\@, 104f - kpt_insn_\@
 kpt_insn_\@:
 	ENDBR
 .endm
@@ -72,8 +78,9 @@ kpt_insn_\@:
 .endm
 
 .macro DONE
-	RET
 103:
+	RET
+104:
 .endm
 
 .macro INSN title:req insn:vararg

@@ -41,26 +41,26 @@ TABLE kpt_insn_flow
 
 /* --- Calls --- */
 
-CASE "call rel32" how=BRANCH
+CASE "call rel32" how=BRANCH to=2f
 	PROBE call 2f
 	CALLED
 DONE
 
-CASE "call reg" how=BRANCH
+CASE "call reg" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE call *%_ASM_AX
 	CALLED
 DONE
 
-CASE "call reg, another one" how=BRANCH
+CASE "call reg, another one" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_CX
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE call *%_ASM_CX
 	CALLED
 DONE
 
-CASE "call mem" how=BRANCH
+CASE "call mem" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%_ASM_AX, 8(%_ASM_DI)
 	ANNOTATE_RETPOLINE_SAFE
@@ -68,7 +68,7 @@ CASE "call mem" how=BRANCH
 	CALLED
 DONE
 
-CASE "call mem, sp relative" how=BRANCH
+CASE "call mem, sp relative" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	push	%_ASM_AX
 	push	%_ASM_CX
@@ -86,21 +86,21 @@ CASE "call that pops its return address" how=BRANCH
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "call r8" how=BRANCH
+CASE "call r8" how=BRANCH to=2f
 	LEA_LABEL 2f, r8
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE call *%r8
 	CALLED
 DONE
 
-CASE "call r11" how=BRANCH
+CASE "call r11" how=BRANCH to=2f
 	LEA_LABEL 2f, r11
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE call *%r11
 	CALLED
 DONE
 
-CASE "call mem, rip relative" how=BRANCH
+CASE "call mem, rip relative" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%rax, kpt_insn_scratch+32(%rip)
 	ANNOTATE_RETPOLINE_SAFE
@@ -108,7 +108,7 @@ CASE "call mem, rip relative" how=BRANCH
 	CALLED
 DONE
 
-CASE "call reg, cs prefix" how=BRANCH
+CASE "call reg, cs prefix" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE cs call *%rax
@@ -118,17 +118,17 @@ DONE
 
 /* --- Jumps --- */
 
-CASE "jmp rel8" how=BRANCH
+CASE "jmp rel8" how=BRANCH to=2f
 	PROBE jmp 2f
 	JUMPED
 DONE
 
-CASE "jmp rel32" how=BRANCH
+CASE "jmp rel32" how=BRANCH to=2f
 	PROBE JMP_NEAR 2f
 	JUMPED
 DONE
 
-CASE "jmp backwards" how=BRANCH
+CASE "jmp backwards" how=BRANCH to=2f
 	jmp	1f
 2:
 	mov	$2, %eax
@@ -138,7 +138,7 @@ CASE "jmp backwards" how=BRANCH
 3:
 DONE
 
-CASE "jmp reg" how=BRANCH
+CASE "jmp reg" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE jmp *%_ASM_AX
@@ -146,7 +146,7 @@ CASE "jmp reg" how=BRANCH
 	JUMPED
 DONE
 
-CASE "jmp mem" how=BRANCH
+CASE "jmp mem" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%_ASM_AX, 8(%_ASM_DI)
 	ANNOTATE_RETPOLINE_SAFE
@@ -156,7 +156,7 @@ CASE "jmp mem" how=BRANCH
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "jmp r11" how=BRANCH
+CASE "jmp r11" how=BRANCH to=2f
 	LEA_LABEL 2f, r11
 	ANNOTATE_RETPOLINE_SAFE
 	PROBE jmp *%r11
@@ -164,7 +164,7 @@ CASE "jmp r11" how=BRANCH
 	JUMPED
 DONE
 
-CASE "jmp mem, rip relative" how=BRANCH
+CASE "jmp mem, rip relative" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%rax, kpt_insn_scratch+32(%rip)
 	ANNOTATE_RETPOLINE_SAFE
@@ -175,12 +175,12 @@ DONE
 #endif
 
 .macro JCC cc code
-CASE "j\cc rel8" how=BRANCH|ALL_FLAGS
+CASE "j\cc rel8" how=BRANCH|CONDITIONAL|ALL_FLAGS to=2f
 	PROBE j\cc 2f
 	JUMPED
 DONE
 
-CASE "j\cc rel32" how=BRANCH|ALL_FLAGS
+CASE "j\cc rel32" how=BRANCH|CONDITIONAL|ALL_FLAGS to=2f
 	PROBE JCC_NEAR \code, 2f
 	JUMPED
 DONE
@@ -196,50 +196,50 @@ CASE "loop" how=BRANCH hits=3
 	PROBE loop 1b
 DONE
 
-CASE "loope" how=BRANCH|ALL_FLAGS
+CASE "loope" how=BRANCH|CONDITIONAL|ALL_FLAGS to=2f
 	mov	$3, %ecx
 	PROBE loope 2f
 	JUMPED
 DONE
 
-CASE "loopne" how=BRANCH|ALL_FLAGS
+CASE "loopne" how=BRANCH|CONDITIONAL|ALL_FLAGS to=2f
 	mov	$3, %ecx
 	PROBE loopne 2f
 	JUMPED
 DONE
 
-CASE "loop, last time" how=BRANCH
+CASE "loop, last time" how=BRANCH|CONDITIONAL to=2f
 	mov	$1, %ecx
 	PROBE loop 2f
 	JUMPED
 DONE
 
-CASE "loop from zero" how=BRANCH
+CASE "loop from zero" how=BRANCH|CONDITIONAL to=2f
 	xor	%ecx, %ecx
 	PROBE loop 2f
 	JUMPED
 DONE
 
-CASE "jrcxz, taken" how=BRANCH
+CASE "jrcxz, taken" how=BRANCH|CONDITIONAL to=2f
 	xor	%ecx, %ecx
 	PROBE JCXZ 2f
 	JUMPED
 DONE
 
-CASE "jrcxz, not taken" how=BRANCH
+CASE "jrcxz, not taken" how=BRANCH|CONDITIONAL to=2f
 	mov	$1, %ecx
 	PROBE JCXZ 2f
 	JUMPED
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "jecxz, upper half set" how=BRANCH
+CASE "jecxz, upper half set" how=BRANCH|CONDITIONAL to=2f
 	movabs	$0x100000000, %rcx
 	PROBE jecxz 2f
 	JUMPED
 DONE
 
-CASE "loop, 32 bit count" how=BRANCH
+CASE "loop, 32 bit count" how=BRANCH|CONDITIONAL to=2f
 	movabs	$0x100000001, %rcx
 	PROBE addr32 loop 2f
 	JUMPED

@@ -27,7 +27,7 @@ SYM_FUNC_START(kpt_insn_run)
 #endif
 	pushf
 	mov	%_ASM_SP, _ASM_RIP(kpt_insn_sp)
-	sub	$128, %_ASM_SP
+	sub	$INSN_STACK, %_ASM_SP
 
 	/* No instruction from here to the call changes flags. */
 	__ASM_SIZE(push) IN(R_FLAGS)

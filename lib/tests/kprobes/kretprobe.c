@@ -536,8 +536,6 @@ static void several_on_one_function_all_run(struct kunit *test)
 	for (i = 0; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->returns), 1);
 		KUNIT_EXPECT_EQ(test, r[i]->value, KPT_RESULT(7ul));
-		/* Not the trampoline of another one. */
-		KUNIT_EXPECT_EQ(test, r[i]->retaddr, r[0]->retaddr);
 	}
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
@@ -546,6 +544,20 @@ static void several_on_one_function_all_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r[0]->returns), 2);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r[1]->returns), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r[3]->returns), 2);
+}
+
+/* Not the trampoline of another one. */
+static void retaddr_is_true_with_several_probes(struct kunit *test)
+{
+	unsigned long unprobed = call_where();
+	struct ret_probe *r[3];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		r[i] = ret_probe(test, kpt_ret_where);
+	call_where();
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, r[i]->retaddr, unprobed);
 }
 
 static void nested_probed_functions_match(struct kunit *test)
@@ -1086,6 +1098,7 @@ static struct kunit_case kretprobe_cases[] = {
 	KUNIT_CASE(recursion_matches_entries_with_returns),
 	KUNIT_CASE(several_on_a_recursive_function),
 	ENTRY_CASE(several_on_one_function_all_run),
+	KUNIT_CASE(retaddr_is_true_with_several_probes),
 	KUNIT_CASE(nested_probed_functions_match),
 	KUNIT_CASE(functions_that_sleep_match),
 	KUNIT_CASE_SLOW(unregister_with_calls_in_flight),

@@ -97,6 +97,19 @@ SYM_FUNC_START(kpt_rdmsr)
 SYM_FUNC_END(kpt_rdmsr)
 OFFSET kpt_rdmsr_at, .Lrdmsr_at, kpt_rdmsr
 
+SYM_FUNC_START(kpt_xgetbv)
+	mov	ARG, %_ASM_CX
+.Lxgetbv_at:
+	xgetbv
+	xor	%eax, %eax
+	RET
+.Lxgetbv_fault:
+	mov	$KPT_FAULTED, %_ASM_AX
+	RET
+	_ASM_EXTABLE(.Lxgetbv_at, .Lxgetbv_fault)
+SYM_FUNC_END(kpt_xgetbv)
+OFFSET kpt_xgetbv_at, .Lxgetbv_at, kpt_xgetbv
+
 SYM_FUNC_START(kpt_traps)
 	jmp	.Ltraps_run
 .Ltraps_int3_at:

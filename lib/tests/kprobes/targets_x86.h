@@ -31,13 +31,17 @@ extern const u32 kpt_load_at;
 unsigned long kpt_load_user(const unsigned long __user *from);
 extern const u32 kpt_load_user_at;
 
-/* 100 / @by, or KPT_FAULTED */
+/* 100 / @by, or KPT_FAULTED. */
 unsigned long kpt_divide(unsigned long by);
 extern const u32 kpt_divide_at;
 
-/* 0, or KPT_FAULTED if there is no such MSR */
+/* 0, or KPT_FAULTED if there is no such MSR. */
 unsigned long kpt_rdmsr(unsigned long msr);
 extern const u32 kpt_rdmsr_at;
+
+/* 0, or KPT_FAULTED if there is no such extended control register. */
+unsigned long kpt_xgetbv(unsigned long index);
+extern const u32 kpt_xgetbv_at;
 
 /* Holds an int3 of its own, and a ud2; runs neither; returns KPT_RESULT(). */
 unsigned long kpt_traps(unsigned long arg);
