@@ -107,9 +107,15 @@ tail -q -n +1 --pid=$qemu_pid -s 0.2 -f "$log.out" 2>/dev/null |
 	grep --line-buffered -av '^kprobes-guest: exit' &
 tail_pid=$!
 
-# Fail early if it does not boot. TCG on a loaded machine is slow, the debug
+splats()
+{
+	grep -aE "$SPLATS" "$log.console" | grep -avE "${allow:-^$}" | head -n 3
+}
+
+# Fail early if it does not boot, and do not wait for a guest that is broken
+# longer than it takes to say why. TCG on a loaded machine is slow, the debug
 # kernel slower.
-start=$SECONDS up='' why=''
+start=$SECONDS up='' why='' broken=''
 while kill -0 $qemu_pid 2>/dev/null; do
 	sleep 0.2
 	if [ -z "$up" ] && grep -aq '^kprobes-guest: up' "$log.console"; then
@@ -120,13 +126,18 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
 		why="$job did not end within $timeout s"
 	fi
+	if [ -z "$broken" ] && [ -n "$(splats)" ]; then
+		broken=$SECONDS
+	elif [ -n "$broken" ] && [ $((SECONDS - broken)) -ge 10 ]; then
+		why="ended, as its kernel is broken"
+	fi
 	[ -z "$why" ] || { kill $qemu_pid; break; }
 done
 wait $qemu_pid || [ -n "$why" ] || [ -n "$up" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
 qemu_pid=
 wait $tail_pid || true
 
-splat=$(grep -aE "$SPLATS" "$log.console" | grep -avE "${allow:-^$}" | head -n 3) || true
+splat=$(splats) || true
 if [ -n "$splat" ]; then
 	printf '%s\n' "$splat" >&2
 	die "the guest's kernel complained: see $log.console"

@@ -28,8 +28,8 @@ note()
 # it failed does so in the lines before its own.
 kunit_lines()
 {
-	awk -v picked="${TEST:+1}" '
-		/^ *# Subtest: / { suite = $NF }
+	tr -d '\r' | sed 's/^\[[^]]*\] //' | awk -v picked="${TEST:+1}" '
+		/^    # Subtest: / { suite = $NF }
 		/^    1\.\.[0-9]+$/ { sub(/.*\./, ""); planned += $0 }
 		/^    # .*: (EXPECTATION|ASSERTION) FAILED/ { keep = 8 }
 		keep > 0 && !/^    (not )?ok / { why[++nw] = $0; keep-- }
@@ -64,11 +64,14 @@ guest()
 kunit_in_guest()
 {
 	say "KUnit on $kernel"
-	guest kunit -t 900 -l "kunit-$kernel" -a "kunit.enable=1 kunit.filter_glob=${TEST:-*kprobe*}" \
+	# The results are taken from the console: what was done before a crash
+	# is there too.
+	guest kunit -t 900 -l "kunit-$kernel" \
+		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=${TEST:-*kprobe*}" \
 		"$build/$kernel" kunit >"$build/logs/kunit-$kernel.txt" 2>&1
 	{
-		kunit_lines <"$build/logs/kunit-$kernel.txt"
-		grep -E '^(kprobes: (the )?guest|not ok - )' "$build/logs/kunit-$kernel.txt" || true
+		kunit_lines <"$build/logs/kunit-$kernel.console"
+		cat "$build/logs/kunit-$kernel.txt"
 	} | note
 }
 
@@ -90,7 +93,7 @@ kunit_by_tool()
 	progress $! "kunit.py" "$log.out" || true
 	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
 	if [ -s "$log.console" ] && grep -q 'KTAP version' "$log.console"; then
-		tr -d '\r' <"$log.console" | sed 's/^\[[^]]*\] //' | kunit_lines
+		kunit_lines <"$log.console"
 		grep -q 'Testing complete. Ran' "$log.out" ||
 			echo "not ok - kunit.py: see $log.out"
 	else
