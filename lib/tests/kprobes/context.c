@@ -190,6 +190,7 @@ struct intrusion {
 	struct inner inner;
 	struct irq_work work;
 	struct hrtimer timer;
+	enum hrtimer_mode mode;
 	bool armed;
 	bool done;
 	bool over;
@@ -200,7 +201,7 @@ struct intrusion {
 static void intrude(struct intrusion *in)
 {
 	in->in_hardirq = in_hardirq();
-	in->in_softirq = in_serving_softirq();
+	in->in_softirq = in_serving_softirq() && !in->in_hardirq;
 	in->over = READ_ONCE(in->armed);
 	call_inner(&in->inner);
 	/* Pairs with the handler's spinning, on the same CPU. */
@@ -323,6 +324,17 @@ static int pre_awaits_timer(struct kpt_probe *pr, struct pt_regs *regs)
 	struct intrusion *in = pr->arg;
 
 	WRITE_ONCE(in->armed, true);
+	hrtimer_start(&in->timer, ms_to_ktime(2), in->mode);
+	spin_until_done(in);
+	WRITE_ONCE(in->armed, false);
+	return 0;
+}
+
+static int pre_awaits_ipi(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct intrusion *in = pr->arg;
+
+	WRITE_ONCE(in->armed, true);
 	spin_until_done(in);
 	WRITE_ONCE(in->armed, false);
 	return 0;
@@ -420,16 +432,12 @@ static void check_hit_by_timer(struct kunit *test, enum hrtimer_mode mode,
 	struct intrusion *in = alloc_intrusion(test, fn);
 	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_timer);
 	struct kpt_probe *pr = kpt_probe_post(test, fn);
-	unsigned long result;
 
 	hrtimer_init(&in->timer, CLOCK_MONOTONIC, mode);
 	in->timer.function = intrude_by_timer;
-	preempt_disable();
-	hrtimer_start(&in->timer, ms_to_ktime(5), mode);
-	result = kpt_traced(7);
-	preempt_enable();
+	in->mode = mode;
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	hrtimer_cancel(&in->timer);
-	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
 	check_not_missed(test, in, busy, pr);
 	KUNIT_EXPECT_EQ(test, in->in_hardirq, !(mode & HRTIMER_MODE_SOFT));
 	KUNIT_EXPECT_EQ(test, in->in_softirq, !!(mode & HRTIMER_MODE_SOFT));
@@ -448,11 +456,6 @@ static void breakpoint_hit_by_softirq_over_handler_runs(struct kunit *test)
 static void ftrace_hit_by_softirq_over_handler_runs(struct kunit *test)
 {
 	check_hit_by_timer(test, HRTIMER_MODE_REL_PINNED_SOFT, kpt_traced2);
-}
-
-static int pre_awaits_ipi(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	return pre_awaits_timer(pr, regs);
 }
 
 static void intrude_by_ipi(void *arg)
