@@ -12,6 +12,7 @@
 #include <linux/set_memory.h>
 #include <linux/string.h>
 
+#include <asm/cpuid.h>
 #include <asm/ibt.h>
 #include <asm/sections.h>
 #include <asm/text-patching.h>
@@ -160,7 +161,7 @@ void *alloc_insn_page(void)
  * Context: any, preemption off.
  * Return: the copy, or NULL if the address is in none.
  */
-const struct x86_copy __kprobe_hit *x86_copy_at(unsigned long addr)
+__kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 {
 	if (!is_kprobe_insn_slot(addr))
 		return NULL;
@@ -226,10 +227,24 @@ void arch_kprobes_batch(bool begin)
 	x86_insn_batch(begin);
 }
 
+/*
+ * QEMU's TCG drops its translation of text that is written, and only then
+ * writes it. Up to its release 8.0 another CPU may translate the old text in
+ * between, and keep that: a probe that is never hit, or a breakpoint that is
+ * hit when it is long gone. Writing again, after every CPU has been
+ * interrupted, drops that as well. Real CPUs need nothing of it.
+ */
+static bool write_twice __ro_after_init;
+
 static void poke(struct kprobe *p, u8 old, u8 new)
 {
 	text_poke(p->addr, &new, INT3_INSN_SIZE);
 	perf_event_text_poke(p->addr, &old, INT3_INSN_SIZE, &new, INT3_INSN_SIZE);
+}
+
+static void poke_again(struct kprobe *p, u8 new)
+{
+	text_poke(p->addr, &new, INT3_INSN_SIZE);
 }
 
 /**
@@ -252,6 +267,10 @@ void arch_arm_kprobes(struct list_head *points)
 		cond_resched();
 	}
 	text_poke_sync();
+	if (unlikely(write_twice)) {
+		list_for_each_entry(p, points, list)
+			poke_again(p, INT3_INSN_OPCODE);
+	}
 	mutex_unlock(&text_mutex);
 }
 
@@ -273,6 +292,11 @@ void arch_disarm_kprobes(struct list_head *points)
 		poke(p, INT3_INSN_OPCODE, p->opcode);
 		cond_resched();
 	}
+	if (unlikely(write_twice)) {
+		text_poke_sync();
+		list_for_each_entry(p, points, list)
+			poke_again(p, p->opcode);
+	}
 	mutex_unlock(&text_mutex);
 }
 
@@ -289,12 +313,13 @@ void arch_kprobes_sync(void)
 }
 
 /**
- * arch_init_kprobes - nothing to do here
+ * arch_init_kprobes - find out what the text patching has to know
  *
  * Return: 0.
  */
 int __init arch_init_kprobes(void)
 {
+	write_twice = hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
 	return 0;
 }
 
