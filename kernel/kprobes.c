@@ -32,6 +32,7 @@
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/module.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/static_call.h>
@@ -64,27 +65,20 @@ static bool initialised;
  * looked at, or kprobe_mutex held.
  * Return: what the architecture works with, or NULL if nothing is there.
  */
-struct kprobe __kprobe_hit *get_kprobe(void *addr)
+__kprobe_hit struct kprobe *get_kprobe(void *addr)
 {
 	struct addr_node *n = addr_table_find(&point_table, (unsigned long)addr);
 
 	return n ? &container_of(n, struct kprobe_point, node)->kp : NULL;
 }
 
-/*
- * Users come and go while this runs: a link is followed once, and both a user
- * and where it leads stay valid until preemption is on again.
- */
-#define for_each_user_of_hit(user, pt)					\
-	for (struct list_head *__l = READ_ONCE((pt)->users.next);	\
-	     __l != &(pt)->users &&					\
-	     ((user) = container_of(__l, struct kprobe_user, list));	\
-	     __l = READ_ONCE(__l->next))
-
 /**
  * kprobe_run_pre - run the pre-handlers of a point
  * @p:	  the point
  * @regs: registers of the context that was hit
+ *
+ * Users come and go while this runs. Both a user and what follows it stay valid
+ * until preemption is on again.
  *
  * Context: preemption off; called for every hit by the architecture, directly
  * or as the pre_handler of @p.
@@ -95,7 +89,7 @@ int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 	struct kprobe_point *pt = to_point(p);
 	struct kprobe_user *user;
 
-	for_each_user_of_hit(user, pt) {
+	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (!READ_ONCE(user->enabled))
 			continue;
 		if (user->pre) {
@@ -122,7 +116,7 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
 	struct kprobe_point *pt = to_point(p);
 	struct kprobe_user *user;
 
-	for_each_user_of_hit(user, pt) {
+	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (user->post && READ_ONCE(user->enabled))
 			user->post(user->kp, regs, flags);
 	}
@@ -143,7 +137,7 @@ void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 	struct kprobe_user *user;
 
 	BUILD_BUG_ON(sizeof(user->kp->nmissed) != sizeof(atomic_long_t));
-	for_each_user_of_hit(user, pt) {
+	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (READ_ONCE(user->enabled))
 			raw_atomic_long_inc((atomic_long_t *)&user->kp->nmissed);
 	}
@@ -219,8 +213,8 @@ void dump_kprobe(struct kprobe *p)
 {
 	struct kprobe_point *pt = to_point(p);
 
-	pr_err("point at %pS (%px): %u probes, %u enabled, flags %#x\n",
-	       p->addr, p->addr, pt->nr_users, pt->nr_enabled, p->flags);
+	pr_err("point at %pS: %u probes, %u enabled, flags %#x\n",
+	       p->addr, pt->nr_users, pt->nr_enabled, p->flags);
 }
 NOKPROBE_SYMBOL(dump_kprobe);
 

@@ -42,22 +42,18 @@ struct task_struct;
 
 #ifndef CONFIG_KPROBES
 /* Only so that structures which embed a probe still compile. */
-typedef int kprobe_opcode_t;
+typedef u8 kprobe_opcode_t;
 struct arch_specific_insn {
 	int dummy;
 };
 #endif
 
-/* What a function is where there is nothing to it. */
-#define KPROBES_STUB(type, function, value)				\
-	static inline type function { return value; }
-#define KPROBES_NOTHING(function)					\
-	static inline void function { }
-
 /* --------------------------- 1. The API for users ------------------------ */
 
 /**
  * typedef kprobe_pre_handler_t - runs before the probed instruction
+ * @p:	  the probe
+ * @regs: registers of the probed code
  *
  * Gets the probe and the live registers of the probed context, which it may
  * change. On x86 the instruction pointer reads one byte past the probe point,
@@ -73,9 +69,12 @@ typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
 
 /**
  * typedef kprobe_post_handler_t - runs behind the probed instruction
+ * @p:	   the probe
+ * @regs:  registers of the probed code
+ * @flags: 0, kept for source compatibility
  *
  * Sees the registers as the instruction left them, the instruction pointer
- * being where execution goes on. @flags is 0, kept for source compatibility.
+ * being where execution goes on.
  *
  * Context: as the pre-handler.
  */
@@ -125,6 +124,8 @@ struct kprobe {
 
 /**
  * typedef kretprobe_handler_t - runs on entry to, or return from, a function
+ * @ri:	  stands for the call
+ * @regs: registers at the entry, or at the return
  *
  * Context: as kprobe_pre_handler_t.
  * Return: of the entry handler, non-zero to leave this call unprobed; that of
@@ -163,6 +164,7 @@ struct kretprobe {
  * The other members are the subsystem's and the architecture's.
  */
 struct kretprobe_instance {
+	/* private: */
 #ifdef CONFIG_KRETPROBE_ON_RETHOOK
 	struct rethook_node node;
 #else
@@ -171,6 +173,7 @@ struct kretprobe_instance {
 	kprobe_opcode_t *ret_addr;
 	void *fp;
 #endif
+	/* public: */
 	char data[] __aligned(sizeof(long long));
 };
 
@@ -194,13 +197,29 @@ int disable_kprobe(struct kprobe *p);
 
 #else /* !CONFIG_KPROBES */
 
-KPROBES_STUB(int, register_kprobe(struct kprobe *p), -EOPNOTSUPP)
-KPROBES_STUB(int, register_kprobes(struct kprobe **kps, int num), -EOPNOTSUPP)
-KPROBES_NOTHING(unregister_kprobe(struct kprobe *p))
-KPROBES_NOTHING(unregister_kprobes(struct kprobe **kps, int num))
-KPROBES_STUB(int, enable_kprobe(struct kprobe *p), -EOPNOTSUPP)
+static inline int register_kprobe(struct kprobe *kp)
+{
+	return -EOPNOTSUPP;
+}
 
-KPROBES_STUB(int, disable_kprobe(struct kprobe *p), -EOPNOTSUPP)
+static inline int register_kprobes(struct kprobe **kps, int nr)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void unregister_kprobe(struct kprobe *kp) { }
+
+static inline void unregister_kprobes(struct kprobe **kps, int nr) { }
+
+static inline int enable_kprobe(struct kprobe *kp)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int disable_kprobe(struct kprobe *kp)
+{
+	return -EOPNOTSUPP;
+}
 
 #endif /* CONFIG_KPROBES */
 
@@ -214,15 +233,24 @@ struct kretprobe *get_kretprobe(struct kretprobe_instance *ri);
 
 #else /* !CONFIG_KRETPROBES */
 
-KPROBES_STUB(int, register_kretprobe(struct kretprobe *rp), -EOPNOTSUPP)
-KPROBES_STUB(int,
-	     register_kretprobes(struct kretprobe **rps, int num),
-	     -EOPNOTSUPP)
-KPROBES_NOTHING(unregister_kretprobe(struct kretprobe *rp))
-KPROBES_NOTHING(unregister_kretprobes(struct kretprobe **rps, int num))
-KPROBES_STUB(struct kretprobe *,
-	     get_kretprobe(struct kretprobe_instance *ri),
-	     NULL)
+static inline int register_kretprobe(struct kretprobe *rp)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int register_kretprobes(struct kretprobe **rps, int nr)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void unregister_kretprobe(struct kretprobe *rp) { }
+
+static inline void unregister_kretprobes(struct kretprobe **rps, int nr) { }
+
+static inline struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
+{
+	return NULL;
+}
 
 #endif /* CONFIG_KRETPROBES */
 
@@ -303,18 +331,37 @@ void kprobe_free_init_mem(void);
 
 #else /* !CONFIG_KPROBES */
 
-KPROBES_STUB(bool, within_kprobe_blacklist(unsigned long addr), true)
-KPROBES_STUB(bool, is_kprobe_insn_slot(unsigned long addr), false)
+static inline bool within_kprobe_blacklist(unsigned long addr)
+{
+	return true;
+}
 
-KPROBES_STUB(int,
-	     kprobe_get_kallsym(unsigned int symnum, unsigned long *value, char *type, char *sym),
-	     -ERANGE)
-KPROBES_STUB(struct kprobe *, kprobe_running(void), NULL)
+static inline bool is_kprobe_insn_slot(unsigned long addr)
+{
+	return false;
+}
 
-KPROBES_STUB(struct kprobe *, get_kprobe(void *addr), NULL)
-KPROBES_NOTHING(kprobe_busy_begin(void))
-KPROBES_NOTHING(kprobe_busy_end(void))
-KPROBES_NOTHING(kprobe_free_init_mem(void))
+static inline int kprobe_get_kallsym(unsigned int symnum,
+				     unsigned long *value, char *type, char *sym)
+{
+	return -ERANGE;
+}
+
+static inline struct kprobe *kprobe_running(void)
+{
+	return NULL;
+}
+
+static inline struct kprobe *get_kprobe(void *addr)
+{
+	return NULL;
+}
+
+static inline void kprobe_busy_begin(void) { }
+
+static inline void kprobe_busy_end(void) { }
+
+static inline void kprobe_free_init_mem(void) { }
 
 #endif /* CONFIG_KPROBES */
 
@@ -322,18 +369,22 @@ KPROBES_NOTHING(kprobe_free_init_mem(void))
 void kprobe_flush_task(struct task_struct *tk);
 #else
 /* Instances are rethook nodes, and rethook_flush_task() takes those back. */
-KPROBES_NOTHING(kprobe_flush_task(struct task_struct *tk))
+static inline void kprobe_flush_task(struct task_struct *task) { }
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 void kprobe_ftrace_kill(void);
 #else
-KPROBES_NOTHING(kprobe_ftrace_kill(void))
+static inline void kprobe_ftrace_kill(void) { }
 #endif
 
 /* No hit comes as a jump yet. */
-KPROBES_STUB(bool, is_kprobe_optinsn_slot(unsigned long addr), false)
-KPROBES_NOTHING(wait_for_kprobe_optimizer(void))
+static inline bool is_kprobe_optinsn_slot(unsigned long addr)
+{
+	return false;
+}
+
+static inline void wait_for_kprobe_optimizer(void) { }
 
 /* ---------------- 3. The contract with the architectures ----------------- */
 
@@ -588,10 +639,15 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
 
 #else /* !CONFIG_KPROBES */
 
-KPROBES_STUB(bool,
-	     kprobe_page_fault(struct pt_regs *regs, unsigned int trap),
-	     false)
-KPROBES_STUB(int, kprobe_fault_handler(struct pt_regs *regs, int trapnr), 0)
+static inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int trap)
+{
+	return false;
+}
+
+static inline int kprobe_fault_handler(struct pt_regs *regs, int trapnr)
+{
+	return 0;
+}
 
 #endif /* CONFIG_KPROBES */
 
@@ -656,8 +712,5 @@ kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **c
 }
 
 #endif /* CONFIG_KRETPROBE_ON_RETHOOK */
-
-#undef KPROBES_NOTHING
-#undef KPROBES_STUB
 
 #endif /* _LINUX_KPROBES_H */

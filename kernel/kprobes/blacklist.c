@@ -26,9 +26,6 @@
 
 struct kprobe_blacklist __rcu *kprobe_blacklist;
 
-extern unsigned long __start_kprobe_blacklist[];
-extern unsigned long __stop_kprobe_blacklist[];
-
 /* The list in the making. */
 static struct {
 	struct kprobe_refused *range;

@@ -20,10 +20,12 @@
 
 #include "internal.h"
 
+#define ADDR_DIGITS	((int)(2 * sizeof(long)))
+
 /* Addresses are shown to whom /proc/kallsyms shows them. */
-static void *shown(struct seq_file *m, unsigned long addr)
+static unsigned long shown(struct seq_file *m, unsigned long addr)
 {
-	return kallsyms_show_value(m->file->f_cred) ? (void *)addr : NULL;
+	return kallsyms_show_value(m->file->f_cred) ? addr : 0;
 }
 
 /* ------------------------------- list ----------------------------------- */
@@ -52,13 +54,14 @@ static void show_user(struct seq_file *m, struct kprobe_user *user)
 	char *module = NULL;
 	const char *symbol;
 
-	seq_printf(m, "%px  %c  ", shown(m, pt->node.key), user->pool ? 'r' : 'k');
+	seq_printf(m, "%0*lx  %c  ", ADDR_DIGITS, shown(m, pt->node.key),
+		   user->pool ? 'r' : 'k');
 
 	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
 	if (symbol)
 		seq_printf(m, "%s+0x%lx  %s ", symbol, offset, module ? module : " ");
 	else
-		seq_printf(m, "0x%px ", shown(m, pt->node.key));
+		seq_printf(m, "0x%0*lx ", ADDR_DIGITS, shown(m, pt->node.key));
 
 	seq_printf(m, "%s%s%s%s\n",
 		   pt->gone ? "[GONE]" : "",
@@ -118,8 +121,8 @@ static int blacklist_show(struct seq_file *m, void *v)
 
 	if (r->start == r->end)
 		return SEQ_SKIP;
-	seq_printf(m, "0x%px-0x%px\t%ps\n", shown(m, r->start), shown(m, r->end),
-		   (void *)r->start);
+	seq_printf(m, "0x%0*lx-0x%0*lx\t%ps\n", ADDR_DIGITS, shown(m, r->start),
+		   ADDR_DIGITS, shown(m, r->end), (void *)r->start);
 	return 0;
 }
 

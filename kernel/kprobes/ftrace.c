@@ -68,7 +68,7 @@ void kprobe_ftrace_kill(void)
  * Context: any, preemption off.
  * Return: the point, or NULL if no handlers are to run.
  */
-struct kprobe __kprobe_hit *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip)
+__kprobe_hit struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip)
 {
 	struct kprobe *p = get_kprobe((void *)ip);
 

@@ -232,6 +232,9 @@ struct kprobe_blacklist {
 	struct kprobe_refused range[];
 };
 
+/* What NOKPROBE_SYMBOL() leaves in the kernel image. */
+extern unsigned long __start_kprobe_blacklist[], __stop_kprobe_blacklist[];
+
 extern struct kprobe_blacklist __rcu *kprobe_blacklist;
 
 int kprobe_blacklist_init(void);

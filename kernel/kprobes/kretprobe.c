@@ -300,7 +300,7 @@ NOKPROBE_SYMBOL(kprobe_flush_task);
  * Context: in one of the probe's handlers.
  * Return: the probe, or NULL if it is being unregistered.
  */
-struct kretprobe __kprobe_hit *get_kretprobe(struct kretprobe_instance *ri)
+__kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
 	return READ_ONCE(pool_of(ri)->rp);
 }

@@ -78,7 +78,7 @@ static unsigned long *page_map(const struct slot_cache *c, struct slot_page *pg,
  * Return: a page that can be executed, and written by the architecture's text
  * patching, but not by a plain store where the architecture can tell; or NULL.
  */
-void __weak *alloc_insn_page(void)
+__weak void *alloc_insn_page(void)
 {
 	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
 }

@@ -139,20 +139,35 @@ static __always_inline bool loop_taken(const struct arch_specific_insn *a,
 		res = __d;						\
 	} while (0)
 
-#define ALU_CASES(type, sfx)						\
-	do {								\
-		switch (a->op) {					\
-		case X86_ADD: ALU_DO("add" sfx, type); break;		\
-		case X86_OR:  ALU_DO("or" sfx, type);  break;		\
-		case X86_ADC: ALU_DO("adc" sfx, type); break;		\
-		case X86_SBB: ALU_DO("sbb" sfx, type); break;		\
-		case X86_AND: ALU_DO("and" sfx, type); break;		\
-		case X86_SUB: ALU_DO("sub" sfx, type); break;		\
-		case X86_XOR: ALU_DO("xor" sfx, type); break;		\
-		case X86_CMP: ALU_DO("cmp" sfx, type); break;		\
-		default:      ALU_DO("test" sfx, type); break;		\
-		}							\
-	} while (0)
+#define ALU_CASES(type)							\
+	switch (a->op) {						\
+	case X86_ADD:							\
+		ALU_DO("add", type);					\
+		break;							\
+	case X86_OR:							\
+		ALU_DO("or", type);					\
+		break;							\
+	case X86_ADC:							\
+		ALU_DO("adc", type);					\
+		break;							\
+	case X86_SBB:							\
+		ALU_DO("sbb", type);					\
+		break;							\
+	case X86_AND:							\
+		ALU_DO("and", type);					\
+		break;							\
+	case X86_SUB:							\
+		ALU_DO("sub", type);					\
+		break;							\
+	case X86_XOR:							\
+		ALU_DO("xor", type);					\
+		break;							\
+	case X86_CMP:							\
+		ALU_DO("cmp", type);					\
+		break;							\
+	default:							\
+		ALU_DO("test", type);					\
+	}
 
 static __always_inline void do_alu(const struct arch_specific_insn *a,
 				   struct pt_regs *regs, unsigned long src)
@@ -162,18 +177,18 @@ static __always_inline void do_alu(const struct arch_specific_insn *a,
 
 	switch (a->size) {
 	case 1:
-		ALU_CASES(u8, "b");
+		ALU_CASES(u8);
 		break;
 	case 2:
-		ALU_CASES(u16, "w");
+		ALU_CASES(u16);
 		break;
 #ifdef CONFIG_X86_64
 	case 8:
-		ALU_CASES(u64, "q");
+		ALU_CASES(u64);
 		break;
 #endif
 	default:
-		ALU_CASES(u32, "l");
+		ALU_CASES(u32);
 	}
 
 	if (a->op != X86_CMP && a->op != X86_TEST)
