@@ -230,6 +230,7 @@ void unregister_kretprobe(struct kretprobe *rp);
 int register_kretprobes(struct kretprobe **rps, int num);
 void unregister_kretprobes(struct kretprobe **rps, int num);
 struct kretprobe *get_kretprobe(struct kretprobe_instance *ri);
+unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri);
 
 #else /* !CONFIG_KRETPROBES */
 
@@ -250,6 +251,11 @@ static inline void unregister_kretprobes(struct kretprobe **rps, int nr) { }
 static inline struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
 	return NULL;
+}
+
+static inline unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
+{
+	return 0;
 }
 
 #endif /* CONFIG_KRETPROBES */
@@ -275,21 +281,6 @@ static inline int enable_kretprobe(struct kretprobe *rp)
 static inline int disable_kretprobe(struct kretprobe *rp)
 {
 	return disable_kprobe(&rp->kp);
-}
-
-/**
- * get_kretprobe_retaddr - where the probed call returns to
- * @ri: the call's instance
- *
- * Return: the true return address, which the stack does not show meanwhile.
- */
-static nokprobe_inline unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
-{
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
-	return ri->node.ret_addr;
-#else
-	return (unsigned long)ri->ret_addr;
-#endif
 }
 
 /* True once the text under @p is gone: nothing but unregistering it is left. */

@@ -72,6 +72,15 @@ static __always_inline struct kretprobe_pool *pool_of(struct kretprobe_instance 
 	return ri->node.rethook->data;
 }
 
+static __always_inline unsigned long true_return_address(struct kretprobe_instance *ri)
+{
+	struct llist_node *cur = NULL;
+
+	if (likely(!is_rethook_trampoline(ri->node.ret_addr)))
+		return ri->node.ret_addr;
+	return rethook_find_ret_addr(current, ri->node.frame, &cur);
+}
+
 #else /* !CONFIG_KRETPROBE_ON_RETHOOK */
 
 static int instance_init(void *obj, void *context)
@@ -201,6 +210,11 @@ static __always_inline struct kretprobe_instance *outermost(struct llist_node *n
 	return NULL;
 }
 
+static __always_inline unsigned long true_return_address(struct kretprobe_instance *ri)
+{
+	return (unsigned long)outermost(&ri->llist)->ret_addr;
+}
+
 void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
 					kprobe_opcode_t *correct_ret_addr)
 {
@@ -305,6 +319,21 @@ __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 	return READ_ONCE(pool_of(ri)->rp);
 }
 EXPORT_SYMBOL_GPL(get_kretprobe);
+
+/**
+ * get_kretprobe_retaddr - where the probed call returns to
+ * @ri: the call's instance
+ *
+ * Context: in the return handler. In an entry handler the call is not followed
+ * yet, and its return address still stands where the function expects it.
+ * Return: the true return address, which the stack does not show meanwhile,
+ * however many return probes follow the call.
+ */
+__kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
+{
+	return true_return_address(ri);
+}
+EXPORT_SYMBOL_GPL(get_kretprobe_retaddr);
 
 /* ----------------------------- The manager ------------------------------ */
 
