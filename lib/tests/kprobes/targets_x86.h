@@ -3,8 +3,8 @@
 #ifndef _LIB_TESTS_KPROBES_TARGETS_X86_H
 #define _LIB_TESTS_KPROBES_TARGETS_X86_H
 
+#include <linux/ftrace.h>
 #include <linux/types.h>
-#include <asm/ftrace.h>
 #include <asm/ibt.h>
 
 /* KPT_RESULT(), by an instruction at the entry, and by one further inside. */

@@ -140,34 +140,36 @@ static __always_inline bool loop_taken(const struct arch_specific_insn *a,
 	} while (0)
 
 #define ALU_CASES(type)							\
-	switch (a->op) {						\
-	case X86_ADD:							\
-		ALU_DO("add", type);					\
-		break;							\
-	case X86_OR:							\
-		ALU_DO("or", type);					\
-		break;							\
-	case X86_ADC:							\
-		ALU_DO("adc", type);					\
-		break;							\
-	case X86_SBB:							\
-		ALU_DO("sbb", type);					\
-		break;							\
-	case X86_AND:							\
-		ALU_DO("and", type);					\
-		break;							\
-	case X86_SUB:							\
-		ALU_DO("sub", type);					\
-		break;							\
-	case X86_XOR:							\
-		ALU_DO("xor", type);					\
-		break;							\
-	case X86_CMP:							\
-		ALU_DO("cmp", type);					\
-		break;							\
-	default:							\
-		ALU_DO("test", type);					\
-	}
+	do {								\
+		switch (a->op) {					\
+		case X86_ADD:						\
+			ALU_DO("add", type);				\
+			break;						\
+		case X86_OR:						\
+			ALU_DO("or", type);				\
+			break;						\
+		case X86_ADC:						\
+			ALU_DO("adc", type);				\
+			break;						\
+		case X86_SBB:						\
+			ALU_DO("sbb", type);				\
+			break;						\
+		case X86_AND:						\
+			ALU_DO("and", type);				\
+			break;						\
+		case X86_SUB:						\
+			ALU_DO("sub", type);				\
+			break;						\
+		case X86_XOR:						\
+			ALU_DO("xor", type);				\
+			break;						\
+		case X86_CMP:						\
+			ALU_DO("cmp", type);				\
+			break;						\
+		default:						\
+			ALU_DO("test", type);				\
+		}							\
+	} while (0)
 
 static __always_inline void do_alu(const struct arch_specific_insn *a,
 				   struct pt_regs *regs, unsigned long src)
