@@ -87,7 +87,10 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 {
 	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user;
+	struct kprobe_user *user = READ_ONCE(pt->only);
+
+	if (likely(user))
+		return user->pre(user->kp, regs);
 
 	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (!READ_ONCE(user->enabled))
@@ -513,6 +516,20 @@ static void report_flags(struct kprobe_user *user)
 	WRITE_ONCE(user->kp->flags, flags);
 }
 
+/* What most hits need to know: after any change to the users of a point. */
+static void choose_only(struct kprobe_point *pt)
+{
+	struct kprobe_user *user = NULL;
+
+	if (list_is_singular(&pt->users)) {
+		user = list_first_entry(&pt->users, struct kprobe_user, list);
+		if (!user->enabled || !user->pre)
+			user = NULL;
+	}
+	/* Pairs with the dependent reads of kprobe_run_pre(). */
+	smp_store_release(&pt->only, user);
+}
+
 /* Keeps what depends on the enabled users of a point in line with them. */
 static void count_user(struct kprobe_user *user, int sign)
 {
@@ -761,6 +778,7 @@ static void make_visible(struct kprobe_user *user)
 	count_user(user, user->enabled);
 	report_flags(user);
 	list_add_tail_rcu(&user->list, &user->point->users);
+	choose_only(user->point);
 }
 
 /**
@@ -940,6 +958,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 		pt = user->point;
 		addr_table_del(&user_table, &user->node);
 		list_del_rcu(&user->list);
+		choose_only(pt);
 		list_add_tail(&user->batch, &leaving);
 		INIT_HLIST_NODE(&kp->hlist);
 		if (user->enabled)
@@ -1055,6 +1074,7 @@ int disable_kprobe(struct kprobe *p)
 
 	pt = user->point;
 	WRITE_ONCE(user->enabled, false);
+	choose_only(pt);
 	count_user(user, -1);
 	report_flags(user);
 	batch_add(pt, &batch);
@@ -1100,6 +1120,7 @@ int enable_kprobe(struct kprobe *p)
 	}
 	count_user(user, 1);
 	WRITE_ONCE(user->enabled, true);
+	choose_only(pt);
 	report_flags(user);
 	return 0;
 }

@@ -427,8 +427,8 @@ enum kprobe_context {
  * struct kprobe_cpu - what runs on this CPU, per context
  * @running: the point whose handlers run, by context of the probed code;
  *	     read by other CPUs that wait until a point is quiet
- * @traps:   number of exceptions among them that count as NMIs in
- *	     preempt_count() without being any
+ * @traps:   what exceptions among them that count as NMIs, without being any,
+ *	     have added to preempt_count()
  */
 struct kprobe_cpu {
 	struct kprobe *running[KPROBE_NR_CTX];
@@ -437,19 +437,33 @@ struct kprobe_cpu {
 
 DECLARE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
+/* What one such exception adds. */
+#define KPROBE_TRAP	(NMI_OFFSET + HARDIRQ_OFFSET)
+
+/**
+ * kprobe_in_task - is it a task's context that probed code runs in?
+ * @traps: what exceptions of kprobes' own that lie over it have added to
+ *	   preempt_count()
+ *
+ * Most hits come from there, and this is cheaper to find out than the rest.
+ *
+ * Return: true if kprobe_context() is KPROBE_CTX_TASK.
+ */
+static __always_inline bool kprobe_in_task(unsigned int traps)
+{
+	return !((preempt_count() - traps) &
+		 (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET));
+}
+
 /**
  * kprobe_context - the context that probed code runs in
- * @traps: how many exceptions of kprobes' own lie over it
- *
- * Entering a breakpoint exception raises preempt_count() as an NMI does. What
- * counts is the context below, so those are taken off again.
+ * @traps: as for kprobe_in_task()
  *
  * Return: a value of enum kprobe_context.
  */
 static __always_inline unsigned int kprobe_context(unsigned int traps)
 {
-	unsigned long pc = preempt_count() -
-			   traps * (NMI_OFFSET + HARDIRQ_OFFSET);
+	unsigned int pc = preempt_count() - traps;
 
 	return !!(pc & NMI_MASK) +
 	       !!(pc & (NMI_MASK | HARDIRQ_MASK)) +

@@ -94,8 +94,8 @@ void addr_table_add(struct addr_table *t, struct addr_node *n);
 void addr_table_del(struct addr_table *t, struct addr_node *n);
 
 /* Fibonacci hashing: the high bits of the product are the good ones. */
-static __always_inline unsigned int addr_bucket(const struct addr_array *a,
-						unsigned long key)
+static __always_inline unsigned long addr_bucket(const struct addr_array *a,
+						 unsigned long key)
 {
 #ifdef CONFIG_64BIT
 	return (key * 0x9e3779b97f4a7c15ul) >> a->shift;
@@ -112,7 +112,7 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
 							 unsigned long key)
 {
 	const struct addr_array *a = READ_ONCE(t->array);
-	unsigned int i = addr_bucket(a, key);
+	unsigned long i = addr_bucket(a, key);
 	struct addr_node *n;
 
 	while ((n = READ_ONCE(a->node[i]))) {
@@ -132,6 +132,8 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
  *		post_handler is NULL unless an enabled user has one. Its list
  *		links the point into a batch while kprobe_mutex is held.
  * @users:	registered probes, in order of registration; read by hits
+ * @only:	the one among them, if it is alone, enabled and has no more than
+ *		a pre-handler to run in front; or NULL
  * @all:	in the list of all points
  * @nr_users:	probes that are registered, or on the way
  * @nr_enabled: those among @users that are enabled
@@ -147,6 +149,7 @@ struct kprobe_point {
 	struct addr_node node;
 	struct kprobe kp;
 	struct list_head users;
+	struct kprobe_user *only;
 	struct list_head all;
 	unsigned int nr_users;
 	unsigned int nr_enabled;

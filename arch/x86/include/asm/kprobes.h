@@ -31,7 +31,8 @@ typedef u8 kprobe_opcode_t;
  * struct arch_specific_insn - what a hit needs to know of an instruction
  * @copy:  runs the instruction and jumps back behind the probe point; NULL if
  *	   @kind says that it is emulated in every case
- * @step:  runs the instruction and traps; made when a post-handler needs it
+ * @step:  runs the instruction and traps; made when a post-handler needs it, or
+ *	   if emulating it may fault, to fault in its stead
  * @imm:   branch displacement, immediate, or displacement of a memory operand
  * @kind:  how it is executed, enum x86_insn_kind
  * @len:   its length in bytes

@@ -12,6 +12,45 @@
 
 #include "common.h"
 
+static __always_inline void handle_call(struct kprobe *p, struct pt_regs *regs,
+					unsigned long ip, unsigned int ctx)
+{
+	unsigned long behind = ip + MCOUNT_INSN_SIZE;
+	unsigned long resume = regs->ip;
+
+	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
+		kprobes_inc_nmissed_count(p);
+		return;
+	}
+	raw_cpu_write(kprobe_cpu.running[ctx], p);
+	/* First to be seen, then to look: see quiesce(). */
+	barrier();
+
+	/*
+	 * Other users of ftrace share these registers, and a live patch may
+	 * have redirected the call already: what no handler of ours has
+	 * decided stays as it is.
+	 */
+	regs->ip = ip + INT3_INSN_SIZE;
+	if (!kprobe_run_pre(p, regs)) {
+		regs->ip = behind;
+		if (READ_ONCE(p->post_handler))
+			kprobe_run_post(p, regs, 0);
+		if (regs->ip == behind)
+			regs->ip = resume;
+	}
+
+	barrier();
+	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
+}
+
+static noinline void __kprobe_hit handle_call_nested(struct kprobe *p,
+						     struct pt_regs *regs,
+						     unsigned long ip)
+{
+	handle_call(p, regs, ip, kprobe_context(raw_cpu_read(kprobe_cpu.traps)));
+}
+
 /**
  * kprobe_ftrace_handler - a function with a point on its entry is being called
  * @ip:	       the point's address
@@ -28,47 +67,16 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 					struct ftrace_ops *ops,
 					struct ftrace_regs *fregs)
 {
-	unsigned long behind = ip + MCOUNT_INSN_SIZE;
-	struct kprobe_cpu *kc;
-	struct pt_regs *regs;
-	unsigned long resume;
 	struct kprobe *p;
-	unsigned int ctx;
 
 	preempt_disable_notrace();
 	p = kprobe_ftrace_by(ops, ip);
-	if (unlikely(!p))
-		goto out;
-
-	kc = raw_cpu_ptr(&kprobe_cpu);
-	ctx = kprobe_context(kc->traps);
-	if (unlikely(kc->running[ctx])) {
-		kprobes_inc_nmissed_count(p);
-		goto out;
+	if (likely(p)) {
+		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps))))
+			handle_call(p, ftrace_get_regs(fregs), ip, KPROBE_CTX_TASK);
+		else
+			handle_call_nested(p, ftrace_get_regs(fregs), ip);
 	}
-	WRITE_ONCE(kc->running[ctx], p);
-	/* First to be seen, then to look: see quiesce(). */
-	barrier();
-
-	/*
-	 * Other users of ftrace share these registers, and a live patch may
-	 * have redirected the call already: what no handler of ours has
-	 * decided stays as it is.
-	 */
-	regs = ftrace_get_regs(fregs);
-	resume = regs->ip;
-	regs->ip = ip + INT3_INSN_SIZE;
-	if (!kprobe_run_pre(p, regs)) {
-		regs->ip = behind;
-		if (READ_ONCE(p->post_handler))
-			kprobe_run_post(p, regs, 0);
-		if (regs->ip == behind)
-			regs->ip = resume;
-	}
-
-	barrier();
-	WRITE_ONCE(kc->running[ctx], NULL);
-out:
 	preempt_enable_notrace();
 }
 

@@ -575,9 +575,9 @@ int x86_insn_prepare(struct kprobe *p)
 	a->len = insn.length;
 	p->opcode = buf[0];
 	if (a->kind == X86_CALL_IND || a->kind == X86_JMP_IND) {
-		/* A copy too, to fault where the operand cannot be read. */
+		/* To fault where the operand cannot be read. */
 		if (a->src == X86_NO_REG)
-			return make_copy(p, &insn, buf, false, &a->copy);
+			return make_copy(p, &insn, buf, false, &a->step);
 		return 0;
 	}
 	if (x86_always_emulated(a->kind))

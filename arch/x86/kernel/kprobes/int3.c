@@ -42,50 +42,65 @@
 /* Without handlers: no post-handler waits, or this hit is not to be seen. */
 static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
 {
-	if (x86_always_emulated(p->ainsn.kind) && likely(x86_emulate(p, regs)))
-		return;
-	regs->ip = (unsigned long)p->ainsn.copy;
+	if (likely(p->ainsn.copy))
+		regs->ip = (unsigned long)p->ainsn.copy;
+	else if (!x86_emulate(p, regs))
+		regs->ip = (unsigned long)p->ainsn.step;
 }
 
-/* The address is that of the breakpoint until a handler says otherwise. */
-static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs)
+static __always_inline void execute_and_run_post(struct kprobe *p,
+						 struct pt_regs *regs)
 {
-	struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
-	unsigned int ctx = kprobe_context(kc->traps + 1);
+	if (x86_emulate(p, regs))
+		kprobe_run_post(p, regs, 0);
+	else if (p->ainsn.step)
+		regs->ip = (unsigned long)p->ainsn.step;
+	else
+		regs->ip = (unsigned long)p->ainsn.copy;
+}
 
-	if (unlikely(kc->running[ctx])) {
+/*
+ * The address is that of the breakpoint until a handler says otherwise. Inlined
+ * twice, since one place in kprobe_cpu is quicker to reach than one of many.
+ */
+static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
+				       unsigned int ctx)
+{
+	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
 		kprobes_inc_nmissed_count(p);
 		execute(p, regs);
 		return;
 	}
-	WRITE_ONCE(kc->running[ctx], p);
-	kc->traps++;
+	raw_cpu_write(kprobe_cpu.running[ctx], p);
+	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
 	/* First to be seen, then to look: see quiesce(). */
 	barrier();
 
 	if (!kprobe_run_pre(p, regs)) {
 		if (likely(!READ_ONCE(p->post_handler)))
 			execute(p, regs);
-		else if (x86_emulate(p, regs))
-			kprobe_run_post(p, regs, 0);
-		else if (p->ainsn.step)
-			regs->ip = (unsigned long)p->ainsn.step;
 		else
-			regs->ip = (unsigned long)p->ainsn.copy;
+			execute_and_run_post(p, regs);
 	}
 
 	barrier();
-	kc->traps--;
-	WRITE_ONCE(kc->running[ctx], NULL);
+	raw_cpu_sub(kprobe_cpu.traps, KPROBE_TRAP);
+	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
+}
+
+static noinline void __kprobe_hit handle_hit_nested(struct kprobe *p,
+						    struct pt_regs *regs,
+						    unsigned int traps)
+{
+	handle_hit(p, regs, kprobe_context(traps));
 }
 
 /* The breakpoint behind an instruction that a post-handler waits for. */
 static __always_inline bool handle_step(struct pt_regs *regs, unsigned long addr)
 {
 	const struct x86_copy *copy = x86_copy_at(addr);
-	struct kprobe_cpu *kc;
-	unsigned int ctx;
 	struct kprobe *p;
+	unsigned int ctx;
 
 	if (!copy || addr != (unsigned long)copy->text + copy->len)
 		return false;
@@ -95,19 +110,18 @@ static __always_inline bool handle_step(struct pt_regs *regs, unsigned long addr
 	if (!p || p->ainsn.step != copy->text)
 		return true;
 
-	kc = raw_cpu_ptr(&kprobe_cpu);
-	ctx = kprobe_context(kc->traps + 1);
-	if (kc->running[ctx])
+	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP);
+	if (raw_cpu_read(kprobe_cpu.running[ctx]))
 		return true;
-	WRITE_ONCE(kc->running[ctx], p);
-	kc->traps++;
+	raw_cpu_write(kprobe_cpu.running[ctx], p);
+	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
 	barrier();
 
 	kprobe_run_post(p, regs, 0);
 
 	barrier();
-	kc->traps--;
-	WRITE_ONCE(kc->running[ctx], NULL);
+	raw_cpu_sub(kprobe_cpu.traps, KPROBE_TRAP);
+	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 	return true;
 }
 
@@ -168,6 +182,7 @@ static __always_inline bool handle_late(struct pt_regs *regs, unsigned long addr
 int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 {
 	unsigned long addr = regs->ip - INT3_INSN_SIZE;
+	unsigned int traps;
 	struct kprobe *p;
 
 	if (user_mode(regs))
@@ -175,7 +190,11 @@ int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 
 	p = get_kprobe((void *)addr);
 	if (likely(p && !kprobe_ftrace(p))) {
-		handle_hit(p, regs);
+		traps = raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP;
+		if (likely(kprobe_in_task(traps)))
+			handle_hit(p, regs, KPROBE_CTX_TASK);
+		else
+			handle_hit_nested(p, regs, traps);
 		return 1;
 	}
 	return handle_step(regs, addr) || handle_late(regs, addr);
