@@ -72,25 +72,14 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 	return n ? &container_of(n, struct kprobe_point, node)->kp : NULL;
 }
 
-/**
- * kprobe_run_pre - run the pre-handlers of a point
- * @p:	  the point
- * @regs: registers of the context that was hit
- *
+/*
  * Users come and go while this runs. Both a user and what follows it stay valid
  * until preemption is on again.
- *
- * Context: preemption off; called for every hit by the architecture, directly
- * or as the pre_handler of @p.
- * Return: non-zero as soon as a handler has decided where to go on.
  */
-int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
+static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
+					     struct pt_regs *regs)
 {
-	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user = READ_ONCE(pt->only);
-
-	if (likely(user))
-		return user->pre(user->kp, regs);
+	struct kprobe_user *user;
 
 	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (!READ_ONCE(user->enabled))
@@ -103,6 +92,25 @@ int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 		}
 	}
 	return 0;
+}
+
+/**
+ * kprobe_run_pre - run the pre-handlers of a point
+ * @p:	  the point
+ * @regs: registers of the context that was hit
+ *
+ * Context: preemption off; called for every hit by the architecture, directly
+ * or as the pre_handler of @p.
+ * Return: non-zero as soon as a handler has decided where to go on.
+ */
+int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	struct kprobe_point *pt = to_point(p);
+	struct kprobe_user *user = READ_ONCE(pt->only);
+
+	if (likely(user))
+		return user->pre(user->kp, regs);
+	return run_all_pre(pt, regs);
 }
 
 /**

@@ -39,17 +39,23 @@
 
 #include "common.h"
 
+static noinline void __kprobe_hit emulate(struct kprobe *p, struct pt_regs *regs)
+{
+	if (!x86_emulate(p, regs))
+		regs->ip = (unsigned long)p->ainsn.step;
+}
+
 /* Without handlers: no post-handler waits, or this hit is not to be seen. */
 static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
 {
 	if (likely(p->ainsn.copy))
 		regs->ip = (unsigned long)p->ainsn.copy;
-	else if (!x86_emulate(p, regs))
-		regs->ip = (unsigned long)p->ainsn.step;
+	else
+		emulate(p, regs);
 }
 
-static __always_inline void execute_and_run_post(struct kprobe *p,
-						 struct pt_regs *regs)
+static noinline void __kprobe_hit execute_and_run_post(struct kprobe *p,
+							struct pt_regs *regs)
 {
 	if (x86_emulate(p, regs))
 		kprobe_run_post(p, regs, 0);
@@ -96,7 +102,7 @@ static noinline void __kprobe_hit handle_hit_nested(struct kprobe *p,
 }
 
 /* The breakpoint behind an instruction that a post-handler waits for. */
-static __always_inline bool handle_step(struct pt_regs *regs, unsigned long addr)
+static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned long addr)
 {
 	const struct x86_copy *copy = x86_copy_at(addr);
 	struct kprobe *p;
@@ -135,7 +141,7 @@ static __always_inline bool handle_step(struct pt_regs *regs, unsigned long addr
  * going back to them. They do not change while we look: the patchers interrupt
  * this CPU, and wait for it, before the bytes behind a breakpoint change.
  */
-static __always_inline bool handle_late(struct pt_regs *regs, unsigned long addr)
+static noinline bool __kprobe_hit handle_late(struct pt_regs *regs, unsigned long addr)
 {
 	const u8 *text = (u8 *)addr;
 	struct kprobe *p;
