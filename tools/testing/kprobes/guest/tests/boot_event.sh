@@ -4,6 +4,11 @@
 . /lib.sh
 
 is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0(%di):x64$' $tracing/kprobe_events)" 1
+# A worker of tracefs makes the folders, when it gets to it.
+for _ in $(seq 50); do
+	[ ! -e $tracing/events/boot/clone/enable ] || break
+	sleep 0.1
+done
 is "enabled at boot" "$(cat $tracing/events/boot/clone/enable)" 1
 is "lines in the list" "$(grep -c '  k  kernel_clone+0x[04] ' $kp/list)" 1
 at_least "hits while booting" "$(traced clone)" 10
