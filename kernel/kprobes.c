@@ -26,7 +26,6 @@
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
 #include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
@@ -35,7 +34,6 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
-#include <linux/static_call.h>
 
 #include <asm/sections.h>
 
@@ -301,18 +299,6 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
 	return entry ? 0 : -EINVAL;
 }
 
-/* The text that others patch, and that we must keep off. */
-static bool patched_by_others(unsigned long addr)
-{
-	void *p = (void *)addr;
-	bool ret;
-
-	jump_label_lock();
-	ret = jump_label_text_reserved(p, p) || static_call_text_reserved(p, p);
-	jump_label_unlock();
-	return ret;
-}
-
 /*
  * Says whether the address is text that we may probe. A module is held until
  * module_put(*mod), that is until the points are in the table: from then on
@@ -336,7 +322,7 @@ static int check_site(unsigned long addr, struct module **mod)
 		    (*mod)->state != MODULE_STATE_COMING)
 			goto refuse;
 	}
-	if (within_kprobe_blacklist(addr) || patched_by_others(addr))
+	if (within_kprobe_blacklist(addr) || kprobe_text_reserved(addr, addr))
 		goto refuse;
 	return 0;
 
@@ -453,6 +439,9 @@ static int place_user(struct kprobe_user *user)
 			pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
 		INIT_LIST_HEAD(&pt->users);
 		INIT_LIST_HEAD(&pt->kp.list);
+#ifdef __ARCH_KPROBES_DETOUR
+		INIT_LIST_HEAD(&pt->opt);
+#endif
 		ret = prepare_point(pt);
 		if (ret)
 			goto out_free;
@@ -515,6 +504,7 @@ static void displace_user(struct kprobe_user *user)
 static void report_flags(struct kprobe_user *user)
 {
 	u32 flags = user->point->kp.flags & (KPROBE_FLAG_FTRACE |
+					     KPROBE_FLAG_OPTIMIZED |
 					     KPROBE_FLAG_ON_FUNC_ENTRY);
 
 	if (!user->enabled)
@@ -522,6 +512,20 @@ static void report_flags(struct kprobe_user *user)
 	if (user->point->gone)
 		flags |= KPROBE_FLAG_GONE;
 	WRITE_ONCE(user->kp->flags, flags);
+}
+
+/**
+ * kprobe_point_report - the probes of a point show its state to their users
+ * @pt: the point
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_point_report(struct kprobe_point *pt)
+{
+	struct kprobe_user *user;
+
+	list_for_each_entry(user, &pt->users, list)
+		report_flags(user);
 }
 
 /* What most hits need to know: after any change to the users of a point. */
@@ -537,6 +541,39 @@ static void choose_only(struct kprobe_point *pt)
 	/* Pairs with the dependent reads of kprobe_run_pre(). */
 	smp_store_release(&pt->only, user);
 }
+
+#ifdef __ARCH_KPROBES_DETOUR
+/**
+ * kprobe_only - the probe of a point that has just one
+ * @p:	     the point
+ * @handler: its pre-handler is stored here
+ *
+ * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
+ * Return: the user's structure to call the handler with; NULL if the point has
+ * more to run in front of the instruction, or nothing.
+ */
+struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *handler)
+{
+	struct kprobe_user *user = to_point(p)->only;
+
+	if (!user)
+		return NULL;
+	*handler = user->pre;
+	return user->kp;
+}
+
+/**
+ * kprobe_wants_post - may post-handlers run at a point?
+ * @p: the point
+ *
+ * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
+ * Return: true if a probe there has one, be it disabled.
+ */
+bool kprobe_wants_post(struct kprobe *p)
+{
+	return to_point(p)->nr_want_post;
+}
+#endif
 
 /* Keeps what depends on the enabled users of a point in line with them. */
 static void count_user(struct kprobe_user *user, int sign)
@@ -644,12 +681,14 @@ static void quiesce(struct list_head *points)
 				continue;
 			if (tries++ == QUIESCE_TRIES) {
 				synchronize_rcu();
-				return;
+				goto quiet;
 			}
 			schedule_timeout_uninterruptible(1);
 			spins = 0;
 		}
 	}
+quiet:
+	kprobe_optimizer_free(points);
 }
 #else
 static void quiesce(struct list_head *points)
@@ -690,16 +729,26 @@ static int arm_points(struct list_head *points)
 	return 0;
 }
 
+/* The callers call quiesce() before anything else happens to the points. */
 static void disarm_points(struct list_head *points)
 {
-	struct kprobe_point *pt;
+	struct kprobe_point *pt, *next;
 	LIST_HEAD(ftrace);
+	LIST_HEAD(jumps);
 
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
 		kprobe_ftrace_disarm(&ftrace);
-	if (!list_empty(points))
+	list_for_each_entry_safe(pt, next, points, kp.list) {
+		if (kprobe_is_jump(pt))
+			list_move_tail(&pt->kp.list, &jumps);
+	}
+	if (!list_empty(points)) {
 		arch_disarm_kprobes(points);
+		kprobe_optimizer_undo(points, KPROBE_RESTORE_NOTHING);
+	}
+	kprobe_optimizer_undo(&jumps, KPROBE_RESTORE_ORIGINAL);
+	list_splice_tail(&jumps, points);
 	list_splice_tail(&ftrace, points);
 
 	list_for_each_entry(pt, points, kp.list)
@@ -771,6 +820,35 @@ static int undo_cmp(const void *a, const void *b)
 	return 0;
 }
 
+/*
+ * What the optimizer has made of the points so far does not fit the new users:
+ * of their points, and of those whose jumps replace the text of others.
+ */
+static void undo_jumps(struct undo *order, int num)
+{
+	struct kprobe_point *over;
+	LIST_HEAD(batch);
+	int i;
+
+	for (i = 0; i < num; i++) {
+		batch_add(order[i].user->point, &batch);
+		over = kprobe_optimizer_over(order[i].user->addr);
+		if (over)
+			batch_add(over, &batch);
+	}
+	kprobe_optimizer_undo(&batch, KPROBE_RESTORE_BREAKPOINT);
+	batch_end(&batch);
+}
+
+/* An obstacle for the jump of the point in front of it is gone. */
+static void obstacle_gone(unsigned long addr)
+{
+	struct kprobe_point *over = kprobe_optimizer_over(addr);
+
+	if (over)
+		kprobe_optimizer_want(over);
+}
+
 static void make_visible(struct kprobe_user *user)
 {
 	struct kprobe *kp = user->kp;
@@ -831,6 +909,7 @@ int kprobe_users_register(struct kprobe_user **users, int num)
 	arch_kprobes_batch(false);
 	if (ret)
 		goto displace;
+	undo_jumps(order, num);
 
 	for (i = 0; i < num; i++) {
 		if (users[i]->enabled && !users[i]->point->armed && !switched_off)
@@ -844,11 +923,19 @@ int kprobe_users_register(struct kprobe_user **users, int num)
 
 	for (i = 0; i < num; i++)
 		make_visible(users[i]);
+	for (i = 0; i < num; i++) {
+		kprobe_optimizer_want(users[i]->point);
+		/* A jump that had to go may be possible in another form. */
+		obstacle_gone(users[i]->addr);
+	}
 	goto out;
 
 displace:
 	while (i--) {
+		if (order[i].user->point->nr_users > 1)
+			kprobe_optimizer_want(order[i].user->point);
 		displace_user(order[i].user);
+		obstacle_gone(order[i].user->addr);
 		order[i].user->kp->addr = order[i].addr;
 		order[i].user->kp->opcode = order[i].opcode;
 	}
@@ -929,8 +1016,10 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 static void free_point(struct kprobe_point *pt)
 {
 	list_del(&pt->all);
-	if (!pt->gone)
+	if (!pt->gone) {
+		obstacle_gone(pt->node.key);
 		release_point(pt);
+	}
 	kfree_rcu(pt, rcu);
 }
 
@@ -1130,6 +1219,7 @@ int enable_kprobe(struct kprobe *p)
 	WRITE_ONCE(user->enabled, true);
 	choose_only(pt);
 	report_flags(user);
+	kprobe_optimizer_want(pt);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(enable_kprobe);
@@ -1178,6 +1268,8 @@ void kprobes_switch(bool on)
 	if (on) {
 		if (arm_points(&batch))
 			arm_what_can_be(&batch);
+		list_for_each_entry(pt, &batch, kp.list)
+			kprobe_optimizer_want(pt);
 	} else {
 		disarm_points(&batch);
 		quiesce(&batch);
@@ -1207,7 +1299,6 @@ bool kprobes_switched_on(void)
 static void text_gone(unsigned long start, unsigned long end, bool running)
 {
 	struct kprobe_point *pt, *next;
-	struct kprobe_user *user;
 	LIST_HEAD(disarm);
 	LIST_HEAD(dead);
 
@@ -1221,6 +1312,7 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 			batch_add(pt, &dead);
 	}
 	disarm_points(&disarm);
+	kprobe_optimizer_undo(&dead, KPROBE_RESTORE_NOTHING);
 	list_splice(&disarm, &dead);
 
 	list_for_each_entry(pt, &dead, kp.list)
@@ -1235,8 +1327,7 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 		pt->gone = true;
 		pt->kp.flags |= KPROBE_FLAG_GONE;
 		release_point(pt);
-		list_for_each_entry(user, &pt->users, list)
-			report_flags(user);
+		kprobe_point_report(pt);
 	}
 }
 

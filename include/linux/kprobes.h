@@ -369,13 +369,18 @@ void kprobe_ftrace_kill(void);
 static inline void kprobe_ftrace_kill(void) { }
 #endif
 
-/* No hit comes as a jump yet. */
+#if defined(CONFIG_KPROBES) && defined(__ARCH_KPROBES_DETOUR)
+bool is_kprobe_optinsn_slot(unsigned long addr);
+void wait_for_kprobe_optimizer(void);
+#else
+/* No hit comes as a jump. */
 static inline bool is_kprobe_optinsn_slot(unsigned long addr)
 {
 	return false;
 }
 
 static inline void wait_for_kprobe_optimizer(void) { }
+#endif
 
 /* ---------------- 3. The contract with the architectures ----------------- */
 
@@ -589,7 +594,49 @@ int arch_prepare_post(struct kprobe *p);
 void arch_kprobes_sync(void);
 void arch_kprobes_batch(bool begin);
 
+#ifdef __ARCH_KPROBES_DETOUR
+/**
+ * enum kprobe_why - why a point is no jump
+ * @KPROBE_WHY_UNKNOWN:	  its function, or an instruction, cannot be made out
+ * @KPROBE_WHY_INSN:	  a displaced instruction cannot run elsewhere
+ * @KPROBE_WHY_END:	  the function ends before the jump would
+ * @KPROBE_WHY_TARGET:	  a branch leads into the replaced bytes
+ * @KPROBE_WHY_FAULT:	  the exception tables lead there, or know one of them
+ * @KPROBE_WHY_CALL:	  a displaced call would return there
+ * @KPROBE_WHY_PATCHED:	  others patch them
+ * @KPROBE_WHY_NEIGHBOUR: another point is there
+ * @KPROBE_WHY_INDIRECT:  an indirect jump might lead there
+ * @KPROBE_WHY_SHARED:	  code of others might
+ * @KPROBE_WHY_FAR:	  the detour is too far away, or too long
+ */
+enum kprobe_why {
+	KPROBE_WHY_UNKNOWN = 1,
+	KPROBE_WHY_INSN,
+	KPROBE_WHY_END,
+	KPROBE_WHY_TARGET,
+	KPROBE_WHY_FAULT,
+	KPROBE_WHY_CALL,
+	KPROBE_WHY_PATCHED,
+	KPROBE_WHY_NEIGHBOUR,
+	KPROBE_WHY_INDIRECT,
+	KPROBE_WHY_SHARED,
+	KPROBE_WHY_FAR,
+};
+
+/* Hits by a jump, see kernel/kprobes/optimizer.c for their order. */
+int arch_detour_prepare(struct kprobe *p);
+void arch_detour_arm(struct list_head *points);
+void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint);
+void arch_detour_free(struct kprobe *p);
+
+void *get_detour_slot(void);
+void free_detour_slot(void *slot, bool used);
+struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *handler);
+bool kprobe_wants_post(struct kprobe *p);
+#endif
+
 /* What they call back. */
+bool kprobe_text_reserved(unsigned long start, unsigned long end);
 int kprobe_add_ksym_blacklist(unsigned long entry);
 int kprobe_add_area_blacklist(unsigned long start, unsigned long end);
 

@@ -5,6 +5,7 @@
  *	list		0400	what is registered
  *	enabled		0600	the master switch
  *	blacklist	0400	what may not be probed
+ *	jumps		0400	what is hit by a jump, or why not
  *
  * Tools parse these: the formats, described in the manual, do not change.
  */
@@ -46,23 +47,27 @@ static void list_stop(struct seq_file *m, void *v)
 	mutex_unlock(&kprobe_mutex);
 }
 
-static void show_user(struct seq_file *m, struct kprobe_user *user)
+static void show_symbol(struct seq_file *m, struct kprobe_point *pt)
 {
-	struct kprobe_point *pt = user->point;
 	unsigned long offset = 0;
 	char name[KSYM_NAME_LEN];
 	char *module = NULL;
 	const char *symbol;
-
-	seq_printf(m, "%0*lx  %c  ", ADDR_DIGITS, shown(m, pt->node.key),
-		   user->pool ? 'r' : 'k');
 
 	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
 	if (symbol)
 		seq_printf(m, "%s+0x%lx  %s ", symbol, offset, module ? module : " ");
 	else
 		seq_printf(m, "0x%0*lx ", ADDR_DIGITS, shown(m, pt->node.key));
+}
 
+static void show_user(struct seq_file *m, struct kprobe_user *user)
+{
+	struct kprobe_point *pt = user->point;
+
+	seq_printf(m, "%0*lx  %c  ", ADDR_DIGITS, shown(m, pt->node.key),
+		   user->pool ? 'r' : 'k');
+	show_symbol(m, pt);
 	seq_printf(m, "%s%s%s%s\n",
 		   pt->gone ? "[GONE]" : "",
 		   !user->enabled && !pt->gone ? "[DISABLED]" : "",
@@ -88,6 +93,29 @@ static const struct seq_operations list_sops = {
 };
 
 DEFINE_SEQ_ATTRIBUTE(list);
+
+/* ------------------------------- jumps ---------------------------------- */
+
+#ifdef __ARCH_KPROBES_DETOUR
+static int jumps_show(struct seq_file *m, void *v)
+{
+	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
+
+	seq_printf(m, "%0*lx  ", ADDR_DIGITS, shown(m, pt->node.key));
+	show_symbol(m, pt);
+	seq_printf(m, " %s\n", kprobe_optimizer_why(pt));
+	return 0;
+}
+
+static const struct seq_operations jumps_sops = {
+	.start = list_start,
+	.next = list_next,
+	.stop = list_stop,
+	.show = jumps_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(jumps);
+#endif
 
 /* ----------------------------- blacklist -------------------------------- */
 
@@ -179,6 +207,9 @@ static int __init control_init(void)
 	debugfs_create_file("list", 0400, dir, NULL, &list_fops);
 	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_fops);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_fops);
+#ifdef __ARCH_KPROBES_DETOUR
+	debugfs_create_file("jumps", 0400, dir, NULL, &jumps_fops);
+#endif
 	return 0;
 }
 late_initcall(control_init);

@@ -126,6 +126,20 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
 /* --------------------------- points and users --------------------------- */
 
 /**
+ * enum kprobe_state - how far a point has got; see optimizer.c
+ * @KPROBE_BREAKPOINT: no jump, nor on the way
+ * @KPROBE_QUEUED:     waits for the optimizer
+ * @KPROBE_DIVERTED:   hit by a breakpoint, goes on in its detour
+ * @KPROBE_JUMP:       hit by a jump
+ */
+enum kprobe_state {
+	KPROBE_BREAKPOINT,
+	KPROBE_QUEUED,
+	KPROBE_DIVERTED,
+	KPROBE_JUMP,
+};
+
+/**
  * struct kprobe_point - an address that is probed
  * @node:	in the table of points, by address, unless @gone
  * @kp:		what the architecture sees. Its handlers are the dispatchers;
@@ -143,6 +157,9 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
  * @gone:	the text was freed; only unregistering its users is left
  * @batched:	already in the batch that is being put together
  * @ops:	ftrace_ops that the point is armed in
+ * @opt:	in a list of the optimizer's, by @state
+ * @state:	how far the optimizer has got
+ * @why:	what it found in its way: enum kprobe_why, or an errno
  * @rcu:	frees it once no hit can have it in hand
  */
 struct kprobe_point {
@@ -160,6 +177,11 @@ struct kprobe_point {
 	bool batched;
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	struct ftrace_ops *ops;
+#endif
+#ifdef __ARCH_KPROBES_DETOUR
+	struct list_head opt;
+	enum kprobe_state state;
+	int why;
 #endif
 	struct rcu_head rcu;
 };
@@ -208,6 +230,7 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);
 int kprobe_users_register(struct kprobe_user **users, int num);
 void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth);
+void kprobe_point_report(struct kprobe_point *pt);
 void kprobes_switch(bool on);
 bool kprobes_switched_on(void);
 
@@ -274,6 +297,49 @@ static __always_inline bool slot_cache_covers(const struct slot_cache *c,
 }
 
 extern struct slot_cache kprobe_insn_slots;
+
+/* ----------------------------- optimizer.c ------------------------------ */
+
+/**
+ * enum kprobe_restore - what the text of a jump becomes
+ * @KPROBE_RESTORE_BREAKPOINT: a breakpoint
+ * @KPROBE_RESTORE_ORIGINAL:   what it was
+ * @KPROBE_RESTORE_NOTHING:    it stays
+ */
+enum kprobe_restore {
+	KPROBE_RESTORE_BREAKPOINT,
+	KPROBE_RESTORE_ORIGINAL,
+	KPROBE_RESTORE_NOTHING,
+};
+
+#ifdef __ARCH_KPROBES_DETOUR
+void kprobe_optimizer_want(struct kprobe_point *pt);
+void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore);
+void kprobe_optimizer_free(struct list_head *points);
+struct kprobe_point *kprobe_optimizer_over(unsigned long addr);
+const char *kprobe_optimizer_why(struct kprobe_point *pt);
+
+/* The text is changed by what undoes the jump, not by disarming. */
+static inline bool kprobe_is_jump(const struct kprobe_point *pt)
+{
+	return pt->state == KPROBE_JUMP;
+}
+#else
+static inline void kprobe_optimizer_want(struct kprobe_point *pt) { }
+static inline void kprobe_optimizer_undo(struct list_head *points,
+					 enum kprobe_restore restore) { }
+static inline void kprobe_optimizer_free(struct list_head *points) { }
+
+static inline struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
+{
+	return NULL;
+}
+
+static inline bool kprobe_is_jump(const struct kprobe_point *pt)
+{
+	return false;
+}
+#endif
 
 /* ------------------------------- ftrace.c ------------------------------- */
 

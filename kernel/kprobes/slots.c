@@ -193,7 +193,16 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 			   SLOT_RETIRE_DELAY);
 }
 
-static struct slot_cache *const slot_caches[] = { &kprobe_insn_slots };
+#ifdef __ARCH_KPROBES_DETOUR
+static struct slot_cache detour_slots;
+#endif
+
+static struct slot_cache *const slot_caches[] = {
+	&kprobe_insn_slots,
+#ifdef __ARCH_KPROBES_DETOUR
+	&detour_slots,
+#endif
+};
 
 static void slot_run_nothing(struct work_struct *unused)
 {
@@ -313,6 +322,55 @@ kprobe_opcode_t *get_insn_slot(void)
 void free_insn_slot(kprobe_opcode_t *slot, int dirty)
 {
 	slot_retire(&kprobe_insn_slots, slot, dirty);
+}
+#endif
+
+#ifdef __ARCH_KPROBES_DETOUR
+static struct slot_cache detour_slots = {
+	.size = __ARCH_KPROBE_DETOUR_SIZE,
+	.symbol = "kprobe_optinsn_page",
+	.pages = LIST_HEAD_INIT(detour_slots.pages),
+	.table = ADDR_TABLE_INIT,
+};
+
+/**
+ * is_kprobe_optinsn_slot - does the address lie among detours?
+ * @addr: any address
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
+{
+	bool covers;
+
+	preempt_disable_notrace();
+	covers = slot_cache_covers(&detour_slots, addr);
+	preempt_enable_notrace();
+	return covers;
+}
+
+/**
+ * get_detour_slot - for architectures: memory for one detour
+ *
+ * Context: may sleep.
+ * Return: room for __ARCH_KPROBE_DETOUR_SIZE bytes, or NULL.
+ */
+void *get_detour_slot(void)
+{
+	return slot_alloc(&detour_slots);
+}
+
+/**
+ * free_detour_slot - give back what get_detour_slot() returned
+ * @slot: the slot
+ * @used: a task may be in it
+ *
+ * Context: may sleep, but does not wait.
+ */
+void free_detour_slot(void *slot, bool used)
+{
+	slot_retire(&detour_slots, slot, used);
 }
 #endif
 

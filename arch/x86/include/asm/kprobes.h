@@ -13,6 +13,7 @@
 
 struct kprobe;
 struct pt_regs;
+struct x86_detour;
 
 typedef u8 kprobe_opcode_t;
 
@@ -22,6 +23,13 @@ typedef u8 kprobe_opcode_t;
 /* Points are armed and disarmed many at a time. */
 #define __ARCH_KPROBES_BATCH
 
+/* Points become jumps to generated code. */
+#ifdef CONFIG_X86_64
+#define __ARCH_KPROBES_DETOUR
+#define __ARCH_KPROBE_DETOUR_SIZE	384
+#define __ARCH_KPROBE_JUMP_SIZE		5
+#endif
+
 #define __ARCH_WANT_KPROBES_INSN_SLOT
 
 /* The size of a slot: what struct x86_copy takes, see arch/x86/kernel/kprobes/common.h. */
@@ -29,8 +37,11 @@ typedef u8 kprobe_opcode_t;
 
 /**
  * struct arch_specific_insn - what a hit needs to know of an instruction
- * @copy:  runs the instruction and jumps back behind the probe point; NULL if
- *	   @kind says that it is emulated in every case
+ * @copy:  where a hit by the breakpoint goes on; NULL if @kind says that the
+ *	   instruction is emulated in every case
+ * @slot:  runs the instruction and jumps back behind the probe point: @copy,
+ *	   unless there is a detour
+ * @detour: from being made until it is given back
  * @step:  runs the instruction and traps; made when a post-handler needs it, or
  *	   if emulating it may fault, to fault in its stead
  * @imm:   branch displacement, immediate, or displacement of a memory operand
@@ -46,7 +57,11 @@ typedef u8 kprobe_opcode_t;
  */
 struct arch_specific_insn {
 	kprobe_opcode_t *copy;
+	kprobe_opcode_t *slot;
 	kprobe_opcode_t *step;
+#ifdef __ARCH_KPROBES_DETOUR
+	struct x86_detour *detour;
+#endif
 	s32 imm;
 	u8 kind;
 	u8 len;
@@ -63,6 +78,19 @@ struct arch_specific_insn {
 
 extern const int kretprobe_blacklist_size;
 
+/**
+ * enum kprobe_unwind - what an unwinder finds in code of ours
+ * @KPROBE_UNWIND_UNKNOWN: nothing that it could go by, or it is not ours
+ * @KPROBE_UNWIND_REGS:	   struct pt_regs on top of the stack
+ * @KPROBE_UNWIND_SAME:	   the same as somewhere else
+ */
+enum kprobe_unwind {
+	KPROBE_UNWIND_UNKNOWN,
+	KPROBE_UNWIND_REGS,
+	KPROBE_UNWIND_SAME,
+};
+
+enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same);
 void arch_remove_kprobe(struct kprobe *p);
 int kprobe_int3_handler(struct pt_regs *regs);
 int kprobe_fault_handler(struct pt_regs *regs, int trapnr);

@@ -6,6 +6,8 @@
  *	insn.c	 what an instruction is: may it be probed, where can it run
  *	emulate.c executing an instruction on saved registers
  *	int3.c	 a hit that comes as a breakpoint
+ *	reach.c	 may the bytes behind a point become part of a jump?
+ *	detour.c a hit that comes as a jump
  *	ftrace.c a hit that comes through ftrace
  *
  * rethook's trampoline takes the two register macros from here.
@@ -131,6 +133,8 @@ struct x86_copy {
 static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
 
 /* insn.c */
+int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr);
+int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf);
 int x86_insn_prepare(struct kprobe *p);
 void x86_insn_forget(struct kprobe *p);
 int x86_insn_prepare_step(struct kprobe *p);
@@ -140,6 +144,7 @@ void x86_insn_batch(bool begin);
 bool x86_emulate(struct kprobe *p, struct pt_regs *regs);
 
 /* core.c */
+extern bool x86_write_twice;
 const struct x86_copy *x86_copy_at(unsigned long addr);
 
 #endif /* CONFIG_KPROBES */

@@ -18,6 +18,7 @@
 #include <asm/text-patching.h>
 
 #include "common.h"
+#include "detour.h"
 
 extern char __static_call_text_start[], __static_call_text_end[];
 
@@ -168,6 +169,35 @@ __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 	return (void *)ALIGN_DOWN(addr, __ARCH_KPROBE_SLOT_SIZE);
 }
 
+/**
+ * kprobe_unwind - for unwinders: how the stack looks in an out-of-line copy
+ * @ip:	  an address
+ * @same: set to the address of the original at which it looks the same
+ *
+ * Context: any, preemption off.
+ * Return: what is to be found there.
+ */
+__kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same)
+{
+	const struct x86_copy *copy = x86_copy_at(ip);
+#ifdef __ARCH_KPROBES_DETOUR
+	const struct x86_detour *d;
+#endif
+
+	if (copy) {
+		*same = (unsigned long)copy->addr;
+		if (ip >= (unsigned long)copy->text + copy->len)
+			*same += copy->len;
+		return KPROBE_UNWIND_SAME;
+	}
+#ifdef __ARCH_KPROBES_DETOUR
+	d = x86_detour_at(ip);
+	if (d)
+		return x86_detour_unwind(d, ip, same);
+#endif
+	return KPROBE_UNWIND_UNKNOWN;
+}
+
 /* ------------------------------ Arming ---------------------------------- */
 
 /**
@@ -225,6 +255,9 @@ void arch_remove_kprobe(struct kprobe *p)
 void arch_kprobes_batch(bool begin)
 {
 	x86_insn_batch(begin);
+#ifdef __ARCH_KPROBES_DETOUR
+	x86_reach_batch(begin);
+#endif
 }
 
 /*
@@ -234,7 +267,7 @@ void arch_kprobes_batch(bool begin)
  * hit when it is long gone. Writing again, after every CPU has been
  * interrupted, drops that as well. Real CPUs need nothing of it.
  */
-static bool write_twice __ro_after_init;
+bool x86_write_twice __ro_after_init;
 
 static void poke(struct kprobe *p, u8 old, u8 new)
 {
@@ -267,7 +300,7 @@ void arch_arm_kprobes(struct list_head *points)
 		cond_resched();
 	}
 	text_poke_sync();
-	if (unlikely(write_twice)) {
+	if (unlikely(x86_write_twice)) {
 		list_for_each_entry(p, points, list)
 			poke_again(p, INT3_INSN_OPCODE);
 	}
@@ -292,7 +325,7 @@ void arch_disarm_kprobes(struct list_head *points)
 		poke(p, INT3_INSN_OPCODE, p->opcode);
 		cond_resched();
 	}
-	if (unlikely(write_twice)) {
+	if (unlikely(x86_write_twice)) {
 		text_poke_sync();
 		list_for_each_entry(p, points, list)
 			poke_again(p, p->opcode);
@@ -319,7 +352,7 @@ void arch_kprobes_sync(void)
  */
 int __init arch_init_kprobes(void)
 {
-	write_twice = hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
+	x86_write_twice = hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
 	return 0;
 }
 

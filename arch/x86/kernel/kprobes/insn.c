@@ -22,15 +22,47 @@
 #include <asm/text-patching.h>
 
 #include "common.h"
+#include "detour.h"
 
 /* ----------------------- Reading the original text ---------------------- */
 
-/*
- * The text as it was before we put breakpoints into it. Only first bytes of
- * instructions are ours, so one replaced byte is all there can be in a read of
- * one instruction.
+#ifdef __ARCH_KPROBES_DETOUR
+/* A jump of ours that begins at, or up to four bytes in front of, the text. */
+static void restore_jumps(u8 *buf, unsigned long addr)
+{
+	const struct x86_detour *d;
+	unsigned int i, back;
+	struct kprobe *p;
+
+	for (back = 0; back < JMP32_INSN_SIZE; back++) {
+		p = get_kprobe((void *)(addr - back));
+		d = p && !kprobe_ftrace(p) ? p->ainsn.detour : NULL;
+		if (!d)
+			continue;
+		for (i = back; i < JMP32_INSN_SIZE; i++)
+			buf[i - back] = d->orig[i];
+		return;
+	}
+}
+#else
+static void restore_jumps(u8 *buf, unsigned long addr)
+{
+}
+#endif
+
+/**
+ * x86_insn_read - decode an instruction as it was without us
+ * @insn: the result
+ * @buf:  its text, of MAX_INSN_SIZE bytes
+ * @addr: where it is
+ *
+ * Only the first byte of an instruction is ever replaced by a breakpoint, and
+ * jumps begin where one begins, so no more than the first of ours matters.
+ *
+ * Context: kprobe_mutex held.
+ * Return: 0, or -EILSEQ if there is none.
  */
-static int read_insn(struct insn *insn, u8 *buf, unsigned long addr)
+int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
 {
 	struct kprobe *p;
 
@@ -51,6 +83,7 @@ static int read_insn(struct insn *insn, u8 *buf, unsigned long addr)
 		if (p)
 			buf[0] = p->opcode;
 	}
+	restore_jumps(buf, addr);
 	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
 }
 
@@ -92,7 +125,7 @@ static int check_boundary(unsigned long addr)
 
 	while (at < addr) {
 		cursor.at = at;
-		if (read_insn(&insn, buf, at))
+		if (x86_insn_read(&insn, buf, at))
 			return -EILSEQ;
 		at += insn.length;
 	}
@@ -321,12 +354,19 @@ static int classify_group5(struct arch_specific_insn *a, struct insn *insn)
 	return 0;
 }
 
-/*
- * Looks at the opcode. What is not told apart here runs from a copy as it is,
- * which is right for all that neither depends on the instruction pointer nor
- * leaves it behind somewhere.
+/**
+ * x86_insn_classify - find out how an instruction can be executed elsewhere
+ * @a:	  the result, all but its copies
+ * @insn: the instruction
+ * @buf:  its text, and one byte more
+ *
+ * What is not told apart here runs from a copy as it is, which is right for
+ * all that neither depends on the instruction pointer nor leaves it behind
+ * somewhere.
+ *
+ * Return: 0, or an error of arch_prepare_kprobe().
  */
-static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
 	u8 op = insn->opcode.bytes[0];
 	unsigned int size = op & 1 ? insn->opnd_bytes : 1;
@@ -563,12 +603,12 @@ int x86_insn_prepare(struct kprobe *p)
 	mutex_lock(&text_mutex);
 	ret = check_boundary(addr);
 	if (!ret)
-		ret = read_insn(&insn, buf, addr);
+		ret = x86_insn_read(&insn, buf, addr);
 	if (!ret && is_static_call_trampoline(addr))
 		ret = -EINVAL;
 	mutex_unlock(&text_mutex);
 	if (!ret)
-		ret = classify(a, &insn, buf);
+		ret = x86_insn_classify(a, &insn, buf);
 	if (ret)
 		return ret;
 
@@ -582,7 +622,9 @@ int x86_insn_prepare(struct kprobe *p)
 	}
 	if (x86_always_emulated(a->kind))
 		return 0;
-	return make_copy(p, &insn, buf, false, &a->copy);
+	ret = make_copy(p, &insn, buf, false, &a->slot);
+	a->copy = a->slot;
+	return ret;
 }
 
 /**
@@ -602,7 +644,7 @@ int x86_insn_prepare_step(struct kprobe *p)
 	if (a->step || a->kind != X86_COPY)
 		return 0;
 	mutex_lock(&text_mutex);
-	ret = read_insn(&insn, buf, (unsigned long)p->addr);
+	ret = x86_insn_read(&insn, buf, (unsigned long)p->addr);
 	mutex_unlock(&text_mutex);
 	if (ret)
 		return ret;
@@ -617,6 +659,7 @@ int x86_insn_prepare_step(struct kprobe *p)
  */
 void x86_insn_forget(struct kprobe *p)
 {
-	drop_copy(&p->ainsn.copy);
+	p->ainsn.copy = NULL;
+	drop_copy(&p->ainsn.slot);
 	drop_copy(&p->ainsn.step);
 }

@@ -38,6 +38,21 @@
 #include <asm/trapnr.h>
 
 #include "common.h"
+#include "detour.h"
+
+/*
+ * Once there is a detour, what the jump will replace, or has replaced, is
+ * executed there.
+ */
+static __always_inline void divert(struct kprobe *p, struct pt_regs *regs)
+{
+#ifdef __ARCH_KPROBES_DETOUR
+	const struct x86_detour *d = READ_ONCE(p->ainsn.detour);
+
+	if (d)
+		regs->ip = x86_detour_ip(d, regs->ip);
+#endif
+}
 
 static noinline void __kprobe_hit emulate(struct kprobe *p, struct pt_regs *regs)
 {
@@ -48,8 +63,10 @@ static noinline void __kprobe_hit emulate(struct kprobe *p, struct pt_regs *regs
 /* Without handlers: no post-handler waits, or this hit is not to be seen. */
 static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
 {
-	if (likely(p->ainsn.copy))
-		regs->ip = (unsigned long)p->ainsn.copy;
+	kprobe_opcode_t *copy = READ_ONCE(p->ainsn.copy);
+
+	if (likely(copy))
+		regs->ip = (unsigned long)copy;
 	else
 		emulate(p, regs);
 }
@@ -57,12 +74,14 @@ static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
 static noinline void __kprobe_hit execute_and_run_post(struct kprobe *p,
 							struct pt_regs *regs)
 {
-	if (x86_emulate(p, regs))
+	if (x86_emulate(p, regs)) {
 		kprobe_run_post(p, regs, 0);
-	else if (p->ainsn.step)
+		divert(p, regs);
+	} else if (p->ainsn.step) {
 		regs->ip = (unsigned long)p->ainsn.step;
-	else
+	} else {
 		regs->ip = (unsigned long)p->ainsn.copy;
+	}
 }
 
 /*
@@ -87,6 +106,8 @@ static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 			execute(p, regs);
 		else
 			execute_and_run_post(p, regs);
+	} else {
+		divert(p, regs);
 	}
 
 	barrier();
@@ -117,13 +138,16 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 		return true;
 
 	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP);
-	if (raw_cpu_read(kprobe_cpu.running[ctx]))
+	if (raw_cpu_read(kprobe_cpu.running[ctx])) {
+		divert(p, regs);
 		return true;
+	}
 	raw_cpu_write(kprobe_cpu.running[ctx], p);
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
 	barrier();
 
 	kprobe_run_post(p, regs, 0);
+	divert(p, regs);
 
 	barrier();
 	raw_cpu_sub(kprobe_cpu.traps, KPROBE_TRAP);
@@ -213,6 +237,17 @@ int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 static __always_inline bool leave_copy(struct pt_regs *regs)
 {
 	const struct x86_copy *copy = x86_copy_at(regs->ip);
+#ifdef __ARCH_KPROBES_DETOUR
+	const struct x86_detour *d = x86_detour_at(regs->ip);
+
+	/* The others of what is displaced have no fix-ups: see reach.c. */
+	if (d && (regs->ip == (unsigned long)d + d->post ||
+		  (regs->ip == x86_detour_exec(d, 0) &&
+		   (d->nr == 1 || regs->ip != x86_detour_exec(d, 1))))) {
+		regs->ip = (unsigned long)d->addr;
+		return true;
+	}
+#endif
 
 	if (likely(!copy) || regs->ip >= (unsigned long)copy->text + copy->len)
 		return false;

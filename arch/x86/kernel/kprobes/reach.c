@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: may the bytes behind a point become part of a jump?
+ *
+ * A jump takes five bytes, so it may replace more than the probed instruction.
+ * It may do so if
+ *
+ *  - each of those instructions can run elsewhere;
+ *  - nothing but what precedes them leads to any of them but the first: no
+ *    branch, no fix-up of the exception tables, no return from a call;
+ *  - a task that leaves the CPU of its own will is never in front of any of
+ *    them but the first. They do not sleep, but may fault and sleep then, if
+ *    the exception tables know them, and a call sleeps with its return address
+ *    on the stack, which must be behind the jump;
+ *  - nobody else patches them or goes by their address.
+ *
+ * An instruction that is as long as the jump stands alone, and nobody looks
+ * any further. For others, all branches of the function are looked at. Who may
+ * branch into a function? Itself; the part of it that the compiler has moved
+ * away as unlikely, by the name of function.cold, and back; and neighbours in
+ * assembly that share code. Those are recognised by symbols that do not begin
+ * where functions do. Indirect branches need not be feared: with retpolines or
+ * IBT the kernel is compiled without jump tables (arch/x86/Makefile), so a
+ * branch through a register leaves its function; without, functions with such
+ * a branch are left alone.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/extable.h>
+#include <linux/ftrace.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/memory.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <asm/extable.h>
+#include <asm/text-patching.h>
+
+#include "detour.h"
+
+/* --------------------------- The function ------------------------------- */
+
+/*
+ * What is known of a function. The points of a batch come by address, so it is
+ * worked out once for all of them.
+ */
+static struct {
+	unsigned long start;	/* of the function, or 0 */
+	unsigned long end;
+	unsigned long *targets;	/* a bit for each byte that is branched to */
+	int why;		/* no jump in this function, for this reason */
+} function;
+
+static void forget_function(void)
+{
+	bitmap_free(function.targets);
+	function.targets = NULL;
+	function.start = 0;
+}
+
+/**
+ * x86_reach_batch - plans are about to be made, or have been
+ * @begin: which
+ *
+ * Context: kprobe_mutex held.
+ */
+void x86_reach_batch(bool begin)
+{
+	forget_function();
+}
+
+/* Where a direct branch leads, or 0. */
+static unsigned long branch_target(struct insn *insn, unsigned long addr)
+{
+	u8 op = insn->opcode.bytes[0];
+
+	switch (op) {
+	case 0x0f:
+		if ((insn->opcode.bytes[1] & 0xf0) != 0x80 || insn->opcode.nbytes != 2)
+			return 0;
+		break;
+	case 0xc7:	/* XBEGIN, to where it aborts to */
+		if (insn->modrm.value != 0xf8)
+			return 0;
+		break;
+	case 0x70 ... 0x7f:
+	case 0xe0 ... 0xe3:
+	case 0xe8: case 0xe9: case 0xeb:
+		break;
+	default:
+		return 0;
+	}
+	return addr + insn->length + insn->immediate.value;
+}
+
+static bool is_indirect_jump(struct insn *insn)
+{
+	return insn->opcode.bytes[0] == 0xff &&
+	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
+}
+
+/* Notes what of the function [start, end) branches to. */
+static int scan(unsigned long start, unsigned long end)
+{
+	unsigned long at, target;
+	u8 buf[MAX_INSN_SIZE];
+	struct insn insn;
+
+	for (at = start; at < end; at += insn.length) {
+		if (x86_insn_read(&insn, buf, at))
+			return KPROBE_WHY_UNKNOWN;
+		if (is_indirect_jump(&insn) &&
+		    !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
+		    !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
+			return KPROBE_WHY_INDIRECT;
+		target = branch_target(&insn, at);
+		if (target - function.start < function.end - function.start)
+			__set_bit(target - function.start, function.targets);
+	}
+	return 0;
+}
+
+static int scan_symbol(void *unused, unsigned long addr)
+{
+	unsigned long size, offset;
+
+	if (!kallsyms_lookup_size_offset(addr, &size, &offset) || offset)
+		return 0;
+	return scan(addr, addr + size);
+}
+
+/* A function and its .cold part branch into each other. */
+static int scan_other_part(void)
+{
+	char name[KSYM_NAME_LEN + sizeof(".cold")];
+	char qualified[KSYM_NAME_LEN + MODULE_NAME_LEN + sizeof(":.cold")];
+	unsigned long addr;
+	const char *symbol;
+	char *module, *dot;
+
+	symbol = kallsyms_lookup(function.start, NULL, NULL, &module, name);
+	if (!symbol)
+		return KPROBE_WHY_UNKNOWN;
+	if (symbol != name)
+		strscpy(name, symbol, sizeof(name));
+
+	dot = strstr(name, ".cold");
+	if (dot)
+		*dot = '\0';
+	else if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
+		 !IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT))
+		return KPROBE_WHY_SHARED;
+	else
+		strcat(name, ".cold");
+
+	if (!module)
+		return kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
+	snprintf(qualified, sizeof(qualified), "%s:%s", module, name);
+	addr = kallsyms_lookup_name(qualified);
+	return addr ? scan_symbol(NULL, addr) : 0;
+}
+
+static int look_at_function(unsigned long addr)
+{
+	unsigned long size, offset;
+
+	if (!kallsyms_lookup_size_offset(addr, &size, &offset))
+		return KPROBE_WHY_UNKNOWN;
+	if (function.start == addr - offset)
+		return function.why;
+
+	forget_function();
+	function.targets = bitmap_zalloc(size, GFP_KERNEL);
+	if (!function.targets)
+		return -ENOMEM;
+	function.start = addr - offset;
+	function.end = function.start + size;
+	function.why = scan(function.start, function.end) ?: scan_other_part();
+	return function.why;
+}
+
+/* --------------------------- The tables --------------------------------- */
+
+static bool fixup_within(const struct exception_table_entry *e,
+			 const struct exception_table_entry *end,
+			 unsigned long first, unsigned long last)
+{
+	unsigned long to;
+
+	for (; e < end; e++) {
+		to = (unsigned long)&e->fixup + e->fixup;
+		if (to >= first && to <= last)
+			return true;
+	}
+	return false;
+}
+
+extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
+
+/* Does a fault lead into these bytes, or may a task sleep for one in them? */
+static bool faults_within(unsigned long first, unsigned long last)
+{
+	struct module *mod;
+	unsigned long at;
+
+	for (at = first; at <= last; at++) {
+		if (search_exception_tables(at))
+			return true;
+	}
+	if (core_kernel_text(first))
+		return fixup_within(__start___ex_table, __stop___ex_table, first, last);
+#ifdef CONFIG_MODULES
+	guard(preempt)();
+	mod = __module_text_address(first);
+	return mod && fixup_within(mod->extable, mod->extable + mod->num_exentries,
+				   first, last);
+#else
+	return false;
+#endif
+}
+
+static bool patched_by_others(unsigned long first, unsigned long last)
+{
+	bool ret;
+
+	if (ftrace_location_range(first, last) || kprobe_text_reserved(first, last))
+		return true;
+#ifdef CONFIG_SMP
+	mutex_lock(&text_mutex);
+	ret = alternatives_text_reserved((void *)first, (void *)last);
+	mutex_unlock(&text_mutex);
+	return ret;
+#else
+	return false;
+#endif
+}
+
+/* ------------------------------ The plan -------------------------------- */
+
+/* Execution does not go on behind it. */
+static bool is_terminal(const struct arch_specific_insn *a)
+{
+	return a->kind == X86_JMP || a->kind == X86_JMP_IND || a->kind == X86_RET;
+}
+
+/* Can it run in a detour? @end is its distance from the point. */
+static int displaceable(const struct x86_displaced *di, unsigned int end)
+{
+	switch (di->insn.kind) {
+	case X86_CALL:
+		return end < JMP32_INSN_SIZE ? KPROBE_WHY_CALL : 0;
+	case X86_CALL_IND:
+		/* The return address is pushed before the operand is read. */
+		if (end < JMP32_INSN_SIZE || di->insn.base == offsetof(struct pt_regs, sp) ||
+		    di->insn.src == offsetof(struct pt_regs, sp))
+			return KPROBE_WHY_CALL;
+		return 0;
+	}
+	return 0;
+}
+
+/* Behind the end of a function: what nobody runs, up to the next. */
+static bool is_padding(struct insn *insn, struct arch_specific_insn *a)
+{
+	return insn->opcode.bytes[0] == INT3_INSN_OPCODE || a->kind == X86_NOP;
+}
+
+/**
+ * x86_reach_plan - look at what a jump at a point would displace
+ * @p:	  the point
+ * @plan: the result
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0 with @plan filled in; a value of enum kprobe_why if there can be no
+ * jump; or -ENOMEM.
+ */
+int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
+{
+	unsigned long addr = (unsigned long)p->addr, at = addr, last;
+	unsigned long size, offset, bit;
+	u8 buf[MAX_INSN_SIZE + 1] = { };
+	struct arch_specific_insn a;
+	struct x86_displaced *di;
+	bool over = false;
+	struct insn insn;
+	int ret;
+
+	if (!kallsyms_lookup_size_offset(addr, &size, &offset))
+		return KPROBE_WHY_UNKNOWN;
+
+	plan->nr = 0;
+	plan->total = 0;
+	while (plan->total < JMP32_INSN_SIZE) {
+		if (at >= addr - offset + size)
+			return KPROBE_WHY_END;
+		if (at != addr && get_kprobe((void *)at))
+			return KPROBE_WHY_NEIGHBOUR;
+		if (x86_insn_read(&insn, buf, at))
+			return over ? KPROBE_WHY_END : KPROBE_WHY_UNKNOWN;
+		memset(&a, 0, sizeof(a));
+		ret = x86_insn_classify(&a, &insn, buf);
+		if (over) {
+			if (!is_padding(&insn, &a))
+				return KPROBE_WHY_END;
+		} else {
+			if (ret)
+				return KPROBE_WHY_INSN;
+			di = &plan->insn[plan->nr++];
+			memset(di, 0, sizeof(*di));
+			a.len = insn.length;
+			di->insn = a;
+			di->from = plan->total;
+			di->len = insn.length;
+			if (insn_rip_relative(&insn))
+				di->rip = insn_offset_displacement(&insn);
+			memcpy(di->text, buf, insn.length);
+			ret = displaceable(di, plan->total + insn.length);
+			if (ret)
+				return ret;
+			over = is_terminal(&a);
+		}
+		plan->total += insn.length;
+		at += insn.length;
+	}
+
+	last = addr + JMP32_INSN_SIZE - 1;
+	if (plan->insn[0].len < JMP32_INSN_SIZE) {
+		ret = look_at_function(addr);
+		if (ret)
+			return ret;
+		bit = find_next_bit(function.targets, offset + JMP32_INSN_SIZE,
+				    offset + 1);
+		if (bit < offset + JMP32_INSN_SIZE)
+			return KPROBE_WHY_TARGET;
+		if (faults_within(addr + 1, last))
+			return KPROBE_WHY_FAULT;
+	}
+	/* Of the point itself, registration has made sure. */
+	if (patched_by_others(addr, addr + plan->total - 1))
+		return KPROBE_WHY_PATCHED;
+	return 0;
+}
