@@ -646,7 +646,10 @@ static void arch_disarm_kprobes(struct list_head *points)
 #define QUIESCE_SPINS	100
 #define QUIESCE_TRIES	20
 
-/* A late return handler may show a point that is freed: compare, no more. */
+/*
+ * A late return handler may show a point that is freed: compare, no more. The
+ * code that an odd value leads to is not reused before we have scheduled.
+ */
 static bool runs_any(int cpu, struct list_head *points)
 {
 	struct kprobe_cpu *kc = per_cpu_ptr(&kprobe_cpu, cpu);
@@ -654,7 +657,7 @@ static bool runs_any(int cpu, struct list_head *points)
 	unsigned int i;
 
 	for (i = 0; i < KPROBE_NR_CTX; i++) {
-		running = READ_ONCE(kc->running[i]);
+		running = kprobe_running_point(READ_ONCE(kc->running[i]));
 		if (!running || running == &busy_point.kp)
 			continue;
 		list_for_each_entry(p, points, list) {

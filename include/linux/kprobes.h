@@ -430,8 +430,9 @@ enum kprobe_context {
 
 /**
  * struct kprobe_cpu - what runs on this CPU, per context
- * @running: the point whose handlers run, by context of the probed code;
- *	     read by other CPUs that wait until a point is quiet
+ * @running: the point whose handlers run, by context of the probed code, as
+ *	     kprobe_running_point() reads it; read by other CPUs, too, that
+ *	     wait until a point is quiet
  * @traps:   what exceptions among them that count as NMIs, without being any,
  *	     have added to preempt_count()
  */
@@ -476,6 +477,22 @@ static __always_inline unsigned int kprobe_context(unsigned int traps)
 }
 
 /**
+ * kprobe_running_point - what a value of kprobe_cpu::running stands for
+ * @running: the value
+ *
+ * Generated code may store less than 64 bits at once: an odd value is the
+ * address, plus one, of where the address of the point is.
+ *
+ * Return: the point, or NULL if the value is NULL.
+ */
+static __always_inline struct kprobe *kprobe_running_point(struct kprobe *running)
+{
+	if (unlikely((unsigned long)running & 1))
+		return *(struct kprobe **)((unsigned long)running - 1);
+	return running;
+}
+
+/**
  * kprobe_running - the point whose handler the caller runs under
  *
  * Context: preemption off.
@@ -486,7 +503,7 @@ static __always_inline struct kprobe *kprobe_running(void)
 {
 	struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
 
-	return kc->running[kprobe_context(kc->traps)];
+	return kprobe_running_point(kc->running[kprobe_context(kc->traps)]);
 }
 
 #else /* !__ARCH_KPROBES_NEST */

@@ -50,6 +50,7 @@
 #include <asm/cpufeature.h>
 #include <asm/cpuid.h>
 #include <asm/current.h>
+#include <asm/ibt.h>
 #include <asm/orc_types.h>
 #include <asm/segment.h>
 #include <asm/text-patching.h>
@@ -245,20 +246,32 @@ static void emit_call(struct gen *g, void *func)
 	emit_rel32(g, (unsigned long)func);
 }
 
-/* A short forward branch, to be completed by land(). */
-static unsigned int emit_jcc8(struct gen *g, u8 opcode)
+/* Forward branches, to be completed by their land functions. */
+static unsigned int emit_jcc8(struct gen *g, u8 cc)
 {
-	EMIT(g, opcode, 0);
+	EMIT(g, 0x70 | cc, 0);
 	return g->nr;
 }
 
-static void land(struct gen *g, unsigned int from)
+static void land8(struct gen *g, unsigned int from)
 {
 	if (g->nr > sizeof(g->buf))
 		return;
 	if (g->nr - from > 127)
 		g->far = true;
 	g->buf[from - 1] = g->nr - from;
+}
+
+static unsigned int emit_jcc32(struct gen *g, u8 cc)
+{
+	EMIT(g, 0x0f, 0x80 | cc, 0, 0, 0, 0);
+	return g->nr;
+}
+
+static void land32(struct gen *g, unsigned int from)
+{
+	if (g->nr <= sizeof(g->buf))
+		*(u32 *)(g->buf + from - 4) = g->nr - from;
 }
 
 /* Opcode and operand of an instruction on a per-CPU variable. */
@@ -278,7 +291,7 @@ static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
 		emit_percpu(g, __op, sizeof(__op), (void __force *)&(var)); \
 	} while (0)
 
-static void emit_save(struct gen *g, unsigned long ip, unsigned int gap)
+static void emit_save(struct gen *g, unsigned long ip, unsigned int gap, bool cld)
 {
 	if (gap)
 		EMIT(g, 0x48, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%rsp), %rsp */
@@ -298,7 +311,8 @@ static void emit_save(struct gen *g, unsigned long ip, unsigned int gap)
 	emit32(g, offsetof(struct pt_regs, sp));
 	EMIT(g, 8 + gap);
 	/* As on entry to an exception, for compiled code to rely on. */
-	EMIT(g, 0xfc);					/* cld */
+	if (cld)
+		EMIT(g, 0xfc);				/* cld */
 	if (boot_cpu_has(X86_FEATURE_SMAP))
 		EMIT(g, 0x0f, 0x01, 0xca);		/* clac */
 }
@@ -396,30 +410,32 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *only
 	/* cmpq $0, running */
 	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0x83, 0x3c);
 	EMIT(g, 0);
-	branch[0] = emit_jcc8(g, 0x75);			/* jne */
-	EMIT(g, 0x48, 0xbf);				/* mov $p, %rdi */
-	emit64(g, (unsigned long)d->p);
-	/* mov %rdi, running */
-	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0x89, 0x3c);
+	branch[0] = emit_jcc32(g, 5);			/* jne */
+	/* movq $head + 1, running: see kprobe_running_point() */
+	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	emit32(g, g->slot + 1);
 	/* testl $contexts, preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xf7, 0x04);
 	emit32(g, NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
-	branch[1] = emit_jcc8(g, 0x75);			/* jnz */
+	branch[1] = emit_jcc8(g, 5);			/* jnz, one byte to patch */
 	d->branch = g->nr - 2;
 
 	EMIT(g, 0x48, 0xbf);				/* mov $only, %rdi */
 	emit64(g, (unsigned long)only);
 	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+	/* Only indirect calls need to find ENDBR. */
+	if (is_endbr(*(u32 *)handler))
+		handler = (void *)handler + ENDBR_INSN_SIZE;
 	emit_call(g, handler);
 	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
-	branch[2] = emit_jcc8(g, 0x75);			/* jnz */
+	branch[2] = emit_jcc32(g, 5);			/* jnz */
 
 	/* movq $0, running */
 	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
 	emit32(g, 0);
 	/* decl preempt_count, which is 0 if somebody wants the CPU */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
-	branch[3] = emit_jcc8(g, 0x74);			/* jz */
+	branch[3] = emit_jcc32(g, 4);			/* jz */
 }
 
 static int generate(struct gen *g, struct x86_detour *d, struct kprobe *p,
@@ -436,7 +452,7 @@ static int generate(struct gen *g, struct x86_detour *d, struct kprobe *p,
 
 	g->nr = sizeof(*d);
 	d->entry = g->nr;
-	emit_save(g, addr + INT3_INSN_SIZE, direct ? 0 : STACK_GAP);
+	emit_save(g, addr + INT3_INSN_SIZE, direct ? 0 : STACK_GAP, plan->std);
 	d->saved = g->nr;
 	if (direct) {
 		emit_direct(g, d, only, handler, branch);
@@ -459,22 +475,22 @@ static int generate(struct gen *g, struct x86_detour *d, struct kprobe *p,
 
 	if (direct) {
 		/* Not a task's context, or a late hit: as if never entered. */
-		land(g, branch[1]);
+		land8(g, branch[1]);
 		EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
 		emit32(g, 0);
-		land(g, branch[0]);
+		land32(g, branch[0]);
 		EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
 		emit_dispatch(g, detour_hit);
-		land(g, branch[2]);
+		land32(g, branch[2]);
 		emit_dispatch(g, detour_changed);
-		land(g, branch[3]);
+		land32(g, branch[3]);
 		emit_call(g, detour_resched);
 		emit_jmp(g, g->slot + restored);
 	}
 	if (kprobe_wants_post(p) && p->ainsn.kind == X86_COPY) {
 		d->post = g->nr;
 		emit_copy(g, &plan->insn[0], addr);
-		emit_save(g, addr + plan->insn[0].len, STACK_GAP);
+		emit_save(g, addr + plan->insn[0].len, STACK_GAP, plan->std);
 		d->post_saved = g->nr;
 		emit_dispatch(g, detour_post);
 	}

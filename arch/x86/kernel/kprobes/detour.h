@@ -47,17 +47,20 @@ struct x86_displaced {
  * struct x86_plan - all of them
  * @nr:	   how many
  * @total: bytes from the point to where execution goes on in place
+ * @std:   the direction flag may be set here
  * @insn:  in order
  */
 struct x86_plan {
 	unsigned int nr;
 	unsigned int total;
+	bool std;
 	struct x86_displaced insn[X86_MAX_DISPLACED];
 };
 
 /**
  * struct x86_detour - the head of a detour, in front of its code
- * @p:	    the point; only to be followed while @live
+ * @p:	    the point, first of all, for kprobe_running_point(); only to be
+ *	    followed while @live
  * @addr:   its address
  * @orig:   the bytes that the jump replaces
  * @live:   hits run handlers; cleared for those that come late
@@ -99,6 +102,7 @@ struct x86_detour {
 };
 
 static_assert(sizeof(struct x86_detour) <= 64);
+static_assert(!offsetof(struct x86_detour, p));
 
 /* What is displaced runs here. */
 static __always_inline unsigned long x86_detour_exec(const struct x86_detour *d,

@@ -14,8 +14,8 @@
  *    on the stack, which must be behind the jump;
  *  - nobody else patches them or goes by their address.
  *
- * An instruction that is as long as the jump stands alone, and nobody looks
- * any further. For others, all branches of the function are looked at. Who may
+ * An instruction that is as long as the jump stands alone, and nothing can lead
+ * inside. For others, all branches of the function are looked at. Who may
  * branch into a function? Itself; the part of it that the compiler has moved
  * away as unlikely, by the name of function.cold, and back; and neighbours in
  * assembly that share code. Those are recognised by symbols that do not begin
@@ -51,6 +51,7 @@ static struct {
 	unsigned long start;	/* of the function, or 0 */
 	unsigned long end;
 	unsigned long *targets;	/* a bit for each byte that is branched to */
+	bool std;		/* it sets the direction flag */
 	int why;		/* no jump in this function, for this reason */
 } function;
 
@@ -116,6 +117,8 @@ static int scan(unsigned long start, unsigned long end)
 		    !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
 		    !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
 			return KPROBE_WHY_INDIRECT;
+		if (insn.opcode.bytes[0] == 0xfd)
+			function.std = true;
 		target = branch_target(&insn, at);
 		if (target - function.start < function.end - function.start)
 			__set_bit(target - function.start, function.targets);
@@ -178,6 +181,7 @@ static int look_at_function(unsigned long addr)
 		return -ENOMEM;
 	function.start = addr - offset;
 	function.end = function.start + size;
+	function.std = false;
 	function.why = scan(function.start, function.end) ?: scan_other_part();
 	return function.why;
 }
@@ -327,8 +331,13 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	}
 
 	last = addr + JMP32_INSN_SIZE - 1;
+	/*
+	 * The flag is clear wherever functions call each other, objtool makes
+	 * sure, so a function that never sets it runs with it clear.
+	 */
+	ret = look_at_function(addr);
+	plan->std = ret || function.std;
 	if (plan->insn[0].len < JMP32_INSN_SIZE) {
-		ret = look_at_function(addr);
 		if (ret)
 			return ret;
 		bit = find_next_bit(function.targets, offset + JMP32_INSN_SIZE,
