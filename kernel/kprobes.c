@@ -42,7 +42,7 @@
 /* See kprobes/internal.h for what it protects. */
 DEFINE_MUTEX(kprobe_mutex);
 
-static struct addr_table point_table = ADDR_TABLE_INIT;
+struct addr_table kprobe_point_table = ADDR_TABLE_INIT;
 static struct addr_table user_table = ADDR_TABLE_INIT;
 
 /* Every point there is, those whose text is gone included. */
@@ -65,9 +65,9 @@ static bool initialised;
  */
 __kprobe_hit struct kprobe *get_kprobe(void *addr)
 {
-	struct addr_node *n = addr_table_find(&point_table, (unsigned long)addr);
+	struct kprobe_point *pt = kprobe_point_at((unsigned long)addr);
 
-	return n ? &container_of(n, struct kprobe_point, node)->kp : NULL;
+	return pt ? &pt->kp : NULL;
 }
 
 /*
@@ -445,17 +445,17 @@ static int place_user(struct kprobe_user *user)
 		ret = prepare_point(pt);
 		if (ret)
 			goto out_free;
-		ret = addr_table_reserve(&point_table, 1);
+		ret = addr_table_reserve(&kprobe_point_table, 1);
 		if (ret)
 			goto out_release;
-		addr_table_add(&point_table, &pt->node);
+		addr_table_add(&kprobe_point_table, &pt->node);
 		list_add_tail(&pt->all, &kprobe_points);
 	}
 
 	ret = want_post(pt, user);
 	if (ret && !pt->nr_users) {
 		list_del(&pt->all);
-		addr_table_del(&point_table, &pt->node);
+		addr_table_del(&kprobe_point_table, &pt->node);
 		goto out_release;
 	}
 	if (ret)
@@ -492,7 +492,7 @@ static void displace_user(struct kprobe_user *user)
 	if (pt->nr_users)
 		return;
 	list_del(&pt->all);
-	addr_table_del(&point_table, &pt->node);
+	addr_table_del(&kprobe_point_table, &pt->node);
 	release_point(pt);
 	kfree_rcu(pt, rcu);
 }
@@ -1086,7 +1086,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 	 */
 	list_for_each_entry(pt, &quiet, kp.list) {
 		if (!pt->nr_users && !pt->gone)
-			addr_table_del(&point_table, &pt->node);
+			addr_table_del(&kprobe_point_table, &pt->node);
 	}
 
 	if (!list_empty(&leaving))
@@ -1319,7 +1319,7 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 	list_splice(&disarm, &dead);
 
 	list_for_each_entry(pt, &dead, kp.list)
-		addr_table_del(&point_table, &pt->node);
+		addr_table_del(&kprobe_point_table, &pt->node);
 	if (!list_empty(&dead))
 		quiesce(&dead);
 

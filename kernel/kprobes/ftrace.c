@@ -70,12 +70,12 @@ void kprobe_ftrace_kill(void)
  */
 __kprobe_hit struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip)
 {
-	struct kprobe *p = get_kprobe((void *)ip);
+	struct kprobe_point *pt = kprobe_point_at(ip);
 
-	if (!p || READ_ONCE(to_point(p)->ops) != ops ||
-	    READ_ONCE(kprobe_ftrace_disabled))
+	if (unlikely(!pt || READ_ONCE(pt->ops) != ops ||
+		     READ_ONCE(kprobe_ftrace_disabled)))
 		return NULL;
-	return p;
+	return &pt->kp;
 }
 
 static struct ftrace_side *side_of(struct kprobe_point *pt)

@@ -222,6 +222,15 @@ static __always_inline struct kprobe_point *to_point(struct kprobe *p)
 }
 
 extern struct list_head kprobe_points;
+extern struct addr_table kprobe_point_table;
+
+/* As get_kprobe(), for those who know more of a point. */
+static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
+{
+	struct addr_node *n = addr_table_find(&kprobe_point_table, addr);
+
+	return n ? container_of(n, struct kprobe_point, node) : NULL;
+}
 
 /* Takes the nth probe out of what a batch call was given. */
 typedef struct kprobe *(*kprobe_nth_t)(void *array, int i);

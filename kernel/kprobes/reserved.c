@@ -7,7 +7,8 @@
  * tables that are sorted by what they belong to, which is not by address: fit
  * for changing them, but every question of ours would mean a walk over all.
  * The kernel's own never change after boot. So their addresses are sorted once,
- * when the first probe asks; those of a module are few and are walked.
+ * when the first probe asks; those of a module are few and are walked. What is
+ * near is left to the owners, who know how long a site is.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -89,6 +90,64 @@ static bool ask_owners(unsigned long start, unsigned long end)
 	return ret;
 }
 
+static bool near(unsigned long site, unsigned long start, unsigned long end)
+{
+	return site <= end && site + SITE_MAX > start;
+}
+
+#ifdef CONFIG_MODULES
+/* False if nothing of the module is near; its text is being probed, so it stays. */
+static bool near_in_module(unsigned long start, unsigned long end)
+{
+	struct module *mod;
+	unsigned int i;
+
+	guard(preempt)();
+	mod = __module_text_address(start);
+	if (!mod)
+		return true;
+#ifdef CONFIG_JUMP_LABEL
+	for (i = 0; i < mod->num_jump_entries; i++) {
+		if (near(jump_entry_code(&mod->jump_entries[i]), start, end))
+			return true;
+	}
+#endif
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	for (i = 0; i < mod->num_static_call_sites; i++) {
+		struct static_call_site *site = &mod->static_call_sites[i];
+
+		if (near((unsigned long)site->addr + (unsigned long)&site->addr,
+			 start, end))
+			return true;
+	}
+#endif
+	return false;
+}
+#else
+static bool near_in_module(unsigned long start, unsigned long end)
+{
+	return true;
+}
+#endif
+
+static bool near_in_kernel(unsigned long start, unsigned long end)
+{
+	unsigned int low = 0, high = nr_sites, mid;
+	u32 first = start - (unsigned long)_stext;
+
+	/* The first site that could reach to @start. */
+	first = first > SITE_MAX ? first - SITE_MAX : 0;
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (sites[mid] < first)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < nr_sites &&
+	       near(sites[low] + (unsigned long)_stext, start, end);
+}
+
 /**
  * kprobe_text_reserved - is any of this text patched by others?
  * @start: its first byte
@@ -99,28 +158,14 @@ static bool ask_owners(unsigned long start, unsigned long end)
  */
 bool kprobe_text_reserved(unsigned long start, unsigned long end)
 {
-	unsigned int low = 0, high, mid;
-	u32 first;
+	bool maybe;
 
-	/* Init text goes, and the tables of modules come and go with them. */
-	if (!core_kernel_text(start) || !core_kernel_text(end) ||
-	    system_state < SYSTEM_RUNNING)
-		return ask_owners(start, end);
-	if (!sites && !build_index())
-		return ask_owners(start, end);
-
-	/* The first site that could reach to @start. */
-	first = start - (unsigned long)_stext;
-	first = first > SITE_MAX ? first - SITE_MAX : 0;
-	high = nr_sites;
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (sites[mid] < first)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	/* One that near is rare; how long it is, its owner knows. */
-	return low < nr_sites && sites[low] + (unsigned long)_stext <= end &&
-	       ask_owners(start, end);
+	/* Init text comes and goes, so it is not in the index. */
+	if (!core_kernel_text(start))
+		maybe = near_in_module(start, end);
+	else if (system_state < SYSTEM_RUNNING || (!sites && !build_index()))
+		maybe = true;
+	else
+		maybe = near_in_kernel(start, end);
+	return maybe && ask_owners(start, end);
 }

@@ -32,12 +32,14 @@ static __always_inline void handle_call(struct kprobe *p, struct pt_regs *regs,
 	 * decided stays as it is.
 	 */
 	regs->ip = ip + INT3_INSN_SIZE;
-	if (!kprobe_run_pre(p, regs)) {
-		regs->ip = behind;
-		if (READ_ONCE(p->post_handler))
+	if (likely(!kprobe_run_pre(p, regs))) {
+		if (unlikely(READ_ONCE(p->post_handler))) {
+			regs->ip = behind;
 			kprobe_run_post(p, regs, 0);
-		if (regs->ip == behind)
-			regs->ip = resume;
+			if (regs->ip != behind)
+				resume = regs->ip;
+		}
+		regs->ip = resume;
 	}
 
 	barrier();
@@ -67,15 +69,17 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 					struct ftrace_ops *ops,
 					struct ftrace_regs *fregs)
 {
+	/* All of them, since that is what our ops ask for. */
+	struct pt_regs *regs = &arch_ftrace_regs(fregs)->regs;
 	struct kprobe *p;
 
 	preempt_disable_notrace();
 	p = kprobe_ftrace_by(ops, ip);
 	if (likely(p)) {
 		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps))))
-			handle_call(p, ftrace_get_regs(fregs), ip, KPROBE_CTX_TASK);
+			handle_call(p, regs, ip, KPROBE_CTX_TASK);
 		else
-			handle_call_nested(p, ftrace_get_regs(fregs), ip);
+			handle_call_nested(p, regs, ip);
 	}
 	preempt_enable_notrace();
 }
