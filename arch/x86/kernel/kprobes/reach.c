@@ -19,7 +19,7 @@
  * branch into a function? Itself; the part of it that the compiler has moved
  * away as unlikely, by the name of function.cold, and back; and neighbours in
  * assembly that share code. Those are recognised by symbols that do not begin
- * where functions do. Indirect branches need not be feared: with retpolines or
+ * where functions do, and by code that runs into the next. Indirect branches need not be feared: with retpolines or
  * IBT the kernel is compiled without jump tables (arch/x86/Makefile), so a
  * branch through a register leaves its function; without, functions with such
  * a branch are left alone.
@@ -52,6 +52,7 @@ static struct {
 	unsigned long end;
 	unsigned long *targets;	/* a bit for each byte that is branched to */
 	bool std;		/* it sets the direction flag */
+	bool falls;		/* it goes on with the next one */
 	int why;		/* no jump in this function, for this reason */
 } function;
 
@@ -103,6 +104,20 @@ static bool is_indirect_jump(struct insn *insn)
 	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
 }
 
+/* Does nothing, or what follows is not reached, unless a callee fails. */
+static bool is_last(struct insn *insn)
+{
+	switch (insn->opcode.bytes[0]) {
+	case 0x0f:	/* UD2, NOP */
+		return insn->opcode.bytes[1] == 0x0b || insn->opcode.bytes[1] == 0x1f;
+	case 0x90:
+	case 0xc2: case 0xc3: case INT3_INSN_OPCODE:
+	case 0xe8: case 0xe9: case 0xeb:
+		return true;
+	}
+	return is_indirect_jump(insn);
+}
+
 /* Notes what of the function [start, end) branches to. */
 static int scan(unsigned long start, unsigned long end)
 {
@@ -113,6 +128,8 @@ static int scan(unsigned long start, unsigned long end)
 	for (at = start; at < end; at += insn.length) {
 		if (x86_insn_read(&insn, buf, at))
 			return KPROBE_WHY_UNKNOWN;
+		if (start == function.start)
+			function.falls = !is_last(&insn);
 		if (is_indirect_jump(&insn) &&
 		    !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
 		    !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
@@ -154,7 +171,8 @@ static int scan_other_part(void)
 	if (dot)
 		*dot = '\0';
 	else if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
-		 !IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT))
+		 (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) &&
+		  function.falls))
 		return KPROBE_WHY_SHARED;
 	else
 		strcat(name, ".cold");
