@@ -67,9 +67,11 @@ for kprobes in y n; do
 		grep -qx CONFIG_KPROBES=y "$out/.config"
 		compile "KPROBES=y" prepare modules_prepare "${callers[@]}"
 	else
-		! grep -qx CONFIG_KPROBES=y "$out/.config"
-		compile "KPROBES=n" prepare modules_prepare \
-			$(printf '%s\n' "${callers[@]}" | grep -v fail_function)
+		if grep -qx CONFIG_KPROBES=y "$out/.config"; then
+			die "KPROBES=n: something selects it"
+		fi
+		mapfile -t callers < <(printf '%s\n' "${callers[@]}" | grep -v fail_function)
+		compile "KPROBES=n" prepare modules_prepare "${callers[@]}"
 	fi
 done
 

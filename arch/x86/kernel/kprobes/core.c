@@ -31,12 +31,14 @@ struct kretprobe_blackpoint kretprobe_blacklist[] = {
 const int kretprobe_blacklist_size = ARRAY_SIZE(kretprobe_blacklist);
 
 /*
- * What a breakpoint runs through before anybody knows that it is one of ours:
+ * What a hit runs through before anybody knows that it is one, or afterwards:
  * compiled code returns, and calls through pointers, by way of thunks, and two
  * tracers look at every exception that counts as an NMI. Which thunks are in
  * use depends on the CPU, and some have no symbol in some kernels.
  */
 static const char *const hit_path[] __initconst = {
+	/* A detour that has kept somebody from the CPU goes there. */
+	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
 	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",

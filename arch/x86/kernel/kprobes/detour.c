@@ -38,6 +38,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/cpufeature.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/objtool.h>
@@ -47,7 +48,6 @@
 #include <asm/alternative.h>
 #include <asm/asm.h>
 #include <asm/asm-offsets.h>
-#include <asm/cpufeature.h>
 #include <asm/cpuid.h>
 #include <asm/current.h>
 #include <asm/ibt.h>
@@ -62,18 +62,11 @@
 
 /* ----------------------- What a detour calls ---------------------------- */
 
-void detour_hit(struct x86_detour *d, struct pt_regs *regs);
-void detour_changed(struct x86_detour *d, struct pt_regs *regs);
-void detour_post(struct x86_detour *d, struct pt_regs *regs);
-void detour_resched(void);
-void detour_leave(void);
-
 /*
  * Jumped to with pt_regs on top of the stack: goes on with those registers, at
  * regs->ip. That is put where RET finds it.
  */
-asm(
-	".pushsection .kprobes.text, \"ax\"\n"
+asm(".pushsection .kprobes.text, \"ax\"\n"
 	".type detour_leave, @function\n"
 	"detour_leave:\n"
 	UNWIND_HINT(UNWIND_HINT_TYPE_REGS, ORC_REG_SP, 0, 1)
@@ -117,7 +110,7 @@ static __always_inline void leave(unsigned int ctx)
 }
 
 /* All that a direct detour does not do itself. */
-void __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
+static void __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 {
 	struct kprobe *p = d->p;
 	unsigned int ctx;
@@ -149,7 +142,7 @@ void __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 }
 
 /* The handler that a direct detour has called wants to go elsewhere. */
-void __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
+static void __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 {
 	regs->ip = x86_detour_ip(d, regs->ip);
 	leave(KPROBE_CTX_TASK);
@@ -157,7 +150,7 @@ void __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 }
 
 /* Behind an instruction that a post-handler waits for. */
-void __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
+static void __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 {
 	unsigned int ctx;
 
@@ -172,7 +165,7 @@ void __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 }
 
 /* Somebody has asked for the CPU while the handler ran. */
-void __kprobe_hit detour_resched(void)
+static void __kprobe_hit detour_resched(void)
 {
 	preempt_disable_notrace();
 	preempt_enable_notrace();

@@ -71,8 +71,7 @@ static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
 		emulate(p, regs);
 }
 
-static noinline void __kprobe_hit execute_and_run_post(struct kprobe *p,
-							struct pt_regs *regs)
+static noinline void __kprobe_hit run_post(struct kprobe *p, struct pt_regs *regs)
 {
 	if (x86_emulate(p, regs)) {
 		kprobe_run_post(p, regs, 0);
@@ -105,13 +104,13 @@ static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 		if (likely(!READ_ONCE(p->post_handler)))
 			execute(p, regs);
 		else
-			execute_and_run_post(p, regs);
+			run_post(p, regs);
 	} else {
 		divert(p, regs);
 	}
 
 	barrier();
-	raw_cpu_sub(kprobe_cpu.traps, KPROBE_TRAP);
+	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
 	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 }
 
@@ -150,7 +149,7 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 	divert(p, regs);
 
 	barrier();
-	raw_cpu_sub(kprobe_cpu.traps, KPROBE_TRAP);
+	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
 	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 	return true;
 }

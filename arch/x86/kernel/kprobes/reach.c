@@ -19,10 +19,10 @@
  * branch into a function? Itself; the part of it that the compiler has moved
  * away as unlikely, by the name of function.cold, and back; and neighbours in
  * assembly that share code. Those are recognised by symbols that do not begin
- * where functions do, and by code that runs into the next. Indirect branches need not be feared: with retpolines or
- * IBT the kernel is compiled without jump tables (arch/x86/Makefile), so a
- * branch through a register leaves its function; without, functions with such
- * a branch are left alone.
+ * where functions do, and by code that runs into the next. Indirect branches
+ * need not be feared: with retpolines or IBT the kernel is compiled without
+ * jump tables (arch/x86/Makefile), so a branch through a register leaves its
+ * function; without, functions with such a branch are left alone.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -168,14 +168,15 @@ static int scan_other_part(void)
 		strscpy(name, symbol, sizeof(name));
 
 	dot = strstr(name, ".cold");
-	if (dot)
+	if (dot) {
 		*dot = '\0';
-	else if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
-		 (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) &&
-		  function.falls))
-		return KPROBE_WHY_SHARED;
-	else
+	} else {
+		if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
+		    (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) &&
+		     function.falls))
+			return KPROBE_WHY_SHARED;
 		strcat(name, ".cold");
+	}
 
 	if (!module)
 		return kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
