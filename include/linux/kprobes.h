@@ -675,6 +675,8 @@ void kprobe_ftrace_handler(unsigned long ip, unsigned long parent_ip,
 			   struct ftrace_ops *ops, struct ftrace_regs *fregs);
 int arch_prepare_kprobe_ftrace(struct kprobe *p);
 struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip);
+struct kprobe *kprobe_ftrace_at(unsigned long ip);
+void arch_kprobe_ftrace_ops(struct ftrace_ops *ops);
 #endif
 
 #ifdef CONFIG_KRETPROBES

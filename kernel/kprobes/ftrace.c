@@ -58,6 +58,24 @@ void kprobe_ftrace_kill(void)
 }
 
 /**
+ * kprobe_ftrace_at - the point on an ftrace site
+ * @ip: the site
+ *
+ * For architectures with a trampoline of their own.
+ *
+ * Context: any, preemption off.
+ * Return: the point, or NULL if no handlers are to run.
+ */
+__kprobe_hit struct kprobe *kprobe_ftrace_at(unsigned long ip)
+{
+	struct kprobe_point *pt = kprobe_point_at(ip);
+
+	if (unlikely(!pt || READ_ONCE(kprobe_ftrace_disabled)))
+		return NULL;
+	return &pt->kp;
+}
+
+/**
  * kprobe_ftrace_by - the point that a call from ftrace is for
  * @ops: the ops that ftrace calls us for
  * @ip:  the site
@@ -76,6 +94,11 @@ __kprobe_hit struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned lo
 		     READ_ONCE(kprobe_ftrace_disabled)))
 		return NULL;
 	return &pt->kp;
+}
+
+/* Some bring a trampoline that is quicker than ftrace's own. */
+void __weak arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
+{
 }
 
 static struct ftrace_side *side_of(struct kprobe_point *pt)
@@ -97,6 +120,7 @@ static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int n
 	if (ret)
 		return ret;
 	if (!side->nr) {
+		arch_kprobe_ftrace_ops(&side->ops);
 		ret = register_ftrace_function(&side->ops);
 		if (ret) {
 			ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);

@@ -41,17 +41,13 @@
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
-#include <linux/objtool.h>
 #include <linux/preempt.h>
 #include <linux/string.h>
 
 #include <asm/alternative.h>
-#include <asm/asm.h>
-#include <asm/asm-offsets.h>
 #include <asm/cpuid.h>
 #include <asm/current.h>
 #include <asm/ibt.h>
-#include <asm/orc_types.h>
 #include <asm/segment.h>
 #include <asm/text-patching.h>
 
@@ -61,36 +57,6 @@
 #define STACK_GAP	32
 
 /* ----------------------- What a detour calls ---------------------------- */
-
-/*
- * Jumped to with pt_regs on top of the stack: goes on with those registers, at
- * regs->ip. That is put where RET finds it.
- */
-asm(".pushsection .kprobes.text, \"ax\"\n"
-	".type detour_leave, @function\n"
-	"detour_leave:\n"
-	UNWIND_HINT(UNWIND_HINT_TYPE_REGS, ORC_REG_SP, 0, 1)
-	ANNOTATE_NOENDBR
-	"	mov	128(%rsp), %rax\n"		/* ip */
-	"	mov	152(%rsp), %rdx\n"		/* sp */
-	"	sub	$8, %rdx\n"
-	"	mov	%rax, (%rdx)\n"
-	"	mov	%rdx, 152(%rsp)\n"
-	"	pop	%r15; pop %r14; pop %r13; pop %r12\n"
-	"	pop	%rbp; pop %rbx\n"
-	"	pop	%r11; pop %r10; pop %r9;  pop %r8\n"
-	"	pop	%rax; pop %rcx; pop %rdx; pop %rsi; pop %rdi\n"
-	"	add	$24, %rsp\n"
-	"	popf\n"
-	"	pop	%rsp\n"
-	UNWIND_HINT_FUNC
-	ASM_RET
-	".size detour_leave, . - detour_leave\n"
-	".popsection\n"
-);
-
-static_assert(offsetof(struct pt_regs, ip) == 128 &&
-	      offsetof(struct pt_regs, sp) == 152);
 
 static __always_inline bool enter(struct x86_detour *d, unsigned int ctx)
 {

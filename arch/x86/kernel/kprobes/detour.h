@@ -138,6 +138,8 @@ void x86_reach_batch(bool begin);
 enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d, unsigned long ip,
 				     unsigned long *same);
 const struct x86_detour *x86_detour_at(unsigned long addr);
+
+/* entry_64.S */
 asmlinkage void detour_leave(void);
 
 #endif /* __ARCH_KPROBES_DETOUR */

@@ -84,6 +84,45 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 	preempt_enable_notrace();
 }
 
+#if defined(CONFIG_X86_64) && !defined(CONFIG_FRAME_POINTER)
+/* entry_64.S */
+extern char kprobe_ftrace_trampoline[], kprobe_ftrace_trampoline_end[];
+asmlinkage void kprobe_ftrace_call(struct pt_regs *regs);
+
+/*
+ * From our own trampoline, which ftrace uses where nobody else is interested in
+ * the function. So there is no question which of the two ops this is for.
+ */
+asmlinkage void __kprobe_hit kprobe_ftrace_call(struct pt_regs *regs)
+{
+	unsigned long ip = regs->ip - MCOUNT_INSN_SIZE;
+	struct kprobe *p;
+
+	preempt_disable_notrace();
+	p = kprobe_ftrace_at(ip);
+	if (likely(p)) {
+		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps))))
+			handle_call(p, regs, ip, KPROBE_CTX_TASK);
+		else
+			handle_call_nested(p, regs, ip);
+	}
+	preempt_enable_notrace();
+}
+
+/**
+ * arch_kprobe_ftrace_ops - our ops are about to be registered
+ * @ops: one of them
+ *
+ * Context: kprobe_mutex held.
+ */
+void arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
+{
+	ops->trampoline = (unsigned long)kprobe_ftrace_trampoline;
+	ops->trampoline_size = kprobe_ftrace_trampoline_end -
+			       kprobe_ftrace_trampoline;
+}
+#endif
+
 /**
  * arch_prepare_kprobe_ftrace - a point on an ftrace site needs no copy
  * @p: the point
