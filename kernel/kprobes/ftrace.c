@@ -57,22 +57,10 @@ void kprobe_ftrace_kill(void)
 	WRITE_ONCE(kprobe_ftrace_disabled, true);
 }
 
-/**
- * kprobe_ftrace_at - the point on an ftrace site
- * @ip: the site
- *
- * For architectures with a trampoline of their own.
- *
- * Context: any, preemption off.
- * Return: the point, or NULL if no handlers are to run.
- */
-__kprobe_hit struct kprobe *kprobe_ftrace_at(unsigned long ip)
+/* Is a call of @ops for this point? See kprobe_ftrace_choose(). */
+static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *ops)
 {
-	struct kprobe_point *pt = kprobe_point_at(ip);
-
-	if (unlikely(!pt || READ_ONCE(kprobe_ftrace_disabled)))
-		return NULL;
-	return &pt->kp;
+	return likely(pt && READ_ONCE(pt->ops) == ops);
 }
 
 /**
@@ -90,11 +78,110 @@ __kprobe_hit struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned lo
 {
 	struct kprobe_point *pt = kprobe_point_at(ip);
 
-	if (unlikely(!pt || READ_ONCE(pt->ops) != ops ||
-		     READ_ONCE(kprobe_ftrace_disabled)))
+	if (!is_for(pt, ops) || READ_ONCE(kprobe_ftrace_disabled))
 		return NULL;
 	return &pt->kp;
 }
+
+#ifdef __ARCH_KPROBES_NEST
+/* @resume is where the call goes on if no handler of ours decides. */
+static __always_inline void handle(struct kprobe_point *pt, struct pt_regs *regs,
+				   unsigned long ip, unsigned long resume,
+				   unsigned int ctx)
+{
+	unsigned long behind = ip + MCOUNT_INSN_SIZE;
+	struct kprobe_user *user;
+
+	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
+		kprobes_inc_nmissed_count(&pt->kp);
+		return;
+	}
+	raw_cpu_write(kprobe_cpu.running[ctx], &pt->kp);
+	/* First to be seen, then to look: see quiesce(). */
+	barrier();
+
+	/*
+	 * Other users of ftrace share these registers, and a live patch may
+	 * have redirected the call already: what no handler of ours has
+	 * decided stays as it is.
+	 */
+	instruction_pointer_set(regs, ip + __ARCH_KPROBE_IP_BEHIND);
+	user = READ_ONCE(pt->only);
+	if (likely(!(likely(user) ? user->pre(user->kp, regs) :
+				    kprobe_run_pre(&pt->kp, regs)))) {
+		if (unlikely(READ_ONCE(pt->kp.post_handler))) {
+			instruction_pointer_set(regs, behind);
+			kprobe_run_post(&pt->kp, regs, 0);
+			if (instruction_pointer(regs) != behind)
+				resume = instruction_pointer(regs);
+		}
+		instruction_pointer_set(regs, resume);
+	}
+
+	barrier();
+	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
+}
+
+static noinline void __kprobe_hit handle_nested(struct kprobe_point *pt,
+						struct pt_regs *regs, unsigned long ip)
+{
+	if (READ_ONCE(kprobe_ftrace_disabled))
+		return;
+	handle(pt, regs, ip, instruction_pointer(regs),
+	       kprobe_context(raw_cpu_read(kprobe_cpu.traps)));
+}
+
+static __always_inline void find_and_handle(struct pt_regs *regs, unsigned long ip,
+					    unsigned long resume,
+					    struct ftrace_ops *ops)
+{
+	struct kprobe_point *pt;
+
+	preempt_disable_notrace();
+	pt = kprobe_point_at(ip);
+	if (likely(pt) && (!ops || is_for(pt, ops))) {
+		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps)) &&
+			   !READ_ONCE(kprobe_ftrace_disabled)))
+			handle(pt, regs, ip, resume, KPROBE_CTX_TASK);
+		else
+			handle_nested(pt, regs, ip);
+	}
+	preempt_enable_notrace();
+}
+
+/**
+ * kprobe_ftrace_hit - ftrace calls one of our ops
+ * @regs: registers behind the site
+ * @ip:	  the site
+ * @ops:  which
+ *
+ * Handlers see what a breakpoint would show them. Interrupts are as the caller
+ * of the function has them.
+ *
+ * Context: any that calls traced functions.
+ */
+void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
+				    struct ftrace_ops *ops)
+{
+	find_and_handle(regs, ip, instruction_pointer(regs), ops);
+}
+
+/**
+ * kprobe_ftrace_call_hit - ftrace calls the architecture's trampoline
+ * @regs: registers behind the site
+ *
+ * That happens where nobody else is interested in the function, so there is no
+ * question which of the ops it is for.
+ *
+ * Context: any that calls traced functions.
+ */
+void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
+{
+	unsigned long behind = instruction_pointer(regs);
+
+	find_and_handle(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
+}
+#endif /* __ARCH_KPROBES_NEST */
 
 /* Some bring a trampoline that is quicker than ftrace's own. */
 void __weak arch_kprobe_ftrace_ops(struct ftrace_ops *ops)

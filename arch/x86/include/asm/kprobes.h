@@ -30,6 +30,9 @@ typedef u8 kprobe_opcode_t;
 #define __ARCH_KPROBE_JUMP_SIZE		5
 #endif
 
+/* How far behind the point the instruction pointer is in a pre-handler. */
+#define __ARCH_KPROBE_IP_BEHIND	1
+
 #define __ARCH_WANT_KPROBES_INSN_SLOT
 
 /* The size of a slot: what struct x86_copy takes, see arch/x86/kernel/kprobes/common.h. */

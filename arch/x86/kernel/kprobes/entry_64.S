@@ -92,7 +92,7 @@ SYM_FUNC_START(kprobe_ftrace_trampoline)
 
 	mov	%rsp, %rdi
 	CALL_DEPTH_ACCOUNT
-	call	kprobe_ftrace_call
+	call	kprobe_ftrace_call_hit
 
 	/* Where regs->ip says, with the return address off the stack. */
 	mov	RIP(%rsp), %rax

@@ -27,14 +27,23 @@
 /* ----------------------- Reading the original text ---------------------- */
 
 #ifdef __ARCH_KPROBES_DETOUR
-/* A jump of ours that begins at, or up to four bytes in front of, the text. */
+/*
+ * A jump of ours that begins at, or up to four bytes in front of, the text. Most
+ * text is none, which its bytes tell for less than the table of points does.
+ */
 static void restore_jumps(u8 *buf, unsigned long addr)
 {
+	u8 front[JMP32_INSN_SIZE - 1];
 	const struct x86_detour *d;
 	unsigned int i, back;
 	struct kprobe *p;
 
+	if (copy_from_kernel_nofault(front, (u8 *)addr - sizeof(front), sizeof(front)))
+		memset(front, 0, sizeof(front));
+
 	for (back = 0; back < JMP32_INSN_SIZE; back++) {
+		if ((back ? front[sizeof(front) - back] : buf[0]) != JMP32_INSN_OPCODE)
+			continue;
 		p = get_kprobe((void *)(addr - back));
 		d = p && !kprobe_ftrace(p) ? p->ainsn.detour : NULL;
 		if (!d)
