@@ -2,134 +2,47 @@
 /*
  * KUnit suite: the control files in debugfs, as far as they can be reached
  * from inside the kernel. Scripts in the guest look at the rest.
- *
- * The suite opens the files through a mount of its own, as user space need not
- * have one, and reads and writes them through a user mapping of the test's
- * thread, which is what they expect.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/mm.h>
-#include <linux/mman.h>
-#include <linux/mount.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 
 #include "fixture.h"
 
-#define BUF_SIZE	(64 * PAGE_SIZE)
-
-static struct file_system_type *debugfs_type;
-static struct vfsmount *debugfs;
+static struct kpt_mount debugfs;
 
 static int control_suite_init(struct kunit_suite *suite)
 {
-	struct vfsmount *mnt;
-
-	if (!IS_ENABLED(CONFIG_DEBUG_FS))
-		return 0;
-	debugfs_type = get_fs_type("debugfs");
-	if (!debugfs_type)
-		return -ENODEV;
-	mnt = kern_mount(debugfs_type);
-	if (IS_ERR(mnt))
-		return PTR_ERR(mnt);
-	debugfs = mnt;
-	return 0;
+	return IS_ENABLED(CONFIG_DEBUG_FS) ? kpt_mount("debugfs", &debugfs) : 0;
 }
 
 static void control_suite_exit(struct kunit_suite *suite)
 {
-	if (debugfs)
-		kern_unmount(debugfs);
-	debugfs = NULL;
-	if (debugfs_type)
-		module_put(debugfs_type->owner);
-	debugfs_type = NULL;
+	kpt_unmount(&debugfs);
 }
 
 static struct file *open_file(struct kunit *test, const char *name, int flags)
 {
-	struct file *file = file_open_root_mnt(debugfs, name, flags, 0);
-
-	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(file), "cannot open %s", name);
-	return file;
+	return kpt_open(test, &debugfs, name, flags);
 }
 
-static char __user *user_buffer(struct kunit *test, size_t size)
-{
-	unsigned long area;
-
-	area = kunit_vm_mmap(test, NULL, 0, size, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, area, 0ul);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
-	return (char __user *)area;
-}
-
-/* The whole file, as a string. */
 static char *read_file(struct kunit *test, const char *name)
 {
-	char *text = kunit_kzalloc(test, BUF_SIZE, GFP_KERNEL);
-	char __user *buf = user_buffer(test, PAGE_SIZE);
-	size_t len = 0;
-	struct file *file;
-	loff_t pos = 0;
-	ssize_t n;
-
-	KUNIT_ASSERT_NOT_NULL(test, text);
-	file = open_file(test, name, O_RDONLY);
-	do {
-		n = file->f_op->read(file, buf, PAGE_SIZE, &pos);
-		if (n > 0 && len + n < BUF_SIZE && copy_from_user(text + len, buf, n))
-			n = -EFAULT;
-		if (n > 0)
-			len += n;
-	} while (n > 0 && len + PAGE_SIZE < BUF_SIZE);
-	fput(file);
-	KUNIT_ASSERT_GE(test, n, 0l);
-	return text;
+	return kpt_read(test, &debugfs, name);
 }
 
 static ssize_t write_file(struct kunit *test, const char *name, const char *text)
 {
-	char __user *buf = user_buffer(test, PAGE_SIZE);
-	struct file *file;
-	loff_t pos = 0;
-	ssize_t n;
-
-	KUNIT_ASSERT_EQ(test, copy_to_user(buf, text, strlen(text)), 0ul);
-	file = open_file(test, name, O_WRONLY);
-	n = file->f_op->write(file, buf, strlen(text), &pos);
-	fput(file);
-	return n;
+	return kpt_write(test, &debugfs, name, text);
 }
 
 static int control_init(struct kunit *test)
 {
-	if (!debugfs)
+	if (!debugfs.mnt)
 		kunit_skip(test, "no debugfs in this kernel");
 	/* Whatever the case before left, probes are armed for this one. */
 	write_file(test, "kprobes/enabled", "1");
 	return 0;
-}
-
-/* The line of a text that holds @what, by itself; NULL if there is none. */
-static char *line_with(struct kunit *test, const char *text, const char *what)
-{
-	const char *at = strstr(text, what);
-	const char *start = at, *end;
-	char *line;
-
-	if (!at)
-		return NULL;
-	while (start > text && start[-1] != '\n')
-		start--;
-	end = strchrnul(at, '\n');
-	line = kunit_kzalloc(test, end - start + 1, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, line);
-	memcpy(line, start, end - start);
-	return line;
 }
 
 /* A line of the list, taken apart as the tools do that read it. */
@@ -142,7 +55,7 @@ struct list_line {
 
 static bool find_in_list(struct kunit *test, const char *symbol, struct list_line *line)
 {
-	char *text = line_with(test, read_file(test, "kprobes/list"), symbol);
+	char *text = kpt_line_with(test, read_file(test, "kprobes/list"), symbol);
 	int n;
 
 	memset(line, 0, sizeof(*line));

@@ -202,6 +202,24 @@ static inline void kpt_stop(struct kunit *test, struct task_struct *task)
 	kunit_release_action(test, kpt_stop_action, task);
 }
 
+/**
+ * struct kpt_mount - a file system of control files
+ * @mnt:  where it is mounted; NULL if it is not
+ * @type: what it is
+ */
+struct kpt_mount {
+	struct vfsmount *mnt;
+	struct file_system_type *type;
+};
+
+int kpt_mount(const char *name, struct kpt_mount *m);
+void kpt_unmount(struct kpt_mount *m);
+struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name, int flags);
+char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
+ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
+char *kpt_line_with(struct kunit *test, const char *text, const char *what);
+const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
+
 /* What all functions to probe look like. */
 typedef unsigned long (*kpt_fn_t)(unsigned long arg);
 

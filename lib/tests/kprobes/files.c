@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The control files, for the kprobes suites.
+ *
+ * They are opened through mounts of the suites' own, as user space need not
+ * have any, and read and written through a user mapping of the test's thread,
+ * which is what most of them expect.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/mount.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "fixture.h"
+
+/* Room for a line of each of some thousand probes. */
+#define BUF_SIZE	(128 * PAGE_SIZE)
+
+int kpt_mount(const char *name, struct kpt_mount *m)
+{
+	struct vfsmount *mnt;
+
+	m->type = get_fs_type(name);
+	if (!m->type)
+		return -ENODEV;
+	mnt = kern_mount(m->type);
+	if (IS_ERR(mnt)) {
+		module_put(m->type->owner);
+		return PTR_ERR(mnt);
+	}
+	m->mnt = mnt;
+	return 0;
+}
+
+void kpt_unmount(struct kpt_mount *m)
+{
+	if (!m->mnt)
+		return;
+	kern_unmount(m->mnt);
+	module_put(m->type->owner);
+	m->mnt = NULL;
+}
+
+struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name, int flags)
+{
+	struct file *file = file_open_root_mnt(m->mnt, name, flags, 0);
+
+	KUNIT_ASSERT_FALSE_MSG(test, IS_ERR(file), "cannot open %s", name);
+	return file;
+}
+
+static char __user *user_buffer(struct kunit *test, size_t size)
+{
+	unsigned long area;
+
+	area = kunit_vm_mmap(test, NULL, 0, size, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, area, 0ul);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	return (char __user *)area;
+}
+
+static void vfree_action(void *p)
+{
+	vfree(p);
+}
+
+/* The whole file, as a string. */
+char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name)
+{
+	char __user *buf = user_buffer(test, PAGE_SIZE);
+	char *text = vzalloc(BUF_SIZE);
+	size_t len = 0;
+	struct file *file;
+	loff_t pos = 0;
+	ssize_t n;
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, text), 0);
+	file = kpt_open(test, m, name, O_RDONLY);
+	do {
+		n = file->f_op->read(file, buf, PAGE_SIZE, &pos);
+		if (n > 0 && len + n < BUF_SIZE && copy_from_user(text + len, buf, n))
+			n = -EFAULT;
+		if (n > 0)
+			len += n;
+	} while (n > 0 && len + PAGE_SIZE < BUF_SIZE);
+	fput(file);
+	KUNIT_ASSERT_GE(test, n, 0l);
+	return text;
+}
+
+ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text)
+{
+	size_t len = strlen(text);
+	char __user *buf;
+	struct file *file;
+	loff_t pos = 0;
+	ssize_t n;
+
+	file = kpt_open(test, m, name, O_WRONLY);
+	if (file->f_op->write) {
+		buf = user_buffer(test, PAGE_SIZE);
+		n = copy_to_user(buf, text, len) ? -EFAULT :
+		    file->f_op->write(file, buf, len, &pos);
+	} else {
+		n = kernel_write(file, text, len, &pos);
+	}
+	fput(file);
+	return n;
+}
+
+/* The line of a text that holds @what, by itself; NULL if there is none. */
+char *kpt_line_with(struct kunit *test, const char *text, const char *what)
+{
+	const char *at = strstr(text, what);
+	const char *start = at, *end;
+	char *line;
+
+	if (!at)
+		return NULL;
+	while (start > text && start[-1] != '\n')
+		start--;
+	end = strchrnul(at, '\n');
+	line = kunit_kzalloc(test, end - start + 1, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	memcpy(line, start, end - start);
+	return line;
+}
+
+/* The line of kprobes/jumps on a probe, for a test to say why it failed. */
+const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
+{
+	struct kpt_mount debugfs = { };
+	const char *line = NULL;
+	struct file *file;
+	char addr[20];
+
+	if (!IS_ENABLED(CONFIG_DEBUG_FS) || kpt_mount("debugfs", &debugfs))
+		return "(no debugfs)";
+	file = file_open_root_mnt(debugfs.mnt, "kprobes/jumps", O_RDONLY, 0);
+	if (!IS_ERR(file)) {
+		fput(file);
+		snprintf(addr, sizeof(addr), "%016lx", (unsigned long)kp->addr);
+		line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/jumps"), addr);
+	}
+	kpt_unmount(&debugfs);
+	return line ?: "(not in kprobes/jumps)";
+}
