@@ -7,8 +7,10 @@
 #include <linux/cpumask.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
+#include <linux/vmalloc.h>
 #include <asm/ibt.h>
 #include <asm/processor-flags.h>
+#include <asm/text-patching.h>
 
 #include "fixture.h"
 #include "insn_x86.h"
@@ -114,7 +116,21 @@ static noinline void run_states(const struct insn_case *c, struct outcome *out,
 	}
 }
 
-static void compare(struct kunit *test, const struct insn_case *c, const char *mode,
+/*
+ * An expectation that tells whether it held: one line says enough about an
+ * instruction that went wrong.
+ */
+#define SAME(test, got, want, fmt, ...)					\
+({									\
+	unsigned long __got = (got), __want = (want);			\
+									\
+	if (__got != __want)						\
+		KUNIT_FAIL(test, fmt ": 0x%lx, expected 0x%lx",		\
+			   ##__VA_ARGS__, __got, __want);		\
+	__got == __want;						\
+})
+
+static bool compare(struct kunit *test, const struct insn_case *c, const char *mode,
 		    const struct outcome *expected, const struct outcome *got,
 		    unsigned int nr)
 {
@@ -122,21 +138,20 @@ static void compare(struct kunit *test, const struct insn_case *c, const char *m
 	unsigned int i, r;
 
 	for (i = 0; i < nr; i++) {
-		/* One line says enough about an instruction that went wrong. */
-		if (test->status == KUNIT_FAILURE)
-			return;
 		for (r = 0; r < NR_REGS; r++) {
 			ignore = r == R_FLAGS ? c->undef : 0ul;
 			if ((c->how & CLOBBERS) && r <= R_DX)
 				ignore = ~0ul;
-			KUNIT_EXPECT_EQ_MSG(test, got[i].regs[r] & ~ignore,
-					    expected[i].regs[r] & ~ignore,
-					    "%s, state %u, %s", mode, i, reg_names[r]);
+			if (!SAME(test, got[i].regs[r] & ~ignore,
+				  expected[i].regs[r] & ~ignore,
+				  "%s: %s, state %u, %s", c->title, mode, i, reg_names[r]))
+				return false;
 		}
-		KUNIT_EXPECT_TRUE_MSG(test, !memcmp(got[i].scratch, expected[i].scratch,
-						    SCRATCH_SIZE),
-				      "%s, state %u, memory differs", mode, i);
+		if (!SAME(test, !!memcmp(got[i].scratch, expected[i].scratch, SCRATCH_SIZE), 0,
+			  "%s: %s, state %u, memory differs", c->title, mode, i))
+			return false;
 	}
+	return true;
 }
 
 /* Kinds of probes to set together. */
@@ -181,22 +196,25 @@ static void general_registers(const struct pt_regs *regs, unsigned long *r)
 
 #define FLAGS_SEEN	(UNDEF_DIV | X86_EFLAGS_DF | X86_EFLAGS_IF | X86_EFLAGS_TF)
 
-static void check_registers(struct kunit *test, const struct insn_case *c, const char *mode,
+static bool check_registers(struct kunit *test, const struct insn_case *c, const char *mode,
 			    const struct pt_regs *regs, const unsigned long *expected)
 {
 	unsigned long r[NR_REGS];
 	unsigned int i;
 
 	general_registers(regs, r);
-	for (i = 0; i < R_FLAGS; i++)
-		if (!(c->how & CLOBBERS) || i > R_DX)
-			KUNIT_EXPECT_EQ_MSG(test, r[i], expected[i], "%s, %s",
-					    mode, reg_names[i]);
-	KUNIT_EXPECT_EQ_MSG(test, r[R_FLAGS] & FLAGS_SEEN & ~(unsigned long)c->undef,
-			    expected[R_FLAGS] & FLAGS_SEEN & ~(unsigned long)c->undef,
-			    "%s, flags", mode);
-	KUNIT_EXPECT_EQ_MSG(test, kernel_stack_pointer((struct pt_regs *)regs) + sizeof(long),
-			    expected[R_SP], "%s, sp", mode);
+	for (i = 0; i < R_FLAGS; i++) {
+		if ((c->how & CLOBBERS) && i <= R_DX)
+			continue;
+		if (!SAME(test, r[i], expected[i], "%s: %s, handler's %s", c->title, mode,
+			  reg_names[i]))
+			return false;
+	}
+	return SAME(test, r[R_FLAGS] & FLAGS_SEEN & ~(unsigned long)c->undef,
+		    expected[R_FLAGS] & FLAGS_SEEN & ~(unsigned long)c->undef,
+		    "%s: %s, handler's flags", c->title, mode) &&
+	       SAME(test, kernel_stack_pointer((struct pt_regs *)regs) + sizeof(long),
+		    expected[R_SP], "%s: %s, handler's sp", c->title, mode);
 }
 
 /*
@@ -204,38 +222,45 @@ static void check_registers(struct kunit *test, const struct insn_case *c, const
  * instruction, the pre-handler must have seen what the call was given, and
  * where nothing comes behind it, the post-handler what it left.
  */
-static void check_handlers(struct kunit *test, const struct insn_case *c,
+static bool check_handlers(struct kunit *test, const struct insn_case *c,
 			   const struct probe_mode *mode, unsigned int n,
-			   struct kpt_probe *pr, unsigned int hits,
+			   const struct kpt_probe *pr, unsigned int hits,
 			   const unsigned long *last)
 {
 	bool taken = !(c->how & CONDITIONAL) || last[R_AX] == 2;
+	bool branch = (c->how & BRANCH) && c->next == c->end;
 	unsigned long fn = (unsigned long)c->fn;
 	unsigned long given[NR_REGS];
 
-	KUNIT_EXPECT_EQ_MSG(test, pr->pre, mode->probe[n].pre ? hits : 0, "%s", mode->name);
-	KUNIT_EXPECT_EQ_MSG(test, pr->post, mode->probe[n].post ? hits : 0, "%s", mode->name);
-	KUNIT_EXPECT_EQ_MSG(test, pr->kp.nmissed, 0ul, "%s", mode->name);
+	if (!SAME(test, pr->pre, mode->probe[n].pre ? hits : 0, "%s: %s, hits before it",
+		  c->title, mode->name) ||
+	    !SAME(test, pr->post, mode->probe[n].post ? hits : 0, "%s: %s, hits behind it",
+		  c->title, mode->name) ||
+	    !SAME(test, pr->kp.nmissed, 0, "%s: %s, missed", c->title, mode->name))
+		return false;
 	if (mode->probe[n].pre) {
-		KUNIT_EXPECT_EQ_MSG(test, pr->pre_regs.ip, fn + c->at + 1, "%s", mode->name);
+		if (!SAME(test, pr->pre_regs.ip, fn + c->at + 1, "%s: %s, ip before it",
+			  c->title, mode->name))
+			return false;
 		memcpy(given, kpt_insn_in, sizeof(given));
 		given[R_SP] = kpt_insn_sp - INSN_STACK;
-		if (c->at == ENDBR_INSN_SIZE)
-			check_registers(test, c, mode->name, &pr->pre_regs, given);
+		if (c->at == ENDBR_INSN_SIZE &&
+		    !check_registers(test, c, mode->name, &pr->pre_regs, given))
+			return false;
 	}
 	if (mode->probe[n].post) {
-		if (!(c->how & BRANCH))
-			KUNIT_EXPECT_EQ_MSG(test, pr->post_regs.ip, fn + c->next,
-					    "%s", mode->name);
-		else if (c->to)
-			KUNIT_EXPECT_EQ_MSG(test, pr->post_regs.ip,
-					    fn + (taken ? c->to : c->next),
-					    "%s", mode->name);
-		if (c->next == c->done && !(c->how & BRANCH))
-			check_registers(test, c, mode->name, &pr->post_regs, last);
-		KUNIT_EXPECT_FALSE_MSG(test, pr->post_regs.flags & X86_EFLAGS_TF,
-				       "%s", mode->name);
+		if ((!branch || c->to) &&
+		    !SAME(test, pr->post_regs.ip, fn + (branch && taken ? c->to : c->next),
+			  "%s: %s, ip behind it", c->title, mode->name))
+			return false;
+		if (c->next == c->done && !branch &&
+		    !check_registers(test, c, mode->name, &pr->post_regs, last))
+			return false;
+		if (!SAME(test, pr->post_regs.flags & X86_EFLAGS_TF, 0, "%s: %s, TF",
+			  c->title, mode->name))
+			return false;
 	}
+	return true;
 }
 
 static void check_instruction(struct kunit *test)
@@ -265,14 +290,14 @@ static void check_instruction(struct kunit *test)
 		}
 		memset(got, 0, nr * sizeof(*got));
 		run_states(c, got, nr);
-		compare(test, c, mode->name, expected, got, nr);
+		if (!compare(test, c, mode->name, expected, got, nr))
+			return;
 		for (n = 0; n < 2 && mode->probe[n].set; n++) {
-			check_handlers(test, c, mode, n, pr[n], nr * c->hits,
-				       got[nr - 1].regs);
+			if (!check_handlers(test, c, mode, n, pr[n], nr * c->hits,
+					    got[nr - 1].regs))
+				return;
 			kpt_unregister(test, pr[n]);
 		}
-		if (test->status == KUNIT_FAILURE)
-			return;
 	}
 	memset(got, 0, nr * sizeof(*got));
 	run_states(c, got, nr);
@@ -303,11 +328,224 @@ static void instruction_is_refused(struct kunit *test)
 			      "register_kprobe() returned %d", ret);
 }
 
+#if defined(CONFIG_OPTPROBES) && defined(CONFIG_X86_64)
+/*
+ * The same as jumps. All of a table are probed together, as it takes a while
+ * until they are jumps.
+ */
+
+/**
+ * struct jump_run - a table, and the kind of probes set on all of it
+ * @table: without those to be refused
+ * @mode:  see probe_modes
+ */
+struct jump_run {
+	const struct insn_case *table;
+	const struct probe_mode *mode;
+};
+
+#define ALL_MODES	GENMASK(ARRAY_SIZE(probe_modes) - 1, 0)
+#define SOME_MODES	(BIT(1) | BIT(3) | BIT(5))
+
+static const struct {
+	const char *title;
+	const struct insn_case *table;
+	unsigned long modes;
+} jump_tables[] = {
+	{ "data", kpt_insn_data, ALL_MODES },
+	{ "alu", kpt_insn_alu, ALL_MODES },
+	{ "flow", kpt_insn_flow, ALL_MODES },
+	{ "data behind one", kpt_insn_data_behind_one, SOME_MODES },
+	{ "alu behind one", kpt_insn_alu_behind_one, SOME_MODES },
+	{ "flow behind one", kpt_insn_flow_behind_one, SOME_MODES },
+	{ "data behind four", kpt_insn_data_behind_four, SOME_MODES },
+	{ "alu behind four", kpt_insn_alu_behind_four, SOME_MODES },
+	{ "flow behind four", kpt_insn_flow_behind_four, SOME_MODES },
+};
+
+static const void *jump_run_gen(const void *prev, char *desc)
+{
+	static struct jump_run runs[ARRAY_SIZE(jump_tables) * ARRAY_SIZE(probe_modes)];
+	struct jump_run *run = prev ? (struct jump_run *)prev + 1 : runs;
+	unsigned int table, mode;
+
+	for (; run < runs + ARRAY_SIZE(runs); run++) {
+		table = (run - runs) / ARRAY_SIZE(probe_modes);
+		mode = (run - runs) % ARRAY_SIZE(probe_modes);
+		if (!(jump_tables[table].modes & BIT(mode)))
+			continue;
+		run->table = jump_tables[table].table;
+		run->mode = &probe_modes[mode];
+		snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s", jump_tables[table].title,
+			 run->mode->name);
+		return run;
+	}
+	return NULL;
+}
+
+static unsigned int nr_states(const struct insn_case *c)
+{
+	return c->how & ALL_FLAGS ? NR_STATES : FEW_STATES;
+}
+
+/*
+ * Nothing is left a breakpoint but a call whose return address lies in the
+ * bytes of the jump, and what says so of itself.
+ */
+static bool must_be_jump(const struct insn_case *c)
+{
+	return !(c->how & STAYS) &&
+	       (!(c->how & CALLS) || c->end - c->at >= JMP32_INSN_SIZE);
+}
+
+/**
+ * struct jump_batch - probes that come and go together
+ * @probes:   two of each instruction, as far as they are set
+ * @batch:    those that are
+ * @expected: what the instructions leave unprobed, one behind the other
+ * @got:      what one leaves probed
+ * @nr:	      number of those in @batch
+ * @set:      they are registered
+ */
+struct jump_batch {
+	struct kpt_probe (*probes)[2];
+	struct kprobe **batch;
+	struct outcome *expected;
+	struct outcome *got;
+	unsigned int nr;
+	bool set;
+};
+
+static void jump_batch_leave(void *arg)
+{
+	struct jump_batch *b = arg;
+
+	if (b->set)
+		unregister_kprobes(b->batch, b->nr);
+	b->set = false;
+}
+
+static void jump_batch_free(void *arg)
+{
+	struct jump_batch *b = arg;
+
+	vfree(b->probes);
+	vfree(b->batch);
+	vfree(b->expected);
+	vfree(b->got);
+}
+
+static struct jump_batch *jump_batch_alloc(struct kunit *test, const struct jump_run *run)
+{
+	struct jump_batch *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	unsigned int cases = 0, states = 0;
+	const struct insn_case *c;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	for (c = run->table; c->title; c++) {
+		cases++;
+		states += nr_states(c);
+	}
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, jump_batch_free, b), 0);
+	b->probes = vcalloc(cases, sizeof(*b->probes));
+	b->batch = vcalloc(2 * cases, sizeof(*b->batch));
+	b->expected = vcalloc(states, sizeof(*b->expected));
+	b->got = vcalloc(NR_STATES, sizeof(*b->got));
+	KUNIT_ASSERT_TRUE(test, b->probes && b->batch && b->expected && b->got);
+	return b;
+}
+
+static void jump_batch_enter(struct kunit *test, const struct jump_run *run,
+			     struct jump_batch *b)
+{
+	const struct probe_mode *mode = run->mode;
+	const struct insn_case *c;
+	unsigned int n;
+
+	for (c = run->table; c->title; c++) {
+		if (c->how & REFUSED)
+			continue;
+		for (n = 0; n < 2 && mode->probe[n].set; n++) {
+			struct kpt_probe *pr = &b->probes[c - run->table][n];
+
+			pr->kp.addr = (void *)((char *)c->fn + c->at);
+			pr->kp.pre_handler = mode->probe[n].pre ? kpt_pre : NULL;
+			pr->kp.post_handler = mode->probe[n].post ? kpt_post : NULL;
+			b->batch[b->nr++] = &pr->kp;
+		}
+	}
+	KUNIT_ASSERT_EQ(test, register_kprobes(b->batch, b->nr), 0);
+	b->set = true;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, jump_batch_leave, b), 0);
+	wait_for_kprobe_optimizer();
+}
+
+static void instruction_does_as_unprobed_under_a_jump(struct kunit *test)
+{
+	const struct jump_run *run = test->param_value;
+	struct jump_batch *b = jump_batch_alloc(test, run);
+	struct outcome *expected = b->expected;
+	const struct insn_case *c;
+	unsigned int pass, nr, n, others = 0;
+
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	/* Unprobed, probed, and unprobed again. */
+	for (pass = 0; pass < 3; pass++, expected = b->expected) {
+		if (pass == 1)
+			jump_batch_enter(test, run, b);
+		else if (pass == 2)
+			jump_batch_leave(b);
+		for (c = run->table; c->title; c++, expected += nr) {
+			struct kpt_probe *pr = b->probes[c - run->table];
+
+			nr = nr_states(c);
+			if (c->how & REFUSED)
+				continue;
+			run_states(c, pass ? b->got : expected, nr);
+			if (!pass)
+				continue;
+			if (!compare(test, c, pass == 1 ? run->mode->name : "unprobed again",
+				     expected, b->got, nr) || pass == 2)
+				continue;
+			for (n = 0; n < 2 && run->mode->probe[n].set; n++) {
+				if (!check_handlers(test, c, run->mode, n, &pr[n],
+						    nr * c->hits, b->got[nr - 1].regs))
+					break;
+			}
+			if (must_be_jump(c) && !kprobe_optimized(&pr->kp) && ++others < 10)
+				KUNIT_FAIL(test, "%s: not a jump, but: %s", c->title,
+					   kpt_jump_reason(test, &pr->kp));
+			if (!must_be_jump(c) && kprobe_optimized(&pr->kp))
+				KUNIT_FAIL(test, "%s: is a jump", c->title);
+		}
+	}
+}
+
+static const void *displaced_refused_gen(const void *prev, char *desc)
+{
+	return next_case(kpt_insn_flow_behind_one, prev, true, desc);
+}
+
+/* Something in front of an instruction that cannot run elsewhere. */
+static void instruction_is_not_displaced(struct kunit *test)
+{
+	const struct insn_case *c = test->param_value;
+	struct kpt_probe *pr = kpt_probe(test, (char *)c->fn + c->at);
+
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+}
+#endif /* CONFIG_OPTPROBES && CONFIG_X86_64 */
+
 static struct kunit_case insn_suite_cases[] = {
 	KUNIT_CASE_PARAM(probed_data_instruction_does_as_unprobed, data_gen),
 	KUNIT_CASE_PARAM(probed_alu_instruction_does_as_unprobed, alu_gen),
 	KUNIT_CASE_PARAM(probed_branch_does_as_unprobed, flow_gen),
 	KUNIT_CASE_PARAM(instruction_is_refused, refused_gen),
+#if defined(CONFIG_OPTPROBES) && defined(CONFIG_X86_64)
+	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
+	KUNIT_CASE_PARAM(instruction_is_not_displaced, displaced_refused_gen),
+#endif
 	{}
 };
 

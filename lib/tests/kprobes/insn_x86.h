@@ -9,6 +9,8 @@
 #define CLOBBERS	0x04	/* AX, BX, CX, DX differ each time */
 #define REFUSED		0x08	/* may not be probed */
 #define CONDITIONAL	0x10	/* a branch that leaves 2 in AX if taken */
+#define CALLS		0x20	/* a branch that leaves a return address */
+#define STAYS		0x40	/* no jump displaces it */
 
 /* insn_case::undef, flags that the architecture leaves undefined */
 #define UNDEF_LOGIC	0x010	/* AF */
@@ -57,13 +59,15 @@
  * struct insn_case - an instruction to probe
  * @title: the parameter's name; NULL ends the table
  * @fn:	   the function that holds it
- * @at:	   where it is, from the start of @fn
+ * @at:	   where the probe goes, from the start of @fn
  * @next:  where that stands which is behind it
  * @done:  where all that is left is to return
  * @to:	   where a branch goes; 0 if that is not in @fn
  * @undef: see above
  * @how:   see above
  * @hits:  how often a call of @fn passes it
+ * @end:   where the instruction ends, which is behind @next if the probe
+ *	   stands on another one in front
  */
 struct insn_case {
 	const char *title;
@@ -75,11 +79,18 @@ struct insn_case {
 	u32 undef;
 	u32 how;
 	u32 hits;
+	u32 end;
 };
 
 extern const struct insn_case kpt_insn_data[];
 extern const struct insn_case kpt_insn_alu[];
 extern const struct insn_case kpt_insn_flow[];
+extern const struct insn_case kpt_insn_data_behind_one[];
+extern const struct insn_case kpt_insn_alu_behind_one[];
+extern const struct insn_case kpt_insn_flow_behind_one[];
+extern const struct insn_case kpt_insn_data_behind_four[];
+extern const struct insn_case kpt_insn_alu_behind_four[];
+extern const struct insn_case kpt_insn_flow_behind_four[];
 
 /*
  * kpt_insn_run() calls kpt_insn_fn with all registers and flags from

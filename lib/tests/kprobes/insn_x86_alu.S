@@ -325,4 +325,4 @@ CASE "cmov mem" how=ALL_FLAGS
 	PROBE cmovs 4(%_ASM_SI), %edx
 DONE
 
-TABLE_END kpt_insn_alu
+TABLE_END

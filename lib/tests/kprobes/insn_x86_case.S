@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef _LIB_TESTS_KPROBES_INSN_X86_CASE_S
+#define _LIB_TESTS_KPROBES_INSN_X86_CASE_S
 /*
  * Included by the files of instructions to probe: how these are written down.
  * Each is a function of its own, with an entry in the table that the suite
@@ -11,6 +13,13 @@
  *	DONE
  *
  * INSN "title", the instruction - where there is nothing else to say.
+ * REFUSE "title", the instruction - one that may not be probed, and never runs.
+ *
+ * All this is built once more with the probe on something short in front of the
+ * instruction, and again with more such in between (INSN_BEHIND), so that a
+ * jump in the place of the first displaces the instruction as well. Nothing
+ * may be a target within five bytes from the probe, but by a branch that can
+ * be seen.
  *
  * On entry the general registers are random, but for SI, DI, BX and BP, which
  * point into a buffer of random bytes; see struct insn_case for the rest.
@@ -28,8 +37,22 @@
 #define PUSH_L	__ASM_SIZE(push)
 #define POP_L	__ASM_SIZE(pop)
 
+#ifndef INSN_BEHIND
+#define INSN_BEHIND 0
+#endif
+
 /* The table is in .rodata, the titles are behind all of it. */
 .macro TABLE name:req
+#if INSN_BEHIND == 0
+	TABLE_AS \name
+#elif INSN_BEHIND == 1
+	TABLE_AS \name\()_behind_one
+#else
+	TABLE_AS \name\()_behind_four
+#endif
+.endm
+
+.macro TABLE_AS name:req
 	.pushsection .rodata, "a", @progbits
 	_ASM_ALIGN
 	.globl \name
@@ -38,11 +61,10 @@
 	.popsection
 .endm
 
-.macro TABLE_END name:req
+.macro TABLE_END
 	.pushsection .rodata
 	_ASM_PTR 0, 0
-	.long 0, 0, 0, 0, 0, 0, 0
-	.size \name, . - \name
+	.long 0, 0, 0, 0, 0, 0, 0, 0
 	.popsection
 .endm
 
@@ -56,7 +78,7 @@
 	.else
 	.long \to - kpt_insn_\@
 	.endif
-	.long \undef, \how, \hits
+	.long \undef, \how, \hits, 105f - kpt_insn_\@
 	.subsection 1
 .Ltitle_\@:
 	.asciz "\title"
@@ -71,10 +93,41 @@ kpt_insn_\@:
 	ENDBR
 .endm
 
+/* What comes in front of the instruction, from the probe on. */
+.macro FRONT
+#if INSN_BEHIND == 1
+	nop
+102:
+#elif INSN_BEHIND == 4
+	push	%_ASM_CX
+102:
+	pop	%_ASM_CX
+	push	%_ASM_CX
+	pop	%_ASM_CX
+#endif
+.endm
+
+.macro BACK
+#if INSN_BEHIND == 0
+102:
+#endif
+105:
+.endm
+
 .macro PROBE insn:vararg
 101:
+	FRONT
 	\insn
-102:
+	BACK
+.endm
+
+/* The same with an indirect branch, or a return. */
+.macro PROBE_SAFE insn:vararg
+101:
+	FRONT
+	ANNOTATE_RETPOLINE_SAFE
+	\insn
+	BACK
 .endm
 
 .macro DONE
@@ -86,6 +139,15 @@ kpt_insn_\@:
 .macro INSN title:req insn:vararg
 	CASE "\title"
 	PROBE \insn
+	DONE
+.endm
+
+.macro REFUSE title:req insn:vararg
+	CASE "\title" how=REFUSED
+	jmp	108f
+	PROBE \insn
+	.skip	5, 0x90
+108:
 	DONE
 .endm
 
@@ -122,3 +184,4 @@ kpt_insn_\@:
 .endm
 
 	.text
+#endif /* _LIB_TESTS_KPROBES_INSN_X86_CASE_S */

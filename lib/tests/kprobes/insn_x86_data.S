@@ -362,4 +362,4 @@ CASE "repe cmpsb"
 	PROBE repe cmpsb
 DONE
 
-TABLE_END kpt_insn_data
+TABLE_END

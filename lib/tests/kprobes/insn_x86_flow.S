@@ -14,15 +14,23 @@ TABLE kpt_insn_flow
 	.long	\label - . - 4
 .endm
 
-/* At the end of a case that calls 2: or not, and jumps to 2: or not. */
+/*
+ * At the end of a case that calls 2: or not, and jumps to 2: or not. The former
+ * is five bytes away, as nobody can see what a call through a register calls.
+ */
 .macro CALLED
-	jmp	3f
+	JMP_NEAR 3f
 2:
 	mov	(%_ASM_SP), %_ASM_DX
 	ANNOTATE_UNRET_SAFE
 	ret
 	int3
 3:
+.endm
+
+/* Behind an instruction that does not go on there: room for a jump. */
+.macro UNUSED
+	.skip	4, 0xcc
 .endm
 
 .macro JUMPED
@@ -41,77 +49,69 @@ TABLE kpt_insn_flow
 
 /* --- Calls --- */
 
-CASE "call rel32" how=BRANCH to=2f
+CASE "call rel32" how=BRANCH|CALLS to=2f
 	PROBE call 2f
 	CALLED
 DONE
 
-CASE "call reg" how=BRANCH to=2f
+CASE "call reg" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *%_ASM_AX
+	PROBE_SAFE call *%_ASM_AX
 	CALLED
 DONE
 
-CASE "call reg, another one" how=BRANCH to=2f
+CASE "call reg, another one" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_CX
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *%_ASM_CX
+	PROBE_SAFE call *%_ASM_CX
 	CALLED
 DONE
 
-CASE "call mem" how=BRANCH to=2f
+CASE "call mem" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%_ASM_AX, 8(%_ASM_DI)
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *8(%_ASM_DI)
+	PROBE_SAFE call *8(%_ASM_DI)
 	CALLED
 DONE
 
-CASE "call mem, sp relative" how=BRANCH to=2f
+CASE "call mem, sp relative" how=BRANCH|CALLS|STAYS to=2f
 	LEA_LABEL 2f, _ASM_AX
 	push	%_ASM_AX
 	push	%_ASM_CX
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *WORD(%_ASM_SP)
+	PROBE_SAFE call *WORD(%_ASM_SP)
 	pop	%_ASM_CX
 	pop	%_ASM_CX
 	CALLED
 DONE
 
-CASE "call that pops its return address" how=BRANCH
+CASE "call that pops its return address" how=BRANCH|CALLS
 	PROBE call 1f
 1:
 	pop	%_ASM_DX
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "call r8" how=BRANCH to=2f
+CASE "call r8" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, r8
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *%r8
+	PROBE_SAFE call *%r8
 	CALLED
 DONE
 
-CASE "call r11" how=BRANCH to=2f
+CASE "call r11" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, r11
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *%r11
+	PROBE_SAFE call *%r11
 	CALLED
 DONE
 
-CASE "call mem, rip relative" how=BRANCH to=2f
+CASE "call mem, rip relative" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%rax, kpt_insn_scratch+32(%rip)
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE call *kpt_insn_scratch+32(%rip)
+	PROBE_SAFE call *kpt_insn_scratch+32(%rip)
 	CALLED
 DONE
 
-CASE "call reg, cs prefix" how=BRANCH to=2f
+CASE "call reg, cs prefix" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE cs call *%rax
+	PROBE_SAFE cs call *%rax
 	CALLED
 DONE
 #endif
@@ -120,6 +120,7 @@ DONE
 
 CASE "jmp rel8" how=BRANCH to=2f
 	PROBE jmp 2f
+	UNUSED
 	JUMPED
 DONE
 
@@ -135,41 +136,38 @@ CASE "jmp backwards" how=BRANCH to=2f
 	jmp	3f
 1:
 	PROBE jmp 2b
+	UNUSED
 3:
 DONE
 
 CASE "jmp reg" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE jmp *%_ASM_AX
-	int3
+	PROBE_SAFE jmp *%_ASM_AX
+	UNUSED
 	JUMPED
 DONE
 
 CASE "jmp mem" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%_ASM_AX, 8(%_ASM_DI)
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE jmp *8(%_ASM_DI)
-	int3
+	PROBE_SAFE jmp *8(%_ASM_DI)
+	UNUSED
 	JUMPED
 DONE
 
 #ifdef CONFIG_X86_64
 CASE "jmp r11" how=BRANCH to=2f
 	LEA_LABEL 2f, r11
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE jmp *%r11
-	int3
+	PROBE_SAFE jmp *%r11
+	UNUSED
 	JUMPED
 DONE
 
 CASE "jmp mem, rip relative" how=BRANCH to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%rax, kpt_insn_scratch+32(%rip)
-	ANNOTATE_RETPOLINE_SAFE
-	PROBE jmp *kpt_insn_scratch+32(%rip)
-	int3
+	PROBE_SAFE jmp *kpt_insn_scratch+32(%rip)
+	UNUSED
 	JUMPED
 DONE
 #endif
@@ -249,21 +247,18 @@ DONE
 /* --- Returns --- */
 
 CASE "ret" how=BRANCH
-	ANNOTATE_UNRET_SAFE
-	PROBE ret
-	int3
+	PROBE_SAFE ret
+	UNUSED
 DONE
 
 CASE "ret imm16" how=BRANCH
-	ANNOTATE_UNRET_SAFE
-	PROBE ret $16
-	int3
+	PROBE_SAFE ret $16
+	UNUSED
 DONE
 
 CASE "rep ret" how=BRANCH
-	ANNOTATE_UNRET_SAFE
-	PROBE .byte 0xf3, 0xc3
-	int3
+	PROBE_SAFE .byte 0xf3, 0xc3
+	UNUSED
 DONE
 
 CASE "jmp to the return thunk, or ret" how=BRANCH
@@ -307,60 +302,17 @@ INSN "smsw", smsw %edx
 
 /* --- Refused --- */
 
-CASE "iret" how=REFUSED
-	jmp	1f
-	PROBE .byte 0xcf
-1:
-DONE
-
-CASE "far return" how=REFUSED
-	jmp	1f
-	PROBE .byte 0xcb
-1:
-DONE
-
-CASE "int3" how=REFUSED
-	jmp	1f
-	PROBE int3
-1:
-DONE
-
-CASE "ud2" how=REFUSED
-	jmp	1f
-	PROBE ud2
-1:
-DONE
-
-CASE "hlt" how=REFUSED
-	jmp	1f
-	PROBE hlt
-1:
-DONE
-
-CASE "mov to ss" how=REFUSED
-	jmp	1f
-	PROBE mov %eax, %ss
-1:
-DONE
-
-CASE "endbr64 inside a function" how=REFUSED
-	jmp	1f
-	PROBE .byte 0xf3, 0x0f, 0x1e, 0xfa
-1:
-DONE
-
-CASE "endbr32 inside a function" how=REFUSED
-	jmp	1f
-	PROBE .byte 0xf3, 0x0f, 0x1e, 0xfb
-1:
-DONE
+REFUSE "iret", .byte 0xcf
+REFUSE "far return", .byte 0xcb
+REFUSE "int3", int3
+REFUSE "ud2", ud2
+REFUSE "hlt", hlt
+REFUSE "mov to ss", mov %eax, %ss
+REFUSE "endbr64 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfa
+REFUSE "endbr32 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfb
 
 #ifdef CONFIG_X86_32
-CASE "pop ss" how=REFUSED
-	jmp	1f
-	PROBE pop %ss
-1:
-DONE
+REFUSE "pop ss", pop %ss
 #endif
 
-TABLE_END kpt_insn_flow
+TABLE_END

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All instructions once more, the probe standing on one in front. */
+#define INSN_BEHIND 1
+
+#include "insn_x86_data.S"
+#include "insn_x86_alu.S"
+#include "insn_x86_flow.S"
