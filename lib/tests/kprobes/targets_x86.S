@@ -124,3 +124,16 @@ OFFSET kpt_traps_int3_at, .Ltraps_int3_at, kpt_traps
 OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 /* Traps that are jumped over make no sense to objtool. */
 STACK_FRAME_NON_STANDARD kpt_traps
+
+/*
+ * Belongs to a static function that is not there: static functions in different
+ * files may have the same name, and so may their cold parts. See
+ * jump_x86_text.S.
+ */
+	.pushsection .text.unlikely, "ax", @progbits
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
+	xor	%eax, %eax
+	RET
+SYM_FUNC_END(kpt_jump_twin.cold)
+	.popsection
+STACK_FRAME_NON_STANDARD kpt_jump_twin.cold

@@ -1,0 +1,1607 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: probes that are hit by a jump. When a breakpoint becomes one, when
+ * it must not, and that nothing else changes by it.
+ */
+#include <linux/irq_work.h>
+#include <linux/irqflags.h>
+#include <linux/jump_label.h>
+#include <linux/kallsyms.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/random.h>
+#include <linux/stacktrace.h>
+#include <linux/static_call.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <asm/ibt.h>
+#include <asm/processor-flags.h>
+#include <asm/text-patching.h>
+
+#include "insn_x86.h"
+#include "jump_x86.h"
+
+/* Where the probe of a target goes, without a relocation that objtool sees. */
+static unsigned char *jump_at(void *fn, u32 at)
+{
+	OPTIMIZER_HIDE_VAR(fn);
+	return (unsigned char *)fn + at;
+}
+
+#define AT(name)	jump_at(kpt_jump_##name, kpt_jump_##name##_at)
+
+static unsigned char text_at(const void *addr)
+{
+	return READ_ONCE(*(const unsigned char *)addr);
+}
+
+static bool is_jump(const void *addr)
+{
+	return text_at(addr) == JMP32_INSN_OPCODE;
+}
+
+/* Both must agree: what the text is, and what the probe says of itself. */
+static void expect_jump(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+	KUNIT_EXPECT_TRUE_MSG(test, is_jump(pr->kp.addr), "%pS", pr->kp.addr);
+}
+
+static void expect_no_jump(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_EXPECT_FALSE_MSG(test, kprobe_optimized(&pr->kp), "%pS", pr->kp.addr);
+	KUNIT_EXPECT_EQ_MSG(test, text_at(pr->kp.addr), INT3_INSN_OPCODE, "%pS",
+			    pr->kp.addr);
+}
+
+/* A probe that has become a jump. */
+static struct kpt_probe *settle(struct kunit *test, struct kpt_probe *pr)
+{
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+	return pr;
+}
+
+static struct kpt_probe *jump_probe(struct kunit *test, void *addr)
+{
+	return settle(test, kpt_alloc(test, addr));
+}
+
+static struct kpt_probe *jump_probe_post(struct kunit *test, void *addr)
+{
+	struct kpt_probe *pr = kpt_alloc(test, addr);
+
+	pr->kp.post_handler = kpt_post;
+	return settle(test, pr);
+}
+
+/* A probe that must not become one, and works nevertheless. */
+static void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
+				   unsigned int hits)
+{
+	struct kpt_probe *pr = kpt_probe(test, addr);
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	/* Who comes into the middle of a jump crashes. */
+	KUNIT_ASSERT_FALSE(test, is_jump(addr));
+	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, hits);
+}
+
+static void check_becomes_jump(struct kunit *test, void *addr, kpt_fn_t fn,
+			       unsigned int hits)
+{
+	struct kpt_probe *pr = jump_probe(test, addr);
+
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, hits);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+/* --- Becoming a jump ----------------------------------------------------- */
+
+static void text_becomes_a_jump_soon_after_registration(struct kunit *test)
+{
+	unsigned char before[16], after[16];
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	memcpy(before, AT(two), sizeof(before));
+	pr = kpt_probe(test, AT(two));
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	/* Nobody has to ask for it. */
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_jump(AT(two))));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	memcpy(after, AT(two), sizeof(after));
+	KUNIT_EXPECT_MEMEQ(test, before + KPT_JUMP_SIZE, after + KPT_JUMP_SIZE,
+			   sizeof(before) - KPT_JUMP_SIZE);
+	for (i = 0; i < 100; i++)
+		KUNIT_ASSERT_EQ(test, kpt_jump_two(i), KPT_RESULT((unsigned long)i));
+	KUNIT_EXPECT_EQ(test, pr->pre, 101);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void waiting_with_nothing_queued_returns(struct kunit *test)
+{
+	wait_for_kprobe_optimizer();
+	wait_for_kprobe_optimizer();
+}
+
+static void instruction_of_five_bytes_alone_becomes_one(struct kunit *test)
+{
+	check_becomes_jump(test, AT(alone), kpt_jump_alone, 1);
+}
+
+static void branch_to_the_first_byte_is_no_obstacle(struct kunit *test)
+{
+	check_becomes_jump(test, AT(loop), kpt_jump_loop, 3);
+}
+
+static void padding_behind_a_return_is_room_enough(struct kunit *test)
+{
+	check_becomes_jump(test, AT(padded), kpt_jump_padded, 1);
+}
+
+static void bytes_on_two_pages_become_one(struct kunit *test)
+{
+	check_becomes_jump(test, AT(pages), kpt_jump_pages, 1);
+}
+
+static void displaced_call_returns_into_the_function(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe_post(test, AT(calls));
+
+	KUNIT_EXPECT_EQ(test, kpt_jump_calls(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+}
+
+static int note_return_address(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pr->arg = (void *)*(unsigned long *)kernel_stack_pointer(regs);
+	return 0;
+}
+
+static void displaced_call_leaves_the_true_return_address(struct kunit *test)
+{
+	struct kpt_probe *callee = kpt_alloc(test, kpt_plain);
+
+	callee->on_pre = note_return_address;
+	kpt_register(test, callee);
+	jump_probe(test, AT(calls));
+	KUNIT_EXPECT_EQ(test, kpt_jump_calls(7), KPT_RESULT(7ul));
+	/* Behind the NOP of one byte and the call. */
+	KUNIT_EXPECT_PTR_EQ(test, callee->arg, (void *)(AT(calls) + 1 + CALL_INSN_SIZE));
+}
+
+static void disabled_at_registration_becomes_one_when_enabled(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(two));
+	unsigned char before[KPT_JUMP_SIZE];
+
+	memcpy(before, AT(two), sizeof(before));
+	pr->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+static void unregistering_before_it_is_one_is_safe(struct kunit *test)
+{
+	unsigned char before[16];
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	memcpy(before, AT(two), sizeof(before));
+	for (i = 0; i < 20; i++) {
+		pr = kpt_probe(test, AT(two));
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		/* At all stages of the way there. */
+		usleep_range(1000 * i, 1000 * i + 100);
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 2);
+		kpt_unregister(test, pr);
+		KUNIT_ASSERT_MEMEQ(test, before, AT(two), sizeof(before));
+	}
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+}
+
+/* --- What keeps a point from it ------------------------------------------ */
+
+static void branch_target_inside_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(target), kpt_jump_target, 1);
+}
+
+static void branch_target_of_the_cold_part_inside_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(split), kpt_jump_split, 1);
+}
+
+static void branch_target_of_one_of_two_cold_parts_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(twin), kpt_jump_twin, 1);
+}
+
+static void fixup_target_inside_refuses(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(fixup));
+	unsigned long good = 7;
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_ASSERT_FALSE(test, is_jump(AT(fixup)));
+	/* The fault goes on behind the probe. */
+	KUNIT_EXPECT_EQ(test, kpt_jump_fixup((unsigned long)&good),
+			KPT_RESULT((unsigned long)&good));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, kpt_jump_fixup(0xdeadul << 48), KPT_RESULT(0xdeadul << 48));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+static void bug_trap_inside_refuses(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(ud2));
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_ud2(7), KPT_RESULT(7ul));
+}
+
+static void ftrace_site_inside_refuses(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_DYNAMIC_FTRACE))
+		kunit_skip(test, "no ftrace sites in this kernel");
+	check_stays_breakpoint(test, AT(fentry), kpt_jump_fentry, 1);
+}
+
+static void ftrace_site_itself_is_no_jump(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+
+	if (!kprobe_ftrace(&pr->kp))
+		kunit_skip(test, "no ftrace sites in this kernel");
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+	KUNIT_EXPECT_FALSE(test, is_jump(pr->kp.addr));
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+static void end_of_the_function_inside_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(last), kpt_jump_last, 1);
+}
+
+#ifdef CONFIG_JUMP_LABEL
+static DEFINE_STATIC_KEY_FALSE(kpt_jump_key);
+
+/* Each instruction that is written here stands right before a site. */
+static noinline __noclone notrace unsigned long kpt_jump_branches(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	asm volatile("nop");
+	if (static_branch_unlikely(&kpt_jump_key))
+		return KPT_RESULT(arg) + 1;
+	return KPT_RESULT(arg);
+}
+#endif
+
+static void jump_label_inside_refuses(struct kunit *test)
+{
+#ifdef CONFIG_JUMP_LABEL
+	unsigned long type = kpt_jump_key.key.type;
+	struct jump_entry *entry;
+	struct kpt_probe *pr;
+	char *addr;
+
+	KUNIT_ASSERT_EQ(test, kpt_jump_branches(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_FALSE(test, type & JUMP_TYPE_LINKED);
+	entry = (struct jump_entry *)(type & ~JUMP_TYPE_MASK);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	addr = (char *)jump_entry_code(entry) - 1;
+	if (text_at(addr) != 0x90)
+		kunit_skip(test, "the compiler has put something in between");
+	pr = kpt_probe(test, addr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	/* And the site can still be patched. */
+	static_branch_enable(&kpt_jump_key);
+	KUNIT_EXPECT_EQ(test, kpt_jump_branches(7), KPT_RESULT(7ul) + 1);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	static_branch_disable(&kpt_jump_key);
+	KUNIT_EXPECT_EQ(test, kpt_jump_branches(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+#else
+	kunit_skip(test, "no jump labels in this kernel");
+#endif
+}
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+DEFINE_STATIC_CALL(kpt_jump_call, kpt_plain);
+
+static noinline __noclone notrace unsigned long kpt_jump_static_caller(unsigned long arg)
+{
+	unsigned long ret;
+
+	OPTIMIZER_HIDE_VAR(arg);
+	asm volatile("nop");
+	ret = static_call(kpt_jump_call)(arg);
+	barrier();
+	return ret;
+}
+#endif
+
+static void static_call_inside_refuses(struct kunit *test)
+{
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	struct static_call_key *key = &STATIC_CALL_KEY(kpt_jump_call);
+	struct static_call_site *site;
+	struct kpt_probe *pr;
+	char *addr;
+
+	KUNIT_ASSERT_EQ(test, kpt_jump_static_caller(7), KPT_RESULT(7ul));
+	if (key->type & 1)
+		site = (struct static_call_site *)(key->type & ~1UL);
+	else
+		site = key->mods ? key->mods->sites : NULL;
+	KUNIT_ASSERT_NOT_NULL(test, site);
+	addr = (char *)&site->addr + site->addr - 1;
+	if (text_at(addr) != 0x90)
+		kunit_skip(test, "the compiler has put something in between");
+	pr = kpt_probe(test, addr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	static_call_update(kpt_jump_call, kpt_elsewhere);
+	KUNIT_EXPECT_EQ(test, kpt_jump_static_caller(7), KPT_ELSEWHERE(7ul));
+	static_call_update(kpt_jump_call, kpt_plain);
+	KUNIT_EXPECT_EQ(test, kpt_jump_static_caller(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+#else
+	kunit_skip(test, "static calls are not patched in this kernel");
+#endif
+}
+
+/* --- Neighbours ---------------------------------------------------------- */
+
+static void neighbour_inside_turns_it_back_and_its_leaving_again(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(two));
+	struct kpt_probe *inside;
+
+	inside = kpt_probe(test, AT(two) + KPT_TWO_SECOND);
+	/* By the time that it is registered. */
+	expect_no_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, inside->pre, 2);
+
+	kpt_unregister(test, inside);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+	KUNIT_EXPECT_EQ(test, inside->pre, 2);
+}
+
+static void neighbour_that_was_first_keeps_it_a_breakpoint(struct kunit *test)
+{
+	struct kpt_probe *inside = jump_probe(test, AT(two) + KPT_TWO_SECOND);
+	struct kpt_probe *pr = kpt_probe(test, AT(two));
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	/* In its own bytes is nobody. */
+	expect_jump(test, inside);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+	kpt_unregister(test, inside);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
+static void neighbour_that_is_switched_off_and_on(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(two));
+	struct kpt_probe *inside = kpt_alloc(test, AT(two) + KPT_TWO_SECOND);
+
+	inside->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, inside);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, inside->pre, 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&inside->kp), 0);
+	expect_no_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&inside->kp), 0);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+
+static void jumps_stand_side_by_side(struct kunit *test)
+{
+	struct kpt_probe *pr[KPT_JUMP_NOPS / KPT_JUMP_SIZE];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pr); i++)
+		pr[i] = kpt_probe(test, AT(nops) + i * KPT_JUMP_SIZE);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+	for (i = 0; i < ARRAY_SIZE(pr); i++) {
+		expect_jump(test, pr[i]);
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+	}
+	for (i = 0; i < ARRAY_SIZE(pr); i += 2)
+		kpt_unregister(test, pr[i]);
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+	for (i = 0; i < ARRAY_SIZE(pr); i++)
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, i & 1 ? 2 : 1);
+}
+
+static void probes_on_every_byte_are_all_hit(struct kunit *test)
+{
+	struct kpt_probe *pr[KPT_JUMP_NOPS];
+	unsigned char before[KPT_JUMP_NOPS];
+	unsigned int i, round;
+
+	memcpy(before, AT(nops), sizeof(before));
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < ARRAY_SIZE(pr); i++)
+			pr[i] = kpt_probe(test, AT(nops) + (round ? ARRAY_SIZE(pr) - 1 - i : i));
+		wait_for_kprobe_optimizer();
+		KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+		for (i = 0; i < ARRAY_SIZE(pr); i++) {
+			/* None but the last has nobody inside. */
+			if ((unsigned char *)pr[i]->kp.addr == AT(nops) + ARRAY_SIZE(pr) - 1)
+				expect_jump(test, pr[i]);
+			else
+				expect_no_jump(test, pr[i]);
+			KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+		}
+		for (i = 0; i < ARRAY_SIZE(pr); i++)
+			kpt_unregister(test, pr[i]);
+		KUNIT_ASSERT_MEMEQ(test, before, AT(nops), sizeof(before));
+	}
+}
+
+/* --- Leaving it ---------------------------------------------------------- */
+
+static void disable_restores_the_text_and_enable_the_jump(struct kunit *test)
+{
+	unsigned char before[16];
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	memcpy(before, AT(two), sizeof(before));
+	pr = jump_probe(test, AT(two));
+	for (i = 1; i <= 3; i++) {
+		KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+		KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
+		KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 2 * i - 2);
+		KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 2 * i);
+	}
+}
+
+static void unregister_restores_the_bytes(struct kunit *test)
+{
+	static char * const where[] = { "two", "alone", "loop", "calls" };
+	unsigned char *addr[] = { AT(two), AT(alone), AT(loop), AT(calls) };
+	unsigned char before[16];
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(addr); i++) {
+		memcpy(before, addr[i], sizeof(before));
+		pr = jump_probe(test, addr[i]);
+		kpt_unregister(test, pr);
+		KUNIT_EXPECT_TRUE_MSG(test, !memcmp(before, addr[i], sizeof(before)),
+				      "%s", where[i]);
+		wait_for_kprobe_optimizer();
+		KUNIT_EXPECT_TRUE_MSG(test, !memcmp(before, addr[i], sizeof(before)),
+				      "%s", where[i]);
+	}
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_alone(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_loop(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_calls(7), KPT_RESULT(7ul));
+}
+
+static void batch_becomes_jumps_and_leaves_together(struct kunit *test)
+{
+	unsigned char *addr[] = { AT(two), AT(alone), AT(loop), AT(calls), AT(nops), AT(padded),
+			 AT(pages), AT(sp) };
+	struct kprobe *batch[ARRAY_SIZE(addr)];
+	unsigned char before[ARRAY_SIZE(addr)][16];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(addr); i++) {
+		memcpy(before[i], addr[i], sizeof(before[i]));
+		batch[i] = &kpt_alloc(test, addr[i])->kp;
+	}
+	KUNIT_ASSERT_EQ(test, register_kprobes(batch, ARRAY_SIZE(batch)), 0);
+	wait_for_kprobe_optimizer();
+	for (i = 0; i < ARRAY_SIZE(addr); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(batch[i]), "%s",
+				      kpt_jump_reason(test, batch[i]));
+	unregister_kprobes(batch, ARRAY_SIZE(batch));
+	for (i = 0; i < ARRAY_SIZE(addr); i++)
+		KUNIT_EXPECT_MEMEQ(test, before[i], addr[i],
+				   sizeof(before[i]));
+}
+
+/* --- The same semantics -------------------------------------------------- */
+
+static void post_handler_sees_the_registers_behind_the_first_instruction(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe_post(test, AT(two));
+
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	/* Of xor, not yet of add. */
+	KUNIT_EXPECT_EQ(test, pr->post_regs.ax, 0ul);
+	KUNIT_EXPECT_TRUE(test, pr->post_regs.flags & X86_EFLAGS_ZF);
+	KUNIT_EXPECT_EQ(test, pr->post_regs.di, 7ul);
+	KUNIT_EXPECT_EQ(test, pr->post_regs.sp, pr->pre_regs.sp);
+	KUNIT_EXPECT_EQ(test, pr->post_regs.ip, (unsigned long)AT(two) + KPT_TWO_SECOND);
+}
+
+static void post_changes(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->ax = 100;
+}
+
+static void post_handler_may_change_registers(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(two));
+
+	pr->kp.post_handler = kpt_post;
+	pr->on_post = post_changes;
+	settle(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(107ul));
+}
+
+static void ip_reads_one_behind_the_probe(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(two));
+
+	kpt_jump_two(7);
+	KUNIT_EXPECT_EQ(test, pr->pre_regs.ip, (unsigned long)AT(two) + 1);
+}
+
+static int change_argument(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->di = 1000;
+	return 0;
+}
+
+static void pre_handler_may_change_registers(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(two));
+
+	pr->on_pre = change_argument;
+	settle(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(1000ul));
+}
+
+static int go_where_told(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->ip = (unsigned long)pr->arg;
+	regs->ax = 100;
+	return 1;
+}
+
+static void check_changed_ip(struct kunit *test, void *to, unsigned long result)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(two));
+	unsigned int i;
+
+	pr->on_pre = go_where_told;
+	pr->arg = to;
+	pr->kp.post_handler = kpt_post;
+	settle(test, pr);
+	for (i = 1; i <= 3; i++) {
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), result);
+		KUNIT_EXPECT_EQ(test, pr->pre, i);
+	}
+	KUNIT_EXPECT_EQ(test, pr->post, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	expect_jump(test, pr);
+	kpt_unregister(test, pr);
+
+	/* Without a post-handler, and called with interrupts off. */
+	pr = kpt_alloc(test, AT(two));
+	pr->on_pre = go_where_told;
+	pr->arg = to;
+	settle(test, pr);
+	local_irq_disable();
+	i = kpt_jump_two(7) == result && irqs_disabled();
+	local_irq_enable();
+	KUNIT_EXPECT_EQ(test, i, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+static void changed_ip_is_honoured(struct kunit *test)
+{
+	check_changed_ip(test, kpt_elsewhere, KPT_ELSEWHERE(7ul));
+}
+
+static void changed_ip_to_the_second_displaced_instruction(struct kunit *test)
+{
+	check_changed_ip(test, AT(two) + KPT_TWO_SECOND, KPT_RESULT(107ul));
+}
+
+static void changed_ip_to_behind_the_jump(struct kunit *test)
+{
+	check_changed_ip(test, AT(two) + KPT_JUMP_SIZE, KPT_RESULT(100ul));
+}
+
+static int do_return(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->ip = *(unsigned long *)regs->sp;
+	regs->sp += sizeof(long);
+	regs->ax = 4242;
+	return 1;
+}
+
+static void handler_may_return_from_the_function(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(two));
+
+	pr->on_pre = do_return;
+	settle(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), 4242ul);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(8), 4242ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
+static int move_stack(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->sp -= (unsigned long)pr->arg;
+	return 0;
+}
+
+/* By as much as there is of what is saved on the stack, and more. */
+static void handler_may_move_the_stack_pointer(struct kunit *test)
+{
+	unsigned int post, state;
+	unsigned long by, got;
+	struct kpt_probe *pr;
+
+	for (post = 0; post < 1; post++) {
+		pr = kpt_alloc(test, AT(sp));
+		pr->kp.post_handler = post ? kpt_post : NULL;
+		pr->on_pre = move_stack;
+		kpt_register(test, pr);
+		for (state = 0; state < 2; state++) {
+			if (state)
+				wait_for_kprobe_optimizer();
+			for (by = 0; by <= 512; by += 8) {
+				pr->arg = (void *)by;
+				got = kpt_jump_sp(0);
+				KUNIT_ASSERT_EQ_MSG(test, got, -by, "%s, %s, by %lu",
+						    state ? "jump" : "breakpoint",
+						    post ? "post" : "pre", by);
+			}
+		}
+		expect_jump(test, pr);
+		kpt_unregister(test, pr);
+	}
+}
+
+static void several_probes_run_in_order(struct kunit *test)
+{
+	struct kpt_probe *pr[4];
+	unsigned int clock = 0, i;
+
+	for (i = 0; i < 4; i++) {
+		pr[i] = kpt_alloc(test, AT(two));
+		pr[i]->clock = &clock;
+		if (i & 1)
+			pr[i]->kp.post_handler = kpt_post;
+		kpt_register(test, pr[i]);
+	}
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	for (i = 0; i < 4; i++) {
+		expect_jump(test, pr[i]);
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr[i]->pre_tick, i + 1);
+		KUNIT_EXPECT_EQ(test, pr[i]->post, i & 1);
+	}
+}
+
+static void several_probes_run_until_one_is_nonzero(struct kunit *test)
+{
+	struct kpt_probe *pr[3];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		pr[i] = kpt_alloc(test, AT(two));
+		pr[i]->kp.post_handler = kpt_post;
+		pr[i]->arg = kpt_elsewhere;
+		if (i == 1)
+			pr[i]->on_pre = go_where_told;
+		kpt_register(test, pr[i]);
+	}
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr[0]);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_ELSEWHERE(7ul));
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, i < 2);
+		KUNIT_EXPECT_EQ(test, pr[i]->post, 0);
+	}
+}
+
+/* What was decided for those that were there may not stick. */
+static void probes_come_and_go_on_a_jump(struct kunit *test)
+{
+	struct kpt_probe *plain = jump_probe(test, AT(two));
+	struct kpt_probe *post, *more;
+
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	post = kpt_probe_post(test, AT(two));
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, plain);
+	expect_jump(test, post);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, plain->pre, 3);
+	KUNIT_EXPECT_EQ(test, post->pre, 2);
+	KUNIT_EXPECT_EQ(test, post->post, 2);
+
+	more = kpt_probe(test, AT(two));
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&post->kp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	kpt_unregister(test, plain);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, more);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, plain->pre, 4);
+	KUNIT_EXPECT_EQ(test, more->pre, 3);
+	KUNIT_EXPECT_EQ(test, post->post, 2);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&post->kp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, post->pre, 3);
+	KUNIT_EXPECT_EQ(test, post->post, 3);
+}
+
+static void null_handlers_in_every_combination(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned int kinds;
+
+	for (kinds = 0; kinds < 4; kinds++) {
+		pr = kpt_alloc(test, AT(two));
+		pr->kp.pre_handler = kinds & 1 ? kpt_pre : NULL;
+		pr->kp.post_handler = kinds & 2 ? kpt_post : NULL;
+		settle(test, pr);
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, kinds & 1 ? 1 : 0);
+		KUNIT_EXPECT_EQ(test, pr->post, kinds & 2 ? 1 : 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		kpt_unregister(test, pr);
+	}
+}
+
+static void handlers_see_interrupts_as_the_function_has_them(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe_post(test, AT(two));
+	bool off;
+
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_FALSE(test, pr->irqs_off);
+	KUNIT_EXPECT_TRUE(test, pr->pre_regs.flags & X86_EFLAGS_IF);
+	KUNIT_EXPECT_FALSE(test, irqs_disabled());
+	pr->irqs_on = false;
+	local_irq_disable();
+	kpt_jump_two(7);
+	off = irqs_disabled();
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, off);
+	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
+	KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+	KUNIT_EXPECT_FALSE(test, pr->pre_regs.flags & X86_EFLAGS_IF);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+}
+
+static void handlers_run_with_preemption_off(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe_post(test, AT(two));
+	int before, after;
+
+	before = preempt_count();
+	kpt_jump_two(7);
+	after = preempt_count();
+	KUNIT_EXPECT_EQ(test, before, after);
+	KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 2);
+	KUNIT_EXPECT_FALSE(test, pr->preemptible);
+}
+
+/* --- Registers ----------------------------------------------------------- */
+
+/* From the same place each time, as the stack pointer is among them. */
+static noinline void run_registers(struct pt_regs *pre, struct pt_regs *post,
+				   unsigned long *out, struct kpt_probe *pr)
+{
+	kpt_insn_fn = kpt_jump_registers;
+	kpt_insn_run();
+	*pre = pr->pre_regs;
+	*post = pr->post_regs;
+	memcpy(out, kpt_insn_out, sizeof(kpt_insn_out));
+}
+
+static void expect_same_regs(struct kunit *test, const char *what,
+			     const struct pt_regs *got, const struct pt_regs *want)
+{
+	/* In the order of struct pt_regs. */
+	static const char * const names[] = {
+		"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax",
+		"cx", "dx", "si", "di", NULL, "ip", "cs", "flags", "sp", "ss",
+	};
+	unsigned int i;
+
+	static_assert(sizeof(*got) == ARRAY_SIZE(names) * sizeof(long));
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i])
+			KUNIT_EXPECT_EQ_MSG(test, ((const unsigned long *)got)[i],
+					    ((const unsigned long *)want)[i],
+					    "%s, %s", what, names[i]);
+	}
+}
+
+static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
+{
+	static struct pt_regs pre[2], post[2];
+	static unsigned long out[2][NR_REGS];
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	get_random_bytes(kpt_insn_in, sizeof(kpt_insn_in));
+	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF | X86_EFLAGS_CF |
+			       X86_EFLAGS_SF;
+	pr = kpt_probe_post(test, AT(registers));
+	/* Not yet, with luck; but a jump at the second time for sure. */
+	for (i = 0; i < 2; i++) {
+		if (i)
+			wait_for_kprobe_optimizer();
+		run_registers(&pre[i], &post[i], out[i], pr);
+	}
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+	expect_same_regs(test, "before", &pre[1], &pre[0]);
+	expect_same_regs(test, "behind", &post[1], &post[0]);
+	KUNIT_EXPECT_EQ(test, pre[1].cs, (unsigned long)__KERNEL_CS);
+	KUNIT_EXPECT_EQ(test, pre[1].ss, (unsigned long)__KERNEL_DS);
+	KUNIT_EXPECT_EQ(test, pre[1].r15, kpt_insn_in[R_R15]);
+	for (i = 0; i < NR_REGS; i++)
+		KUNIT_EXPECT_EQ_MSG(test, out[1][i], out[0][i], "register %u", i);
+	KUNIT_EXPECT_FALSE(test, user_mode(&pre[1]));
+}
+
+static int change_all(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long *r = pr->arg;
+
+	r[R_BX] = ++regs->bx;
+	r[R_SI] = ++regs->si;
+	r[R_DI] = ++regs->di;
+	r[R_BP] = ++regs->bp;
+	r[R_R11] = ++regs->r11;
+	r[R_R12] = ++regs->r12;
+	r[R_R13] = ++regs->r13;
+	r[R_R14] = ++regs->r14;
+	r[R_R15] = ++regs->r15;
+	regs->ax = 0;
+	return 0;
+}
+
+static void every_changed_register_takes_effect(struct kunit *test)
+{
+	static const unsigned int changed[] = {
+		R_BX, R_SI, R_DI, R_BP, R_R11, R_R12, R_R13, R_R14, R_R15,
+	};
+	struct kpt_probe *pr = kpt_alloc(test, AT(registers));
+	unsigned long r[NR_REGS];
+	unsigned int i;
+
+	memset(kpt_insn_in, 0x5a, sizeof(kpt_insn_in));
+	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF;
+	pr->on_pre = change_all;
+	pr->arg = r;
+	settle(test, pr);
+	kpt_insn_fn = kpt_jump_registers;
+	kpt_insn_run();
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	/* It adds AX, in 32 bits. */
+	r[R_BX] = (u32)r[R_BX];
+	for (i = 0; i < ARRAY_SIZE(changed); i++)
+		KUNIT_EXPECT_EQ_MSG(test, kpt_insn_out[changed[i]], r[changed[i]],
+				    "register %u", changed[i]);
+}
+
+/* --- Contexts ------------------------------------------------------------ */
+
+struct inner {
+	kpt_fn_t fn;
+	unsigned long result;
+};
+
+static int pre_calls(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct inner *inner = pr->arg;
+
+	inner->result = inner->fn(5);
+	return 0;
+}
+
+static void post_calls(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_calls(pr, regs);
+}
+
+/* From a handler of a jump or of a breakpoint, through a jump or a breakpoint. */
+static void hit_from_a_handler_is_missed(struct kunit *test)
+{
+	static const struct {
+		kpt_fn_t fn;
+		bool jump;
+		unsigned int hits;
+	} places[] = {
+		{ kpt_jump_two, true, 1 },
+		{ kpt_jump_loop, true, 3 },
+		{ kpt_jump_target, false, 1 },
+	};
+	unsigned char *addr[] = { AT(two), AT(loop), AT(target) };
+	struct inner inner;
+	unsigned int o, i;
+
+	for (o = 0; o < ARRAY_SIZE(places); o++) {
+		for (i = 0; i < ARRAY_SIZE(places); i++) {
+			struct kpt_probe *outer = kpt_alloc(test, addr[o]);
+			struct kpt_probe *pr;
+
+			if (o == i)
+				continue;
+			inner.fn = places[i].fn;
+			inner.result = 0;
+			outer->on_pre = pre_calls;
+			outer->arg = &inner;
+			kpt_register(test, outer);
+			pr = kpt_probe_post(test, addr[i]);
+			wait_for_kprobe_optimizer();
+			KUNIT_EXPECT_EQ(test, kprobe_optimized(&outer->kp), places[o].jump);
+			KUNIT_EXPECT_EQ(test, kprobe_optimized(&pr->kp), places[i].jump);
+			KUNIT_EXPECT_EQ(test, places[o].fn(7), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+			KUNIT_EXPECT_EQ(test, outer->pre, places[o].hits);
+			KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
+			KUNIT_EXPECT_EQ(test, pr->pre, 0);
+			KUNIT_EXPECT_EQ(test, pr->post, 0);
+			KUNIT_EXPECT_EQ(test, pr->kp.nmissed,
+					(unsigned long)places[o].hits * places[i].hits);
+			/* And when the handler is done it is hit again. */
+			KUNIT_EXPECT_EQ(test, inner.fn(6), KPT_RESULT(6ul));
+			KUNIT_EXPECT_EQ(test, pr->pre, places[i].hits);
+			KUNIT_EXPECT_EQ(test, pr->post, places[i].hits);
+			kpt_unregister(test, pr);
+			kpt_unregister(test, outer);
+		}
+	}
+}
+
+static void own_hit_from_a_handler_is_missed(struct kunit *test)
+{
+	struct inner inner = { .fn = kpt_jump_two };
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		struct kpt_probe *pr = kpt_alloc(test, AT(two));
+
+		pr->arg = &inner;
+		if (post) {
+			pr->kp.post_handler = kpt_post;
+			pr->on_post = post_calls;
+		} else {
+			pr->on_pre = pre_calls;
+		}
+		settle(test, pr);
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr->post, post);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+		kpt_unregister(test, pr);
+	}
+}
+
+/* An interrupt that arrives over the handler that waits for it, and calls. */
+struct intrusion {
+	struct irq_work work;
+	struct inner inner;
+	bool done;
+};
+
+static void intrude(struct irq_work *work)
+{
+	struct intrusion *in = container_of(work, struct intrusion, work);
+
+	in->inner.result = in->inner.fn(5);
+	/* The handler spins on the same CPU. */
+	WRITE_ONCE(in->done, true);
+}
+
+static int pre_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct intrusion *in = pr->arg;
+	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
+
+	/* The one that arrives may run this again. */
+	if (pr->pre > 1)
+		return 0;
+	irq_work_queue(&in->work);
+	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+	return 0;
+}
+
+static void post_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (pr->post == 1) {
+		pr->pre = 1;
+		pre_awaits_interrupt(pr, regs);
+	}
+}
+
+static void check_hit_by_interrupt(struct kunit *test, bool from_post, kpt_fn_t fn, void *addr)
+{
+	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct kpt_probe *busy = kpt_alloc(test, AT(two));
+	struct kpt_probe *pr = kpt_probe_post(test, addr);
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->work = IRQ_WORK_INIT_HARD(intrude);
+	in->inner.fn = fn;
+	busy->arg = in;
+	if (from_post) {
+		busy->kp.post_handler = kpt_post;
+		busy->on_post = post_awaits_interrupt;
+	} else {
+		busy->on_pre = pre_awaits_interrupt;
+	}
+	settle(test, busy);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void hit_by_interrupt_over_a_handler_runs(struct kunit *test)
+{
+	check_hit_by_interrupt(test, false, kpt_plain2, kpt_plain2);
+}
+
+static void jump_hit_by_interrupt_over_a_handler_runs(struct kunit *test)
+{
+	check_hit_by_interrupt(test, false, kpt_jump_alone, AT(alone));
+}
+
+static void jump_hit_by_interrupt_over_a_post_handler_runs(struct kunit *test)
+{
+	check_hit_by_interrupt(test, true, kpt_jump_alone, AT(alone));
+}
+
+/* The interrupt calls the very function whose handler it arrived over. */
+static void own_hit_by_interrupt_over_a_handler_runs(struct kunit *test)
+{
+	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct kpt_probe *first = kpt_probe(test, AT(two));
+	struct kpt_probe *busy = kpt_alloc(test, AT(two));
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->work = IRQ_WORK_INIT_HARD(intrude);
+	in->inner.fn = kpt_jump_two;
+	busy->arg = in;
+	busy->on_pre = pre_awaits_interrupt;
+	settle(test, busy);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, first->pre, 2);
+	KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, busy->pre, 2);
+	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+}
+
+#ifdef CONFIG_STACKTRACE
+static void save_trace(struct kpt_probe *pr)
+{
+	struct kpt_trace *trace = pr->arg;
+
+	trace->nr = stack_trace_save(trace->entries, KPT_TRACE_LEN, 0);
+}
+
+static int trace_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	save_trace(pr);
+	return 0;
+}
+
+static void trace_in_post(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	save_trace(pr);
+}
+
+/* The name as a trace shows it, up to a blank. */
+static bool is_in(unsigned long addr, const char *function)
+{
+	char name[KSYM_SYMBOL_LEN];
+	size_t len = strlen(function);
+
+	sprint_symbol_no_offset(name, addr);
+	return !strncmp(name, function, len) && (!name[len] || name[len] == ' ');
+}
+
+/* The probed function, its caller, and that one's, next to each other. */
+static void expect_trace(struct kunit *test, const struct kpt_trace *trace,
+			 const char *what)
+{
+	unsigned int n;
+
+	for (n = 0; n + 2 < trace->nr; n++) {
+		if (is_in(trace->entries[n], "kpt_jump_traced") &&
+		    is_in(trace->entries[n + 1], "kpt_jump_caller") &&
+		    is_in(trace->entries[n + 2], "stack_trace_shows_the_function_and_its_callers"))
+			return;
+	}
+	for (n = 0; n < trace->nr; n++)
+		kunit_err(test, "%u: %pS", n, (void *)trace->entries[n]);
+	KUNIT_FAIL(test, "%s: neither function nor callers in the trace", what);
+}
+
+static noinline void stack_trace_shows_the_function_and_its_callers(struct kunit *test)
+{
+	static struct kpt_trace trace;
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		pr = kpt_alloc(test, AT(traced));
+		pr->arg = &trace;
+		if (post) {
+			pr->kp.post_handler = kpt_post;
+			pr->on_post = trace_in_post;
+		} else {
+			pr->on_pre = trace_in_pre;
+		}
+		kpt_register(test, pr);
+		kpt_jump_caller((unsigned long)kpt_jump_traced);
+		expect_trace(test, &trace, post ? "post, breakpoint" : "pre, breakpoint");
+		memset(&trace, 0, sizeof(trace));
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+		kpt_jump_caller((unsigned long)kpt_jump_traced);
+		expect_trace(test, &trace, post ? "post, jump" : "pre, jump");
+		kpt_unregister(test, pr);
+	}
+}
+
+/* In the displaced call the trace is as if nothing had been displaced. */
+static void stack_trace_from_a_displaced_call(struct kunit *test)
+{
+	static struct kpt_trace trace;
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	unsigned int n;
+	bool seen = false;
+
+	pr->on_pre = trace_in_pre;
+	pr->arg = &trace;
+	kpt_register(test, pr);
+	jump_probe(test, AT(calls));
+	KUNIT_EXPECT_EQ(test, kpt_jump_calls(7), KPT_RESULT(7ul));
+	for (n = 0; n + 1 < trace.nr; n++) {
+		if (trace.entries[n] == (unsigned long)AT(calls) + 1 + CALL_INSN_SIZE)
+			seen = is_in(trace.entries[n + 1], "stack_trace_from_a_displaced_call");
+	}
+	KUNIT_EXPECT_TRUE(test, seen);
+}
+#endif /* CONFIG_STACKTRACE */
+
+/* --- Faults -------------------------------------------------------------- */
+
+static void vfree_action(void *p)
+{
+	vfree(p);
+}
+
+/* A probe on @addr; @run loads from its argument, there or behind it. */
+static void check_fault(struct kunit *test, void *addr, kpt_fn_t run, bool first)
+{
+	unsigned long good = 17, bad, result;
+	void *area = vmalloc(PAGE_SIZE);
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
+	/* The guard page behind it. */
+	bad = (unsigned long)area + PAGE_SIZE;
+	for (post = 0; post < 2; post++) {
+		pr = post ? kpt_probe_post(test, addr) : kpt_probe(test, addr);
+		wait_for_kprobe_optimizer();
+		/*
+		 * A task may sleep for a fault, in front of the instruction: if
+		 * that is the first, nobody minds.
+		 */
+		if (first)
+			expect_jump(test, pr);
+		else
+			expect_no_jump(test, pr);
+		KUNIT_EXPECT_EQ(test, run((unsigned long)&good), 17ul);
+		KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+		KUNIT_EXPECT_EQ(test, run(0xdeadul << 48), (unsigned long)KPT_FAULTED);
+		KUNIT_EXPECT_EQ(test, run((unsigned long)&good), 17ul);
+		KUNIT_EXPECT_EQ(test, pr->pre, 4);
+		/* What did not complete has nothing behind it. */
+		KUNIT_EXPECT_EQ(test, pr->post, post ? first ? 2 : 4 : 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		preempt_disable();
+		result = run(bad);
+		preempt_enable();
+		KUNIT_EXPECT_EQ(test, result, (unsigned long)KPT_FAULTED);
+		kpt_unregister(test, pr);
+	}
+}
+
+static unsigned long run_load(unsigned long arg)
+{
+	return kpt_load((void *)arg);
+}
+
+static void fault_in_the_first_displaced_instruction_is_fixed_up(struct kunit *test)
+{
+	check_fault(test, jump_at(kpt_load, kpt_load_at), run_load, true);
+}
+
+static void instruction_that_may_fault_inside_refuses(struct kunit *test)
+{
+	check_fault(test, AT(load), kpt_jump_load, false);
+}
+
+static void divide_error_in_a_displaced_instruction_is_fixed_up(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe_post(test, jump_at(kpt_divide, kpt_divide_at));
+
+	KUNIT_EXPECT_EQ(test, kpt_divide(7), 14ul);
+	KUNIT_EXPECT_EQ(test, kpt_divide(0), (unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, kpt_divide(7), 14ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+}
+
+static void user_fault_in_a_displaced_instruction_is_paged_in(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned long area;
+	unsigned int i;
+
+	area = kunit_vm_mmap(test, NULL, 0, 4 * PAGE_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE(test, area, 0ul);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	pr = kpt_probe_post(test, jump_at(kpt_load_user, kpt_load_user_at));
+	wait_for_kprobe_optimizer();
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, kpt_load_user((void __user *)(area + i * PAGE_SIZE)), 0ul);
+	KUNIT_EXPECT_EQ(test, pr->post, 4);
+	KUNIT_ASSERT_EQ(test, vm_munmap(area, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, kpt_load_user((void __user *)area), (unsigned long)KPT_FAULTED);
+}
+
+/* --- Return probes ------------------------------------------------------- */
+
+#ifdef CONFIG_KRETPROBES
+static unsigned long returned;
+
+static int note_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	returned = regs_return_value(regs);
+	return 0;
+}
+
+static void return_probe_on_a_jump(struct kunit *test)
+{
+	struct kretprobe rp = { .handler = note_return };
+	struct kpt_probe *pr;
+	bool jump;
+
+	/* The entry, which is where the ENDBR ends. */
+	rp.kp.addr = (void *)kpt_jump_two;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	pr = kpt_alloc(test, AT(two));
+	if (register_kprobe(&pr->kp))
+		KUNIT_FAIL(test, "no second probe there");
+	wait_for_kprobe_optimizer();
+	jump = kprobe_optimized(&rp.kp);
+	returned = 0;
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, returned, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	unregister_kprobe(&pr->kp);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(8), KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, returned, KPT_RESULT(8ul));
+	KUNIT_EXPECT_TRUE(test, jump && kprobe_optimized(&rp.kp));
+	unregister_kretprobe(&rp);
+}
+#endif
+
+/* --- Switches ------------------------------------------------------------ */
+
+static struct kpt_mount procfs;
+static struct kpt_mount debugfs;
+
+#define SYSCTL	"sys/debug/kprobes-optimization"
+
+static int jump_suite_init(struct kunit_suite *suite)
+{
+	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kpt_mount("proc", &procfs);
+	if (IS_ENABLED(CONFIG_DEBUG_FS))
+		kpt_mount("debugfs", &debugfs);
+	return 0;
+}
+
+static void jump_suite_exit(struct kunit_suite *suite)
+{
+	kpt_unmount(&debugfs);
+	kpt_unmount(&procfs);
+}
+
+static void sysctl_on(void *test)
+{
+	kpt_write(test, &procfs, SYSCTL, "1\n");
+}
+
+static void sysctl_off_turns_all_back_and_on_again(struct kunit *test)
+{
+	struct kpt_probe *a, *b, *late;
+
+	if (!procfs.mnt)
+		kunit_skip(test, "no sysctl files in this kernel");
+	a = jump_probe(test, AT(two));
+	b = jump_probe_post(test, AT(alone));
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, sysctl_on, test), 0);
+	expect_no_jump(test, a);
+	expect_no_jump(test, b);
+	late = kpt_probe(test, AT(loop));
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, a);
+	expect_no_jump(test, late);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_alone(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, a->pre, 1);
+	KUNIT_EXPECT_EQ(test, b->pre, 1);
+	KUNIT_EXPECT_EQ(test, b->post, 1);
+
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "1\n"), 2l);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, a);
+	expect_jump(test, b);
+	expect_jump(test, late);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_alone(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_loop(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, a->pre, 2);
+	KUNIT_EXPECT_EQ(test, b->post, 2);
+	KUNIT_EXPECT_EQ(test, late->pre, 3);
+}
+
+static void switched_off_as_a_whole_the_text_is_the_original(struct kunit *test)
+{
+	unsigned char before[16];
+	struct kpt_probe *pr;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	memcpy(before, AT(two), sizeof(before));
+	pr = jump_probe(test, AT(two));
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "0"), 1l);
+	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "1"), 1l);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+static void list_shows_optimized(struct kunit *test)
+{
+	struct kpt_probe *pr, *other;
+	char *line;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	pr = jump_probe(test, AT(two));
+	other = kpt_probe(test, AT(target));
+	wait_for_kprobe_optimizer();
+	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/list"), "kpt_jump_two+");
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(line, "[OPTIMIZED]"));
+	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/list"), "kpt_jump_target+");
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	KUNIT_EXPECT_NULL(test, strstr(line, "[OPTIMIZED]"));
+	expect_jump(test, pr);
+	expect_no_jump(test, other);
+}
+
+/* What stands at the end of a line of kprobes/jumps, behind two blanks. */
+static const char *last_column(const char *line)
+{
+	const char *at = line, *next;
+
+	while ((next = strstr(at, "  ")))
+		at = next + 2;
+	return at;
+}
+
+/* Columns as in kprobes/list; the last one is "jump" or why it is none. */
+static void reasons_are_in_the_jumps_file(struct kunit *test)
+{
+	static const char * const names[] = {
+		"kpt_jump_two+", "kpt_jump_target+", "kpt_jump_last+", "kpt_jump_fixup+",
+		"kpt_jump_ud2+",
+	};
+	struct kpt_probe *pr;
+	char *text, *line;
+	unsigned int i;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	pr = jump_probe(test, AT(two));
+	kpt_probe(test, AT(target));
+	kpt_probe(test, AT(last));
+	kpt_probe(test, AT(fixup));
+	kpt_probe(test, AT(ud2));
+	wait_for_kprobe_optimizer();
+	text = kpt_read(test, &debugfs, "kprobes/jumps");
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		line = kpt_line_with(test, text, names[i]);
+		KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%s is not in it", names[i]);
+		KUNIT_EXPECT_EQ(test, strspn(line, "0123456789abcdef"), 2 * sizeof(long));
+		KUNIT_EXPECT_EQ(test, strncmp(line + 2 * sizeof(long), "  kpt_jump_", 11), 0);
+		KUNIT_EXPECT_EQ_MSG(test, !strcmp(last_column(line), "jump"), !i, "%s", line);
+		KUNIT_EXPECT_GE(test, strlen(last_column(line)), 4ul);
+	}
+	kpt_unregister(test, pr);
+	text = kpt_read(test, &debugfs, "kprobes/jumps");
+	KUNIT_EXPECT_NULL(test, strstr(text, "kpt_jump_two+"));
+}
+
+static struct kunit_case jump_cases[] = {
+	KUNIT_CASE(text_becomes_a_jump_soon_after_registration),
+	KUNIT_CASE(waiting_with_nothing_queued_returns),
+	KUNIT_CASE(instruction_of_five_bytes_alone_becomes_one),
+	KUNIT_CASE(branch_to_the_first_byte_is_no_obstacle),
+	KUNIT_CASE(padding_behind_a_return_is_room_enough),
+	KUNIT_CASE(bytes_on_two_pages_become_one),
+	KUNIT_CASE(displaced_call_returns_into_the_function),
+	KUNIT_CASE(displaced_call_leaves_the_true_return_address),
+	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
+	KUNIT_CASE(unregistering_before_it_is_one_is_safe),
+	KUNIT_CASE(branch_target_inside_refuses),
+	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
+	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
+	KUNIT_CASE(fixup_target_inside_refuses),
+	KUNIT_CASE(bug_trap_inside_refuses),
+	KUNIT_CASE(ftrace_site_inside_refuses),
+	KUNIT_CASE(ftrace_site_itself_is_no_jump),
+	KUNIT_CASE(end_of_the_function_inside_refuses),
+	KUNIT_CASE(jump_label_inside_refuses),
+	KUNIT_CASE(static_call_inside_refuses),
+	KUNIT_CASE(neighbour_inside_turns_it_back_and_its_leaving_again),
+	KUNIT_CASE(neighbour_that_was_first_keeps_it_a_breakpoint),
+	KUNIT_CASE(neighbour_that_is_switched_off_and_on),
+	KUNIT_CASE(jumps_stand_side_by_side),
+	KUNIT_CASE(probes_on_every_byte_are_all_hit),
+	KUNIT_CASE(disable_restores_the_text_and_enable_the_jump),
+	KUNIT_CASE(unregister_restores_the_bytes),
+	KUNIT_CASE(batch_becomes_jumps_and_leaves_together),
+	KUNIT_CASE(post_handler_sees_the_registers_behind_the_first_instruction),
+	KUNIT_CASE(post_handler_may_change_registers),
+	KUNIT_CASE(ip_reads_one_behind_the_probe),
+	KUNIT_CASE(pre_handler_may_change_registers),
+	KUNIT_CASE(changed_ip_is_honoured),
+	KUNIT_CASE(changed_ip_to_the_second_displaced_instruction),
+	KUNIT_CASE(changed_ip_to_behind_the_jump),
+	KUNIT_CASE(handler_may_return_from_the_function),
+	KUNIT_CASE(several_probes_run_in_order),
+	KUNIT_CASE(several_probes_run_until_one_is_nonzero),
+	KUNIT_CASE(probes_come_and_go_on_a_jump),
+	KUNIT_CASE(null_handlers_in_every_combination),
+	KUNIT_CASE(handlers_see_interrupts_as_the_function_has_them),
+	KUNIT_CASE(handlers_run_with_preemption_off),
+	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
+	KUNIT_CASE(every_changed_register_takes_effect),
+	KUNIT_CASE(hit_from_a_handler_is_missed),
+	KUNIT_CASE(own_hit_from_a_handler_is_missed),
+	KUNIT_CASE(hit_by_interrupt_over_a_handler_runs),
+	KUNIT_CASE(jump_hit_by_interrupt_over_a_handler_runs),
+	KUNIT_CASE(jump_hit_by_interrupt_over_a_post_handler_runs),
+	KUNIT_CASE(own_hit_by_interrupt_over_a_handler_runs),
+#ifdef CONFIG_STACKTRACE
+	KUNIT_CASE(stack_trace_shows_the_function_and_its_callers),
+	KUNIT_CASE(stack_trace_from_a_displaced_call),
+#endif
+	KUNIT_CASE(fault_in_the_first_displaced_instruction_is_fixed_up),
+	KUNIT_CASE(instruction_that_may_fault_inside_refuses),
+	KUNIT_CASE(divide_error_in_a_displaced_instruction_is_fixed_up),
+	KUNIT_CASE(user_fault_in_a_displaced_instruction_is_paged_in),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(return_probe_on_a_jump),
+#endif
+	KUNIT_CASE(sysctl_off_turns_all_back_and_on_again),
+	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
+	KUNIT_CASE(list_shows_optimized),
+	KUNIT_CASE(reasons_are_in_the_jumps_file),
+	KUNIT_CASE(handler_may_move_the_stack_pointer),
+	{}
+};
+
+static struct kunit_suite jump_suite = {
+	.name = "kprobes_jump",
+	.suite_init = jump_suite_init,
+	.suite_exit = jump_suite_exit,
+	.test_cases = jump_cases,
+};
+
+kunit_test_suite(jump_suite);
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);

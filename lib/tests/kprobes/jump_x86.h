@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Functions that are, or are not, to be probed by a jump: jump_x86_text.S.
+ * Unless it says otherwise a function returns KPT_RESULT() of its argument.
+ * kpt_NAME_at is where the probe goes, from the start of the function.
+ */
+#ifndef _LIB_TESTS_KPROBES_JUMP_X86_H
+#define _LIB_TESTS_KPROBES_JUMP_X86_H
+
+#include "fixture.h"
+
+#define KPT_JUMP_SIZE		5
+
+#define KPT_JUMP_TARGET(name)						\
+	unsigned long kpt_jump_##name(unsigned long arg);		\
+	extern const u32 kpt_jump_##name##_at
+
+/* Two instructions, of 2 and of 3 bytes. The second adds the argument to AX. */
+KPT_JUMP_TARGET(two);
+#define KPT_TWO_SECOND	2
+
+/* One of 5 bytes, and what stands behind it is a branch target. */
+KPT_JUMP_TARGET(alone);
+
+/* One of 5 bytes, which is one; passed three times. */
+KPT_JUMP_TARGET(loop);
+
+/* Two instructions, the second of which is a branch target: of the function, */
+KPT_JUMP_TARGET(target);
+/* of its cold part, */
+KPT_JUMP_TARGET(split);
+/* of its cold part, which is not the only one of that name, */
+KPT_JUMP_TARGET(twin);
+/* and the fix-up of a fault, if the argument is no address. */
+KPT_JUMP_TARGET(fixup);
+
+/* As kpt_load(), but the load is the second of two instructions. */
+KPT_JUMP_TARGET(load);
+
+/* A short instruction and a UD2, which is not reached. */
+KPT_JUMP_TARGET(ud2);
+
+/* A short instruction and what ftrace patches. */
+KPT_JUMP_TARGET(fentry);
+
+/* A return of one byte: with nothing behind it but another function, */
+KPT_JUMP_TARGET(last);
+/* and with padding. */
+KPT_JUMP_TARGET(padded);
+
+/* Five bytes on two pages, if the kernel's ENDBR is of 4 bytes. */
+KPT_JUMP_TARGET(pages);
+
+/* Returns by how much a handler moved the stack pointer. */
+KPT_JUMP_TARGET(sp);
+
+/* Calls kpt_plain(), from behind a short instruction. */
+KPT_JUMP_TARGET(calls);
+
+/* 40 instructions of one byte. */
+KPT_JUMP_TARGET(nops);
+#define KPT_JUMP_NOPS		40
+
+/* For kpt_insn_run(): changes all registers, and flags, from the probe on. */
+void kpt_jump_registers(void);
+extern const u32 kpt_jump_registers_at;
+
+/* Calls the function at the address given, and has a frame of its own. */
+unsigned long kpt_jump_caller(unsigned long fn);
+
+/* Writes a stack trace to where the argument points, through a handler. */
+KPT_JUMP_TARGET(traced);
+
+#endif /* _LIB_TESTS_KPROBES_JUMP_X86_H */
