@@ -52,6 +52,12 @@ event_on() { echo 1 >"$tracing/events/$1/enable" || fail "cannot enable $1"; }
 event_off() { echo 0 >"$tracing/events/$1/enable" || fail "cannot disable $1"; }
 # traced NAME: how many hits of an event are in the trace
 traced() { grep -c " $1: " $tracing/trace; }
+# as_user COMMAND: what it says to somebody who is not root
+as_user()
+{
+	echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd
+	su user -c "$1" 2>&1
+}
 mode() { stat -c %a "$1"; }
 
 # A test starts on a clean table and leaves one; the runner calls this.
