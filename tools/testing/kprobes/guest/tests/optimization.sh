@@ -1,22 +1,118 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: sysctl debug.kprobes-optimization (0644) takes 0 and 1 and nothing else; probes work either way
+# proves: probes become jumps by themselves; sysctl debug.kprobes-optimization (0644) takes 0 and 1 and turns all back and on; kprobes/jumps (0400) gives the reasons
 . /lib.sh
 
 [ -e $optimization ] || skip "this kernel has no jump optimisation"
 is "mode" "$(mode $optimization)" 644
 is "default" "$(cat $optimization)" 1
+
+# Behind the call that ftrace uses is an ordinary instruction.
 load kprobe_target
-event 'p:kt/add kprobe_target:kprobe_target_add'
+entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
+event 'p:kt/site kprobe_target:kprobe_target_add'
+event_on kt/site
+site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
+event_off kt/site
+behind=$((0x$site - 0x$entry + 5))
+event "p:kt/add kprobe_target:kprobe_target_add+$behind a=%di:s32 b=%si:s32"
 event_on kt/add
+
+# line, jump: what the list says of the event's probe
+line() { grep "  kprobe_target_add+$(printf 0x%x $behind)  " $kp/list; }
+optimized() { line | grep -c '\[OPTIMIZED\]'; }
+# until COMMAND WANTED: ten seconds at most
+until_is()
+{
+	for _ in $(seq 100); do
+		[ "$(eval "$1")" != "$2" ] || return 0
+		usleep 100000
+	done
+	fail "$1 does not become '$2', but is '$(eval "$1")'"
+}
+# hits WHAT: each call is one, with its arguments
+hits()
+{
+	echo >$tracing/trace
+	call add 50
+	is "hits $1" "$(traced add)" 50
+	is "with the right arguments $1" "$(grep -c ' add: .* a=[0-9]* b=1000$' $tracing/trace)" 50
+}
+
+hits "at once"
+until_is optimized 1
+matches "the line" "$(line)" '[0-9a-f]{8,16}  k  kprobe_target_add\+0x[0-9a-f]+  kprobe_target \[OPTIMIZED\]'
+hits "by a jump"
+
+# The switch for all.
 for value in 0 1 0 1; do
 	echo $value >$optimization || fail "'$value' was refused"
 	is "reads" "$(cat $optimization)" $value
-	echo >$tracing/trace
-	call add 5
-	is "hits with $value" "$(traced add)" 5
+	[ $value = 1 ] || is "jumps as soon as it is off" "$(grep -c OPTIMIZED $kp/list)" 0
+	hits "with $value, at once"
+	until_is optimized $value
+	hits "with $value"
 done
 for bad in 2 -1 x; do
 	refuses 'Invalid argument' "echo $bad >$optimization"
 	is "after '$bad'" "$(cat $optimization)" 1
 done
+is "a jump all the same" "$(optimized)" 1
+is "mode of the reasons" "$(mode $kp/jumps)" 400
+is "what a user may write" "$(as_user "echo 0 >$optimization" | grep -c 'ermission denied')" 1
+
+# What is switched off one way or the other is none, and comes back.
+event_off kt/add
+is "a jump when the event is off" "$(optimized)" 0
+event_on kt/add
+until_is optimized 1
+echo 0 >$kp/enabled
+is "a jump when all probes are off" "$(optimized)" 0
+echo >$tracing/trace
+call add 5
+is "hits then" "$(traced add)" 0
+echo 1 >$kp/enabled
+until_is optimized 1
+hits "when they are on again"
+
+# Others on the same point, and on the return.
+load kprobe_example symbol=kprobe_target_add offset=$behind limit=0
+load kretprobe_example func=kprobe_target_recurse limit=0
+hits "with another probe on the point, at once"
+until_is "line | grep -c OPTIMIZED" 2
+hits "with another probe on the point"
+call recurse 2
+unload kprobe_example
+unload kretprobe_example
+is "hits of the other one" "$(messages kprobe_example | tail -n 1)" "kprobe_example: probe removed: 100 hits, 0 missed"
+is "returns" "$(messages kretprobe_example | tail -n 1)" "kretprobe_example: return probe removed: 3 returns, 0 calls missed"
+until_is optimized 1
+
+# The reasons: a line a point, columns as in the list.
+event_on kt/site
+matches "reasons" "$(cat $kp/jumps)" '[0-9a-f]{8,16}  [a-zA-Z_0-9.]+\+0x[0-9a-f]+  ([a-z_0-9]+| )  [a-z][a-z ,]+'
+is "of a jump" "$(grep -c "  kprobe_target_add+$(printf 0x%x $behind)  kprobe_target  jump$" $kp/jumps)" 1
+is "of an ftrace site" "$(grep "  kprobe_target_add+" $kp/jumps | grep -c '  ftrace site$')" 1
+echo 0 >$optimization
+is "jumps among them when switched off" "$(grep -c '  jump$' $kp/jumps)" 0
+is "lines" "$(grep -c . $kp/jumps)" 2
+echo 2 >/proc/sys/kernel/kptr_restrict
+matches "addresses hidden" "$(cat $kp/jumps)" '0+  .*'
+echo 0 >/proc/sys/kernel/kptr_restrict
+echo 1 >$optimization
+until_is optimized 1
+
+# Its text goes, jump and all.
+event_off kt/site
+event_off kt/add
+event '-:kt/add'
+event '-:kt/site'
+load kprobe_example symbol=kprobe_target_add offset=$behind limit=0
+until_is optimized 1
+unload kprobe_target
+is "a jump without its text" "$(grep -c OPTIMIZED $kp/list)" 0
+is "gone" "$(grep -c GONE $kp/list)" 1
+load kprobe_target
+call add 10
+unload kprobe_example
+is "hits when it was gone" "$(messages kprobe_example | tail -n 1)" "kprobe_example: probe removed: 0 hits, 0 missed"
 done_testing
