@@ -9,6 +9,7 @@
 #
 # TEST=glob runs only the guest tests and the KUnit suites or cases of that
 # name. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
+# STRESS_SECONDS= and TOGGLE_SECONDS= are how long the tests of that name run.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -116,8 +117,11 @@ guest_tests()
 	done
 	[ -n "$any" ] || return 0
 	say "guest tests on $kernel"
-	guest tests -t 1500 -l "tests-$kernel" -a "$cmdline" \
-		"$build/$kernel" tests TEST="${TEST:-*}" 2>&1 | note
+	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0})) \
+		-l "tests-$kernel" -a "$cmdline" \
+		"$build/$kernel" tests TEST="${TEST:-*}" \
+		STRESS_SECONDS="${STRESS_SECONDS:-}" TOGGLE_SECONDS="${TOGGLE_SECONDS:-}" \
+		2>&1 | note
 }
 
 mkdir -p "$build/logs"

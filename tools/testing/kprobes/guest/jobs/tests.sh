@@ -11,11 +11,11 @@ run_test()
 	name=${name%.sh}
 	proves=$(sed -n 's/^# proves: //p' "$1")
 	dmesg -n 6
-	timeout 300 /bin/sh "$1" >/tmp/out 2>&1
+	timeout $((300 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0})) /bin/sh "$1" >/tmp/out 2>&1
 	case $? in
 	0) echo "ok - $name: $proves" ;;
 	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
-	143) echo "not ok - $name: did not end within 300 s" ;;
+	143) echo "not ok - $name: did not end in time" ;;
 	*) echo "not ok - $name: $proves" ;;
 	esac
 	sed 's/^#* */    # /' /tmp/out

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: points that become jumps and breakpoints again all the time, on hot functions on all CPUs, lose no hit and spoil nothing
+. /lib.sh
+
+[ -e $optimization ] || skip "this kernel has no jump optimisation"
+[ -e /modules/kprobe_toggle.ko ] || skip "this machine's instructions are not known"
+toggle=/sys/kernel/debug/kprobe_toggle
+load kprobe_toggle
+
+# pause MILLISECONDS: at most
+pause()
+{
+	random=$((random * 16807 % 2147483647))
+	usleep $((random % $1 * 1000))
+}
+
+# The switch for all.
+(
+	random=1
+	while [ ! -e /tmp/stop ]; do
+		for value in 0 1; do
+			echo $value >$optimization || echo "sysctl $value"
+			pause 300
+		done
+		pause 700
+	done >/tmp/flips
+	echo 1 >$optimization
+) &
+# A module that goes, at times with jumps in it, and its probes later.
+(
+	n=0 random=2
+	while [ ! -e /tmp/stop ]; do
+		insmod /modules/kprobe_target.ko || break
+		insmod /modules/kprobe_batch.ko symbols=kprobe_target_add,kprobe_target_recurse
+		insmod /modules/kprobe_example.ko symbol=kprobe_target_add offset=9 limit=0
+		pause 400
+		call add 100
+		call recurse 3
+		pause 100
+		rmmod kprobe_target
+		rmmod kprobe_example
+		rmmod kprobe_batch
+		n=$((n + 1))
+	done
+	echo $n >/tmp/loads
+) >/tmp/module 2>&1 &
+
+echo "${TOGGLE_SECONDS:-10}" >$toggle/run || fail "the run failed"
+touch /tmp/stop
+wait
+cat $toggle/result >/tmp/result
+sed 's/^/# /' /tmp/result
+echo "# loads $(cat /tmp/loads)"
+get() { awk -v k="$1" '$1 == k { print $2 }' /tmp/result; }
+at_least "calls" "$(get calls)" 1000
+at_least "rounds" "$(get rounds)" 5
+at_least "points that became jumps" "$(get to_jump)" 2
+at_least "points that became breakpoints again" "$(get to_breakpoint)" 1
+is "wrong results" "$(get wrong)" 0
+is "points that lost hits" "$(get unequal)" 0
+is "points that lost hits behind the instruction" "$(get unequal_post)" 0
+is "hits missed" "$(get missed)" 0
+is "hits after unregistering" "$(get late)" 0
+is "errors" "$(get errors)" 0
+is "what flipping said" "$(cat /tmp/flips)" ""
+is "what loading said" "$(cat /tmp/module)" ""
+at_least "modules loaded" "$(cat /tmp/loads)" 2
+unload kprobe_toggle
+is "the list" "$(cat $kp/list)" ""
+rm -f /tmp/stop
+done_testing
