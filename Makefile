@@ -17,6 +17,7 @@ help:
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
 #: make icount   what a hit costs in guest instructions, ours beside stock
+#: make coverage  the share of all instructions that can be probed by a jump
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
@@ -46,12 +47,15 @@ ftracetest: kernel
 icount: kernel stock
 	@$(T)/icount.sh
 
+coverage: kernel
+	@$(T)/coverage.sh
+
 lint:
 	@$(T)/lint.sh
 
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test shell ftracetest icount lint clean
+.PHONY: help tree kernel stock run test shell ftracetest icount coverage lint clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# The guest's half of coverage.sh: for each seed set probes on the addresses of
+# /sites.SEED, let a workload run over them, and print "name value" lines for
+# that seed. Why a point is no jump is in kprobes/jumps, where there is such a
+# file.
+debug=/sys/kernel/debug
+opt=/proc/sys/debug/kprobes-optimization
+failed=''
+
+fail() { echo "failed $*"; failed=1; }
+
+# Forks, execs, reads, writes, sleeps; says so if anything does not work. $1
+# names what one of them writes.
+workload()
+{
+	while [ ! -e /tmp/stop ]; do
+		[ "$( (echo fork) )" = fork ] || echo fork
+		[ "$(/bin/busybox echo exec | /bin/busybox cat)" = exec ] || echo exec
+		cat /proc/self/stat /proc/self/maps /proc/meminfo /init >/dev/null || echo read
+		echo "$1" >"/tmp/file.$1" && [ "$(cat "/tmp/file.$1")" = "$1" ] || echo write
+		mkdir "/tmp/dir.$1" && mv "/tmp/file.$1" "/tmp/dir.$1/" &&
+			rm -r "/tmp/dir.$1" || echo dir
+		find /sys/kernel/mm /sys/module -type f 2>/dev/null | head -n 100 | xargs cat >/dev/null 2>&1
+		usleep 1000
+	done
+}
+
+[ ! -e $opt ] || echo 1 >$opt
+for seed in $SEEDS; do
+	rm -f /tmp/stop
+	if ! insmod /modules/kprobe_coverage.ko sites="/sites.$seed" nr="$NR"; then
+		fail "seed $seed: the probes are not set"
+		continue
+	fi
+	workload 1 >/tmp/workload.1 &
+	workload 2 >/tmp/workload.2 &
+	sleep "${WORK_SECONDS:-10}"
+	touch /tmp/stop
+	wait
+	echo "seed $seed"
+	cat $debug/kprobe_coverage/result
+	if [ -e $debug/kprobes/jumps ]; then
+		# Those that are ours, and neither jumps nor ftrace sites; the
+		# words are behind the last two blanks.
+		grep ' breakpoint ' $debug/kprobe_coverage/points | cut -d' ' -f1 >/tmp/others
+		grep -Ff /tmp/others $debug/kprobes/jumps >/tmp/reasons
+		sed 's/.*  //' /tmp/reasons | sort | uniq -c | sort -rn |
+			while read -r n words; do echo "reason $n $words"; done
+		[ -z "$LIST" ] || sed 's/^/point /' /tmp/reasons
+	fi
+	errors=$(cat /tmp/workload.1 /tmp/workload.2)
+	[ -z "$errors" ] || fail "seed $seed: the workload: $errors"
+	dmesg -c >/dev/null
+	rmmod kprobe_coverage || fail "seed $seed: the module does not unload"
+	left=$(dmesg | sed -n 's/.*kprobe_coverage: \([0-9]*\) of .* left something behind/\1/p')
+	[ "$left" = 0 ] || fail "seed $seed: $left jumps have left something behind"
+	[ -z "$(cat $debug/kprobes/list)" ] || fail "seed $seed: probes are left"
+done
+[ -z "$failed" ]

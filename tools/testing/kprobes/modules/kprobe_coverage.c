@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How many of the addresses in a file, once probed, are hit by a jump?
+ *
+ * Sets a probe on each that can carry one, when the module is loaded, and waits
+ * until no more of them become jumps. In debugfs:
+ *
+ *	kprobe_coverage/result	read: "name value" lines
+ *	kprobe_coverage/points	read: address, "jump", "breakpoint" or "ftrace",
+ *				and how often it was hit, one point a line
+ *
+ * When the module is unloaded, the text under those that were jumps must be what
+ * it was before. Only the public API, so that one source looks at any
+ * implementation: whether a point is a jump is read from its text.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/kernel_read_file.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#define JUMP_SIZE	5
+#define JUMP_OPCODE	0xe9
+
+static int nr = 6000;
+module_param(nr, int, 0444);
+MODULE_PARM_DESC(nr, "probes to set, if the file has as many addresses that can carry one");
+
+static char *sites = "/sites";
+module_param(sites, charp, 0444);
+MODULE_PARM_DESC(sites, "file of addresses to set probes on, one a line");
+
+static int quiet = 3;
+module_param(quiet, int, 0444);
+MODULE_PARM_DESC(quiet, "seconds without a new jump after which there will be none");
+
+/* Many CPUs count a hit at once, and only whether there was one matters. */
+struct point {
+	struct kprobe kp;
+	unsigned long hits;
+	unsigned char text[JUMP_SIZE];
+	bool jump;
+};
+
+static struct point *points;
+static struct kprobe **batch;
+static unsigned int nr_points, nr_offered, nr_refused, nr_ftrace, nr_jumps;
+static unsigned long settled_ms;
+static struct dentry *dir;
+
+static int count_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct point *pt = container_of(kp, struct point, kp);
+
+	WRITE_ONCE(pt->hits, READ_ONCE(pt->hits) + 1);
+	return 0;
+}
+
+static bool read_text(struct point *pt, unsigned char *text)
+{
+	return !copy_from_kernel_nofault(text, pt->kp.addr, JUMP_SIZE);
+}
+
+static unsigned int count_jumps(void)
+{
+	unsigned char text[JUMP_SIZE];
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nr_points; i++) {
+		points[i].jump = !kprobe_ftrace(&points[i].kp) &&
+				 read_text(&points[i], text) && text[0] == JUMP_OPCODE;
+		n += points[i].jump;
+	}
+	return n;
+}
+
+/* Tried with probes that are switched off, for speed. */
+static int find_points(void)
+{
+	unsigned long addr;
+	char *line, *next;
+	void *buf = NULL;
+	ssize_t len;
+
+	len = kernel_read_file_from_path(sites, 0, &buf, SZ_16M, NULL, READING_UNKNOWN);
+	if (len <= 0) {
+		pr_err("cannot read %s: %zd\n", sites, len);
+		return len ?: -EINVAL;
+	}
+	((char *)buf)[len - 1] = '\0';
+	next = buf;
+	while (nr_points < nr && (line = strsep(&next, "\n"))) {
+		struct point *pt = &points[nr_points];
+
+		if (kstrtoul(line, 16, &addr))
+			break;
+		nr_offered++;
+		memset(pt, 0, sizeof(*pt));
+		pt->kp.addr = (kprobe_opcode_t *)addr;
+		pt->kp.flags = KPROBE_FLAG_DISABLED;
+		pt->kp.pre_handler = count_hit;
+		if (register_kprobe(&pt->kp)) {
+			nr_refused++;
+			continue;
+		}
+		batch[nr_points++] = &pt->kp;
+	}
+	vfree(buf);
+	unregister_kprobes(batch, nr_points);
+	return nr_points ? 0 : -ENOENT;
+}
+
+static void settle(void)
+{
+	unsigned long began = jiffies, last = jiffies;
+	unsigned int n;
+
+	/* The first one may take its time. */
+	nr_jumps = 0;
+	while (time_before(jiffies, last + (nr_jumps ? quiet : 20 * quiet) * HZ)) {
+		msleep(50);
+		n = count_jumps();
+		if (n != nr_jumps)
+			last = jiffies;
+		nr_jumps = n;
+	}
+	settled_ms = jiffies_to_msecs(last - began);
+}
+
+static int result_show(struct seq_file *m, void *unused)
+{
+	unsigned int i, hit = 0, hit_jumps = 0;
+
+	nr_jumps = count_jumps();
+	for (i = 0; i < nr_points; i++) {
+		hit += !!READ_ONCE(points[i].hits);
+		hit_jumps += points[i].jump && READ_ONCE(points[i].hits);
+	}
+	seq_printf(m, "offered %u\nrefused %u\naccepted %u\nftrace %u\njumps %u\n",
+		   nr_offered, nr_refused, nr_points, nr_ftrace, nr_jumps);
+	seq_printf(m, "hit %u\nhit_jumps %u\nsettled_ms %lu\n", hit, hit_jumps, settled_ms);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(result);
+
+static int points_show(struct seq_file *m, void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_points; i++)
+		seq_printf(m, "%016lx %s %lu\n", (unsigned long)points[i].kp.addr,
+			   kprobe_ftrace(&points[i].kp) ? "ftrace" :
+			   points[i].jump ? "jump" : "breakpoint",
+			   READ_ONCE(points[i].hits));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(points);
+
+static int __init kprobe_coverage_init(void)
+{
+	unsigned int i;
+	int ret = -ENOMEM;
+
+	points = vcalloc(nr, sizeof(*points));
+	batch = vcalloc(nr, sizeof(*batch));
+	if (!points || !batch)
+		goto fail;
+	ret = find_points();
+	if (ret)
+		goto fail;
+	for (i = 0; i < nr_points; i++) {
+		kprobe_opcode_t *addr = points[i].kp.addr;
+
+		/* A struct as from a user that has never registered it. */
+		points[i].kp = (struct kprobe){ .addr = addr, .pre_handler = count_hit };
+		if (!read_text(&points[i], points[i].text)) {
+			ret = -EFAULT;
+			goto fail;
+		}
+	}
+	ret = register_kprobes(batch, nr_points);
+	if (ret) {
+		pr_err("cannot set %u probes: %d\n", nr_points, ret);
+		goto fail;
+	}
+	for (i = 0; i < nr_points; i++)
+		nr_ftrace += kprobe_ftrace(&points[i].kp);
+	settle();
+	dir = debugfs_create_dir("kprobe_coverage", NULL);
+	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	debugfs_create_file("points", 0400, dir, NULL, &points_fops);
+	return 0;
+fail:
+	vfree(batch);
+	vfree(points);
+	return ret;
+}
+
+static void __exit kprobe_coverage_exit(void)
+{
+	unsigned char text[JUMP_SIZE];
+	unsigned int i, changed = 0;
+
+	debugfs_remove(dir);
+	count_jumps();
+	unregister_kprobes(batch, nr_points);
+	for (i = 0; i < nr_points; i++) {
+		if (!points[i].jump)
+			continue;
+		if (read_text(&points[i], text) && !memcmp(text, points[i].text, JUMP_SIZE))
+			continue;
+		changed++;
+		pr_err("%pS: the text is not what it was\n", points[i].kp.addr);
+	}
+	pr_info("%u of %u jumps have left something behind\n", changed, nr_jumps);
+	vfree(batch);
+	vfree(points);
+}
+
+module_init(kprobe_coverage_init);
+module_exit(kprobe_coverage_exit);
+
+MODULE_DESCRIPTION("How many probes are hit by jumps");
+MODULE_LICENSE("GPL");
