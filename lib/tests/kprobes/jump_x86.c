@@ -704,7 +704,7 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 	unsigned long by, got;
 	struct kpt_probe *pr;
 
-	for (post = 0; post < 1; post++) {
+	for (post = 0; post < 2; post++) {
 		pr = kpt_alloc(test, AT(sp));
 		pr->kp.post_handler = post ? kpt_post : NULL;
 		pr->on_pre = move_stack;
