@@ -101,9 +101,17 @@ static int jumps_show(struct seq_file *m, void *v)
 {
 	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
 
+	unsigned long offset = 0;
+	char name[KSYM_NAME_LEN];
+	char *module = NULL;
+	const char *symbol;
+
+	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
 	seq_printf(m, "%0*lx  ", ADDR_DIGITS, shown(m, pt->node.key));
-	show_symbol(m, pt);
-	seq_printf(m, " %s\n", kprobe_optimizer_why(pt));
+	seq_printf(m, "%s+0x%lx  ", symbol ?: "?", offset);
+	if (module)
+		seq_printf(m, "%s  ", module);
+	seq_printf(m, "%s\n", kprobe_optimizer_why(pt));
 	return 0;
 }
 

@@ -51,7 +51,9 @@
 /*
  * The end of a detour that does not fall through to the displaced code. Jumped
  * to with pt_regs on top of the stack: goes on with those registers, at
- * regs->ip, which is put where RET finds it.
+ * regs->ip, which is put where RET finds it: right below the stack as it will
+ * be. If a handler has moved that down, so that pt_regs is in the way, pt_regs
+ * moves down first, in an order that keeps all of it above the stack pointer.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS
@@ -59,6 +61,17 @@ SYM_CODE_START(detour_leave)
 	mov	RIP(%rsp), %rax
 	mov	RSP(%rsp), %rdx
 	sub	$8, %rdx
+	lea	PTREGS_SIZE(%rsp), %rcx
+	cmp	%rcx, %rdx
+	jae	.Lroom
+	mov	%rsp, %rsi
+	lea	-PTREGS_SIZE(%rdx), %rdi
+	mov	%rdi, %rsp
+	UNWIND_HINT_UNDEFINED
+	mov	$PTREGS_SIZE / 8, %ecx
+	rep	movsq
+	UNWIND_HINT_REGS
+.Lroom:
 	mov	%rax, (%rdx)
 	mov	%rdx, RSP(%rsp)
 	RESTORE_GENERAL

@@ -134,7 +134,8 @@ static int scan(unsigned long start, unsigned long end)
 		    !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
 		    !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
 			return KPROBE_WHY_INDIRECT;
-		if (insn.opcode.bytes[0] == 0xfd)
+		/* STD, POPF */
+		if (insn.opcode.bytes[0] == 0xfd || insn.opcode.bytes[0] == 0x9d)
 			function.std = true;
 		target = branch_target(&insn, at);
 		if (target - function.start < function.end - function.start)
@@ -152,12 +153,16 @@ static int scan_symbol(void *unused, unsigned long addr)
 	return scan(addr, addr + size);
 }
 
-/* A function and its .cold part branch into each other. */
+/* Of a module: if it has the name that is looked for. */
+static int scan_named(void *name, const char *symbol, unsigned long addr)
+{
+	return strcmp(symbol, name) ? 0 : scan_symbol(NULL, addr);
+}
+
+/* A function and its .cold part branch into each other. Names may repeat. */
 static int scan_other_part(void)
 {
 	char name[KSYM_NAME_LEN + sizeof(".cold")];
-	char qualified[KSYM_NAME_LEN + MODULE_NAME_LEN + sizeof(":.cold")];
-	unsigned long addr;
 	const char *symbol;
 	char *module, *dot;
 
@@ -180,9 +185,7 @@ static int scan_other_part(void)
 
 	if (!module)
 		return kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
-	snprintf(qualified, sizeof(qualified), "%s:%s", module, name);
-	addr = kallsyms_lookup_name(qualified);
-	return addr ? scan_symbol(NULL, addr) : 0;
+	return module_kallsyms_on_each_symbol(module, scan_named, name);
 }
 
 static int look_at_function(unsigned long addr)
