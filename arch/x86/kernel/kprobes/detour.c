@@ -25,12 +25,16 @@
  *		detour_post(head, regs), go where regs->ip says
  *
  * Late hits. A task may be preempted right behind the jump, and go on when the
- * point is gone. It must not call the handler then, nor look at the point. For
- * the dispatcher there is x86_detour::live. A direct detour has a branch that
- * the common hit does not take; its condition is patched away, which is one
- * byte. Either is looked at after kprobe_cpu::running is set, so after the next
- * interrupt of all CPUs, who waits in quiesce() sees every hit that will call
- * a handler. The detour itself stays until no task can be in it: slots.c.
+ * point is a breakpoint again, has other probes, or is gone. It must not call
+ * the handler that the detour knows, nor look at the point that it knows; but if
+ * there still is a point, that has been hit. So when the jump goes, hits in the
+ * detour are sent another way: the dispatcher looks the point up by its address
+ * unless x86_detour::live is set. A direct detour has a branch to it that the
+ * common hit does not take; its condition is patched away, which is one byte.
+ * All of that is looked at after kprobe_cpu::running is set, so after the next
+ * interrupt of all CPUs, who waits in quiesce() sees every hit that will call a
+ * handler that was there before. The detour itself stays until no task can be
+ * in it: slots.c.
  *
  * The stack. Handlers must see the stack pointer that the code had, and what
  * they and the emulation push belongs right below it. So where that may happen,
@@ -58,15 +62,30 @@
 
 /* ----------------------- What a detour calls ---------------------------- */
 
-static __always_inline bool enter(struct x86_detour *d, unsigned int ctx)
+/* The point that this is a hit of, which stays as long as preemption is off. */
+static __always_inline struct kprobe *point_of(const struct x86_detour *d)
 {
-	raw_cpu_write(kprobe_cpu.running[ctx], d->p);
-	/* First to be seen, then to look: see quiesce(). */
-	barrier();
+	struct kprobe *p;
+
 	if (likely(READ_ONCE(d->live)))
-		return true;
-	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
-	return false;
+		return d->p;
+	p = get_kprobe(d->addr);
+	return p && !kprobe_ftrace(p) ? p : NULL;
+}
+
+/* Its handlers run from here on, in @ctx, where none did. NULL if there is none. */
+static __always_inline struct kprobe *enter(const struct x86_detour *d,
+					    unsigned int ctx)
+{
+	struct kprobe *p = NULL, *now;
+
+	/* First to be seen, then to look: see quiesce(). */
+	while ((now = point_of(d)) != p) {
+		p = now;
+		raw_cpu_write(kprobe_cpu.running[ctx], p);
+		barrier();
+	}
+	return p;
 }
 
 static __always_inline void leave(unsigned int ctx)
@@ -78,32 +97,36 @@ static __always_inline void leave(unsigned int ctx)
 /* All that a direct detour does not do itself. */
 static void __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 {
-	struct kprobe *p = d->p;
 	unsigned int ctx;
+	struct kprobe *p;
 
 	preempt_disable_notrace();
 	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps));
 	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
-		/* A live point is freed after a grace period from here on. */
-		if (READ_ONCE(d->live))
+		p = point_of(d);
+		if (p)
 			kprobes_inc_nmissed_count(p);
 		regs->ip = x86_detour_exec(d, 0);
-	} else if (unlikely(!enter(d, ctx))) {
-		regs->ip = x86_detour_exec(d, 0);
-	} else {
-		if (kprobe_run_pre(p, regs)) {
-			regs->ip = x86_detour_ip(d, regs->ip);
-		} else if (!READ_ONCE(p->post_handler)) {
-			regs->ip = x86_detour_exec(d, 0);
-		} else if (x86_emulate(p, regs)) {
-			kprobe_run_post(p, regs, 0);
-			regs->ip = x86_detour_ip(d, regs->ip);
-		} else {
-			regs->ip = d->post ? (unsigned long)d + d->post :
-					     x86_detour_exec(d, 0);
-		}
-		leave(ctx);
+		goto out;
 	}
+	p = enter(d, ctx);
+	if (unlikely(!p)) {
+		regs->ip = x86_detour_exec(d, 0);
+	} else if (kprobe_run_pre(p, regs)) {
+		regs->ip = x86_detour_ip(d, regs->ip);
+	} else if (!READ_ONCE(p->post_handler)) {
+		regs->ip = x86_detour_exec(d, 0);
+	} else if (x86_emulate(p, regs)) {
+		kprobe_run_post(p, regs, 0);
+		regs->ip = x86_detour_ip(d, regs->ip);
+	} else if (d->post) {
+		regs->ip = (unsigned long)d + d->post;
+	} else {
+		/* The hit is late, and the post-handler was not there yet. */
+		regs->ip = (unsigned long)p->ainsn.step;
+	}
+	leave(ctx);
+out:
 	preempt_enable_notrace();
 }
 
@@ -119,11 +142,14 @@ static void __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *re
 static void __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 {
 	unsigned int ctx;
+	struct kprobe *p;
 
 	preempt_disable_notrace();
 	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps));
-	if (!raw_cpu_read(kprobe_cpu.running[ctx]) && enter(d, ctx)) {
-		kprobe_run_post(d->p, regs, 0);
+	if (!raw_cpu_read(kprobe_cpu.running[ctx])) {
+		p = enter(d, ctx);
+		if (p)
+			kprobe_run_post(p, regs, 0);
 		leave(ctx);
 	}
 	preempt_enable_notrace();
@@ -545,7 +571,7 @@ void arch_detour_arm(struct list_head *points)
 	mutex_unlock(&text_mutex);
 }
 
-/* Hits that are in the detour, but not yet in a handler, run none any more. */
+/* Hits that are in the detour, but not yet in a handler, look up the point. */
 static void retire(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
@@ -564,7 +590,7 @@ static void retire(struct kprobe *p)
  * @breakpoint: they are to be breakpoints again; otherwise nothing
  *
  * On return nothing enters the detours any more, and after the next
- * arch_kprobes_sync() no hit in them will start to call a handler.
+ * arch_kprobes_sync() the hits in them go by what the table of points says.
  * arch_detour_free() gives them back, after that.
  *
  * Context: kprobe_mutex held; may sleep.

@@ -63,7 +63,7 @@ struct x86_plan {
  *	    followed while @live
  * @addr:   its address
  * @orig:   the bytes that the jump replaces
- * @live:   hits run handlers; cleared for those that come late
+ * @live:   hits are hits of @p; otherwise they come late
  * @nr:	    displaced instructions
  * @total:  their length in bytes
  * @entry:  where the jump leads, from here
