@@ -9,8 +9,8 @@
  *	kprobe_coverage/points	read: address, "jump", "breakpoint" or "ftrace",
  *				and how often it was hit, one point a line
  *
- * When the module is unloaded, the text under those that were jumps must be what
- * it was before. Only the public API, so that one source looks at any
+ * When the module is unloaded, the text under those that were jumps must become
+ * what it was before. Only the public API, so that one source looks at any
  * implementation: whether a point is a jump is read from its text.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -203,23 +203,34 @@ fail:
 	return ret;
 }
 
-static void __exit kprobe_coverage_exit(void)
+/* How many places do not have their own text? */
+static unsigned int count_changed(bool tell)
 {
 	unsigned char text[JUMP_SIZE];
-	unsigned int i, changed = 0;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nr_points; i++) {
+		if (!points[i].jump ||
+		    (read_text(&points[i], text) && !memcmp(text, points[i].text, JUMP_SIZE)))
+			continue;
+		n++;
+		if (tell)
+			pr_err("%pS: the text is not what it was\n", points[i].kp.addr);
+	}
+	return n;
+}
+
+static void __exit kprobe_coverage_exit(void)
+{
+	unsigned int i;
 
 	debugfs_remove(dir);
-	count_jumps();
+	nr_jumps = count_jumps();
 	unregister_kprobes(batch, nr_points);
-	for (i = 0; i < nr_points; i++) {
-		if (!points[i].jump)
-			continue;
-		if (read_text(&points[i], text) && !memcmp(text, points[i].text, JUMP_SIZE))
-			continue;
-		changed++;
-		pr_err("%pS: the text is not what it was\n", points[i].kp.addr);
-	}
-	pr_info("%u of %u jumps have left something behind\n", changed, nr_jumps);
+	/* Some leave the jumps for a while, when nobody minds any more. */
+	for (i = 0; i < 100 && count_changed(false); i++)
+		msleep(100);
+	pr_info("%u of %u jumps have left something behind\n", count_changed(true), nr_jumps);
 	vfree(batch);
 	vfree(points);
 }
