@@ -454,7 +454,9 @@ static int run_for(unsigned int seconds)
 	}
 	on_each_cpu(start_timer, NULL, 1);
 	cpus_read_unlock();
-	msleep(seconds * 1000);
+	/* In pieces: who sleeps for long looks hung. */
+	while (seconds--)
+		msleep(1000);
 	WRITE_ONCE(stop, true);
 	while (n--) {
 		if (!IS_ERR(threads[n]))
