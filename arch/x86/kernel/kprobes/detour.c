@@ -662,11 +662,20 @@ __kprobe_hit enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d,
 	if (at >= d->saved && at < d->restore)
 		return KPROBE_UNWIND_REGS;
 	if (at >= d->map[0].to && at < d->exec_end) {
+		*same = (unsigned long)d->addr;
+		/* The jump back */
+		if (at >= d->exec_end - JMP32_INSN_SIZE) {
+			*same += d->total;
+			return KPROBE_UNWIND_SAME;
+		}
 		for (i = d->nr; i--;) {
 			if (at >= d->map[i].to)
 				break;
 		}
-		*same = (unsigned long)d->addr + d->map[i].from;
+		/* A call that has pushed already, see emit_displaced() */
+		if (at >= d->map[i].to + 5 && *((u8 *)d + d->map[i].to) == 0x68)
+			return KPROBE_UNWIND_UNKNOWN;
+		*same += d->map[i].from;
 		return KPROBE_UNWIND_SAME;
 	}
 	if (at >= d->exec_end && (!d->post || at < d->post || at >= d->post_saved))
