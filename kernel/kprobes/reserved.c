@@ -6,9 +6,9 @@
  * point may sit on it and no jump reach over it. Their owners know them in
  * tables that are sorted by what they belong to, which is not by address: fit
  * for changing them, but every question of ours would mean a walk over all.
- * The kernel's own never change after boot. So their addresses are sorted once,
- * when the first probe asks; those of a module are few and are walked. What is
- * near is left to the owners, who know how long a site is.
+ * The kernel's own never change after boot. So they are sorted once, when the
+ * first probe asks. Those of a module are few and are walked; what is near is
+ * left to the owners, who know how long a site is.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -27,25 +27,37 @@
 /* No site is longer. */
 #define SITE_MAX	8
 
-/* Offsets from the kernel's first byte, ascending; NULL until needed. */
-static u32 *sites;
+/**
+ * struct site - text of the kernel's that others patch
+ * @start: from the kernel's first byte
+ * @len:   in bytes, no more than SITE_MAX
+ */
+struct site {
+	u32 start;
+	u8 len;
+};
+
+/* Ascending; NULL until needed. */
+static struct site *sites;
 static unsigned int nr_sites;
 
 static int site_cmp(const void *a, const void *b)
 {
-	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+	const struct site *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
 #endif
 
-static void note(unsigned long addr)
+static void note(unsigned long addr, unsigned int len)
 {
-	if (core_kernel_text(addr))
-		sites[nr_sites++] = addr - (unsigned long)_stext;
+	sites[nr_sites++] = (struct site){
+		.start = addr - (unsigned long)_stext,
+		.len = len,
+	};
 }
 
 static bool build_index(void)
@@ -66,12 +78,19 @@ static bool build_index(void)
 	if (!sites)
 		return false;
 #ifdef CONFIG_JUMP_LABEL
-	for (entry = __start___jump_table; entry < __stop___jump_table; entry++)
-		note(jump_entry_code(entry));
+	/* Not of init text, which is gone; the size may be read from the text. */
+	for (entry = __start___jump_table; entry < __stop___jump_table; entry++) {
+		if (core_kernel_text(jump_entry_code(entry)))
+			note(jump_entry_code(entry), jump_entry_size(entry));
+	}
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-	for (site = __start_static_call_sites; site < __stop_static_call_sites; site++)
-		note((unsigned long)site->addr + (unsigned long)&site->addr);
+	for (site = __start_static_call_sites; site < __stop_static_call_sites; site++) {
+		unsigned long addr = (unsigned long)site->addr + (unsigned long)&site->addr;
+
+		if (core_kernel_text(addr))
+			note(addr, CALL_INSN_SIZE);
+	}
 #endif
 	sort(sites, nr_sites, sizeof(*sites), site_cmp, NULL);
 	return true;
@@ -130,22 +149,24 @@ static bool near_in_module(unsigned long start, unsigned long end)
 }
 #endif
 
-static bool near_in_kernel(unsigned long start, unsigned long end)
+static bool within_site(unsigned long start, unsigned long end)
 {
+	u32 first = start - (unsigned long)_stext, last = end - (unsigned long)_stext;
 	unsigned int low = 0, high = nr_sites, mid;
-	u32 first = start - (unsigned long)_stext;
 
 	/* The first site that could reach to @start. */
-	first = first > SITE_MAX ? first - SITE_MAX : 0;
 	while (low < high) {
 		mid = low + (high - low) / 2;
-		if (sites[mid] < first)
+		if (sites[mid].start + SITE_MAX <= first)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < nr_sites &&
-	       near(sites[low] + (unsigned long)_stext, start, end);
+	for (; low < nr_sites && sites[low].start <= last; low++) {
+		if (sites[low].start + sites[low].len > first)
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -158,14 +179,10 @@ static bool near_in_kernel(unsigned long start, unsigned long end)
  */
 bool kprobe_text_reserved(unsigned long start, unsigned long end)
 {
-	bool maybe;
-
-	/* Init text comes and goes, so it is not in the index. */
 	if (!core_kernel_text(start))
-		maybe = near_in_module(start, end);
-	else if (system_state < SYSTEM_RUNNING || (!sites && !build_index()))
-		maybe = true;
-	else
-		maybe = near_in_kernel(start, end);
-	return maybe && ask_owners(start, end);
+		return near_in_module(start, end) && ask_owners(start, end);
+	/* Init text comes and goes, so it is not in the index. */
+	if (system_state < SYSTEM_RUNNING || (!sites && !build_index()))
+		return ask_owners(start, end);
+	return within_site(start, end);
 }
