@@ -76,6 +76,24 @@ kunit_in_guest()
 	} | note
 }
 
+# What is different on a machine that waits for its second CPU.
+kunit_on_one_cpu()
+{
+	case kprobes_text in
+	# shellcheck disable=SC2254
+	${TEST:-kprobes_text}) ;;
+	*) return 0 ;;
+	esac
+	say "KUnit on $kernel with maxcpus=1"
+	guest kunit -t 300 -l "kunit-$kernel-maxcpus" \
+		-a "loglevel=7 maxcpus=1 kunit.enable=1 kunit.filter_glob=kprobes_text" \
+		"$build/$kernel" kunit >"$build/logs/kunit-$kernel-maxcpus.txt" 2>&1
+	{
+		kunit_lines <"$build/logs/kunit-$kernel-maxcpus.console"
+		cat "$build/logs/kunit-$kernel-maxcpus.txt"
+	} | sed 's/ - / - maxcpus=1: /' | note
+}
+
 kunit_by_tool()
 {
 	local dir=lib/tests/kprobes log=$build/logs/kunit-tool
@@ -127,6 +145,7 @@ guest_tests()
 mkdir -p "$build/logs"
 need_qemu
 kunit_in_guest
+kunit_on_one_cpu
 guest_tests
 [ "$kernel" != x86_64 ] || kunit_by_tool
 sleep 0.2	# for the last tee

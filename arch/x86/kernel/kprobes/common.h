@@ -3,6 +3,8 @@
  * Kprobes on x86: what the rooms of this folder share.
  *
  *	core.c	 the manager's hooks: preparing, arming, what is refused
+ *	text.c	 the text without us, and where its instructions begin
+ *	orc.c	 instructions that the unwinder's table knows
  *	insn.c	 what an instruction is: may it be probed, where can it run
  *	emulate.c executing an instruction on saved registers
  *	int3.c	 a hit that comes as a breakpoint
@@ -16,6 +18,7 @@
 #define _ARCH_X86_KPROBES_COMMON_H
 
 #include <linux/build_bug.h>
+#include <linux/cpumask.h>
 #include <asm/asm.h>
 #include <asm/frame.h>
 #include <asm/insn.h>
@@ -132,8 +135,36 @@ struct x86_copy {
 
 static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
 
-/* insn.c */
+/**
+ * struct x86_text - text as it was without us, read ahead
+ * @addr: of its first byte, or 0
+ * @buf:  the text; ours is undone up to the instruction that was read last
+ */
+struct x86_text {
+	unsigned long addr;
+	u8 buf[128];
+};
+
+/* text.c */
 int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr);
+int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr);
+void x86_text_batch(void);
+int x86_boundary_check(unsigned long addr);
+
+/* orc.c */
+#ifdef CONFIG_UNWINDER_ORC
+void x86_orc_init(void);
+unsigned long x86_orc_start(unsigned long start, unsigned long addr);
+#else
+static inline void x86_orc_init(void) { }
+
+static inline unsigned long x86_orc_start(unsigned long start, unsigned long addr)
+{
+	return start;
+}
+#endif
+
+/* insn.c */
 int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf);
 int x86_insn_prepare(struct kprobe *p);
 void x86_insn_forget(struct kprobe *p);
@@ -144,8 +175,22 @@ void x86_insn_batch(bool begin);
 bool x86_emulate(struct kprobe *p, struct pt_regs *regs);
 
 /* core.c */
-extern bool x86_write_twice;
+extern bool x86_stale_text;
 const struct x86_copy *x86_copy_at(unsigned long addr);
+#ifdef CONFIG_SMP
+bool x86_lock_prefix_within(unsigned long first, unsigned long last);
+#else
+static inline bool x86_lock_prefix_within(unsigned long first, unsigned long last)
+{
+	return false;
+}
+#endif
+
+/* See core.c. Only another CPU could have read the text meanwhile. */
+static inline bool x86_write_twice(void)
+{
+	return unlikely(x86_stale_text) && num_online_cpus() > 1;
+}
 
 #endif /* CONFIG_KPROBES */
 

@@ -202,6 +202,40 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 
 /* ------------------------------ Arming ---------------------------------- */
 
+#ifdef CONFIG_SMP
+/**
+ * x86_lock_prefix_within - does this text change with the second CPU?
+ * @first: its first byte
+ * @last:  its last byte
+ *
+ * Lock prefixes come and go with it; in their absence an idle prefix stands
+ * there. Their owner walks all of them, which is only needed if there is either.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: true if so.
+ */
+bool x86_lock_prefix_within(unsigned long first, unsigned long last)
+{
+	bool maybe = false, ret;
+	unsigned long at;
+	u8 byte;
+
+	for (at = first; at <= last; at++) {
+		if (copy_from_kernel_nofault(&byte, (void *)at, 1))
+			continue;
+		/* LOCK, DS (SDM Vol. 2, 2.1.1), or what we have put there */
+		if (byte == 0xf0 || byte == 0x3e || byte == INT3_INSN_OPCODE)
+			maybe = true;
+	}
+	if (!maybe)
+		return false;
+	mutex_lock(&text_mutex);
+	ret = alternatives_text_reserved((void *)first, (void *)last + 1);
+	mutex_unlock(&text_mutex);
+	return ret;
+}
+#endif
+
 /**
  * arch_prepare_kprobe - look at the instruction and make its copy
  * @p: the point
@@ -213,13 +247,7 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 int arch_prepare_kprobe(struct kprobe *p)
 {
 #ifdef CONFIG_SMP
-	int reserved;
-
-	/* Lock prefixes that come and go with the second CPU. */
-	mutex_lock(&text_mutex);
-	reserved = alternatives_text_reserved(p->addr, p->addr);
-	mutex_unlock(&text_mutex);
-	if (reserved)
+	if (x86_lock_prefix_within((unsigned long)p->addr, (unsigned long)p->addr))
 		return -EINVAL;
 #endif
 	return x86_insn_prepare(p);
@@ -256,6 +284,7 @@ void arch_remove_kprobe(struct kprobe *p)
  */
 void arch_kprobes_batch(bool begin)
 {
+	x86_text_batch();
 	x86_insn_batch(begin);
 #ifdef __ARCH_KPROBES_DETOUR
 	x86_reach_batch(begin);
@@ -269,7 +298,7 @@ void arch_kprobes_batch(bool begin)
  * hit when it is long gone. Writing again, after every CPU has been
  * interrupted, drops that as well. Real CPUs need nothing of it.
  */
-bool x86_write_twice __ro_after_init;
+bool x86_stale_text __ro_after_init;
 
 static void poke(struct kprobe *p, u8 old, u8 new)
 {
@@ -302,7 +331,7 @@ void arch_arm_kprobes(struct list_head *points)
 		cond_resched();
 	}
 	text_poke_sync();
-	if (unlikely(x86_write_twice)) {
+	if (x86_write_twice()) {
 		list_for_each_entry(p, points, list)
 			poke_again(p, INT3_INSN_OPCODE);
 	}
@@ -327,7 +356,7 @@ void arch_disarm_kprobes(struct list_head *points)
 		poke(p, INT3_INSN_OPCODE, p->opcode);
 		cond_resched();
 	}
-	if (unlikely(x86_write_twice)) {
+	if (x86_write_twice()) {
 		text_poke_sync();
 		list_for_each_entry(p, points, list)
 			poke_again(p, p->opcode);
@@ -348,13 +377,14 @@ void arch_kprobes_sync(void)
 }
 
 /**
- * arch_init_kprobes - find out what the text patching has to know
+ * arch_init_kprobes - find out what patching and reading text has to know
  *
  * Return: 0.
  */
 int __init arch_init_kprobes(void)
 {
-	x86_write_twice = hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
+	x86_stale_text = hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
+	x86_orc_init();
 	return 0;
 }
 

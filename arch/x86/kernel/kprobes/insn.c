@@ -22,127 +22,6 @@
 #include <asm/text-patching.h>
 
 #include "common.h"
-#include "detour.h"
-
-/* ----------------------- Reading the original text ---------------------- */
-
-#ifdef __ARCH_KPROBES_DETOUR
-/*
- * A jump of ours that begins at, or up to four bytes in front of, the text. Most
- * text is none, which its bytes tell for less than the table of points does.
- */
-static void restore_jumps(u8 *buf, unsigned long addr)
-{
-	u8 front[JMP32_INSN_SIZE - 1];
-	const struct x86_detour *d;
-	unsigned int i, back;
-	struct kprobe *p;
-
-	if (copy_from_kernel_nofault(front, (u8 *)addr - sizeof(front), sizeof(front)))
-		memset(front, 0, sizeof(front));
-
-	for (back = 0; back < JMP32_INSN_SIZE; back++) {
-		if ((back ? front[sizeof(front) - back] : buf[0]) != JMP32_INSN_OPCODE)
-			continue;
-		p = get_kprobe((void *)(addr - back));
-		d = p && !kprobe_ftrace(p) ? p->ainsn.detour : NULL;
-		if (!d)
-			continue;
-		for (i = back; i < JMP32_INSN_SIZE; i++)
-			buf[i - back] = d->orig[i];
-		return;
-	}
-}
-#else
-static void restore_jumps(u8 *buf, unsigned long addr)
-{
-}
-#endif
-
-/**
- * x86_insn_read - decode an instruction as it was without us
- * @insn: the result
- * @buf:  its text, of MAX_INSN_SIZE bytes
- * @addr: where it is
- *
- * Only the first byte of an instruction is ever replaced by a breakpoint, and
- * jumps begin where one begins, so no more than the first of ours matters.
- *
- * Context: kprobe_mutex held.
- * Return: 0, or -EILSEQ if there is none.
- */
-int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
-{
-	struct kprobe *p;
-
-	if (copy_from_kernel_nofault(buf, (void *)addr, MAX_INSN_SIZE)) {
-		/* The end of the text may be closer than that. */
-		unsigned int i;
-
-		memset(buf, INT3_INSN_OPCODE, MAX_INSN_SIZE);
-		for (i = 0; i < MAX_INSN_SIZE; i++) {
-			if (copy_from_kernel_nofault(buf + i, (u8 *)addr + i, 1))
-				break;
-		}
-		if (!i)
-			return -EILSEQ;
-	}
-	if (buf[0] == INT3_INSN_OPCODE) {
-		p = get_kprobe((void *)addr);
-		if (p)
-			buf[0] = p->opcode;
-	}
-	restore_jumps(buf, addr);
-	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
-}
-
-/*
- * Where decoding of a function has got to. The points of a batch come in order
- * of address, so a function is decoded once for all points in it. Valid within
- * a batch only: between batches the text may change.
- */
-static struct {
-	unsigned long func;	/* start of the function, or 0 */
-	unsigned long at;	/* start of an instruction in it */
-} cursor;
-
-/**
- * x86_insn_batch - points are about to be prepared, or have been
- * @begin: which
- *
- * Context: kprobe_mutex held.
- */
-void x86_insn_batch(bool begin)
-{
-	cursor.func = 0;
-}
-
-/* Is this the first byte of an instruction? */
-static int check_boundary(unsigned long addr)
-{
-	unsigned long offset, at;
-	u8 buf[MAX_INSN_SIZE];
-	struct insn insn;
-
-	if (!kallsyms_lookup_size_offset(addr, NULL, &offset))
-		return -ENOENT;
-
-	at = addr - offset;
-	if (cursor.func == at && cursor.at <= addr)
-		at = cursor.at;
-	cursor.func = addr - offset;
-
-	while (at < addr) {
-		cursor.at = at;
-		if (x86_insn_read(&insn, buf, at))
-			return -EILSEQ;
-		at += insn.length;
-	}
-	if (at != addr)
-		return -EILSEQ;
-	cursor.at = at;
-	return 0;
-}
 
 /*
  * Those of the kernel are refused as an area. A module's are known by the UD1
@@ -549,6 +428,54 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 /* ------------------------------- Copies --------------------------------- */
 
 /*
+ * Copies that are made, but not written yet. Writing to executable memory costs
+ * much and hardly more if there is more to write, and the slots that a batch
+ * gets are mostly next to each other.
+ */
+static struct {
+	u8 *to;
+	unsigned int nr;
+	struct x86_slot {
+		struct x86_copy copy;
+	} __aligned(__ARCH_KPROBE_SLOT_SIZE) slot[16];
+} unwritten;
+
+static_assert(sizeof(struct x86_slot) == __ARCH_KPROBE_SLOT_SIZE);
+
+static void write_copies(void)
+{
+	if (unwritten.nr)
+		text_poke_copy(unwritten.to, unwritten.slot,
+			       unwritten.nr * sizeof(struct x86_slot));
+	unwritten.nr = 0;
+}
+
+static void add_copy(u8 *slot, const struct x86_copy *copy)
+{
+	unsigned long room = PAGE_SIZE - offset_in_page(unwritten.to);
+
+	if (unwritten.nr == ARRAY_SIZE(unwritten.slot) ||
+	    unwritten.nr * sizeof(struct x86_slot) >= room ||
+	    slot != unwritten.to + unwritten.nr * sizeof(struct x86_slot))
+		write_copies();
+	if (!unwritten.nr)
+		unwritten.to = slot;
+	unwritten.slot[unwritten.nr++].copy = *copy;
+}
+
+/**
+ * x86_insn_batch - points are about to be prepared, or have been
+ * @begin: which
+ *
+ * Context: kprobe_mutex held.
+ * On return all copies that have been made can be executed.
+ */
+void x86_insn_batch(bool begin)
+{
+	write_copies();
+}
+
+/*
  * Writes a copy of the instruction into a slot. Operands relative to the
  * instruction pointer are adjusted; that such a distance may not fit is a
  * matter of where the slot was allocated.
@@ -578,15 +505,18 @@ static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
 		__text_gen_insn(copy.text + insn->length, JMP32_INSN_OPCODE,
 				slot + insn->length, next, JMP32_INSN_SIZE);
 
-	text_poke_copy(slot, &copy, sizeof(copy));
+	add_copy(slot, &copy);
 	*where = slot;
 	return 0;
 }
 
 static void drop_copy(kprobe_opcode_t **where)
 {
-	if (*where)
-		free_insn_slot(*where, true);
+	if (!*where)
+		return;
+	/* From here on the slot may go at any time. */
+	write_copies();
+	free_insn_slot(*where, true);
 	*where = NULL;
 }
 
@@ -610,7 +540,7 @@ int x86_insn_prepare(struct kprobe *p)
 	 * will be.
 	 */
 	mutex_lock(&text_mutex);
-	ret = check_boundary(addr);
+	ret = x86_boundary_check(addr);
 	if (!ret)
 		ret = x86_insn_read(&insn, buf, addr);
 	if (!ret && is_static_call_trampoline(addr))

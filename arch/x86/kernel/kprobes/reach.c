@@ -121,12 +121,12 @@ static bool is_last(struct insn *insn)
 /* Notes what of the function [start, end) branches to. */
 static int scan(unsigned long start, unsigned long end)
 {
+	struct x86_text text = { };
 	unsigned long at, target;
-	u8 buf[MAX_INSN_SIZE];
 	struct insn insn;
 
 	for (at = start; at < end; at += insn.length) {
-		if (x86_insn_read(&insn, buf, at))
+		if (x86_text_insn(&text, &insn, at))
 			return KPROBE_WHY_UNKNOWN;
 		if (start == function.start)
 			function.falls = !is_last(&insn);
@@ -250,18 +250,9 @@ static bool faults_within(unsigned long first, unsigned long last)
 
 static bool patched_by_others(unsigned long first, unsigned long last)
 {
-	bool ret;
-
-	if (ftrace_location_range(first, last) || kprobe_text_reserved(first, last))
-		return true;
-#ifdef CONFIG_SMP
-	mutex_lock(&text_mutex);
-	ret = alternatives_text_reserved((void *)first, (void *)last);
-	mutex_unlock(&text_mutex);
-	return ret;
-#else
-	return false;
-#endif
+	return ftrace_location_range(first, last) ||
+	       kprobe_text_reserved(first, last) ||
+	       x86_lock_prefix_within(first, last);
 }
 
 /* ------------------------------ The plan -------------------------------- */

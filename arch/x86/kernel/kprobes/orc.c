@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: instructions that the ORC unwinder's table knows.
+ *
+ * Objtool makes an entry where the layout of the stack changes, which is at the
+ * start of an instruction, and every few of them: somewhere near to decode from.
+ *
+ * But objtool sees the text as the compiler left it, with all alternatives of
+ * an instruction side by side. An entry that belongs to one that was not chosen
+ * may lie inside an instruction of the one that was. There are few; they are
+ * found once, while the kernel still knows where its alternatives are. Modules
+ * forget theirs, so their tables are of no use here.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/kprobes.h>
+#include <linux/memory.h>
+#include <linux/slab.h>
+
+#include <asm/alternative.h>
+#include <asm/insn.h>
+
+#include "common.h"
+
+/* Sorted by address; each is relative to itself. */
+extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
+
+/* Addresses that have an entry, but are no start. */
+static unsigned long *false_starts __ro_after_init;
+static unsigned int nr_false_starts __ro_after_init;
+static bool usable __ro_after_init;
+
+static unsigned long entry_addr(const int *entry)
+{
+	return (unsigned long)entry + *entry;
+}
+
+/* The first entry behind @addr. */
+static const int *entry_behind(unsigned long addr)
+{
+	const int *low = __start_orc_unwind_ip, *high = __stop_orc_unwind_ip, *mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (entry_addr(mid) <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool is_false_start(unsigned long addr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_false_starts; i++) {
+		if (false_starts[i] == addr)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * x86_orc_start - the last known start of an instruction up to an address
+ * @start: one that is known
+ * @addr:  the address, not below @start
+ *
+ * Context: any.
+ * Return: the start of an instruction in [start, addr].
+ */
+unsigned long x86_orc_start(unsigned long start, unsigned long addr)
+{
+	const int *entry;
+
+	if (!usable || !core_kernel_text(addr))
+		return start;
+	entry = entry_behind(addr);
+	while (entry-- > __start_orc_unwind_ip && entry_addr(entry) > start) {
+		if (!is_false_start(entry_addr(entry)))
+			return entry_addr(entry);
+	}
+	return start;
+}
+
+static int __init note_false_start(unsigned long addr)
+{
+	unsigned long *more;
+
+	more = krealloc_array(false_starts, nr_false_starts + 1, sizeof(*more),
+			      GFP_KERNEL);
+	if (!more)
+		return -ENOMEM;
+	false_starts = more;
+	false_starts[nr_false_starts++] = addr;
+	return 0;
+}
+
+/* Compares the entries in what was chosen, [at, end), with its instructions. */
+static int __init check_alternative(unsigned long at, unsigned long end)
+{
+	const int *entry = entry_behind(at);
+	u8 buf[MAX_INSN_SIZE];
+	struct insn insn;
+
+	for (; entry < __stop_orc_unwind_ip && entry_addr(entry) < end; entry++) {
+		while (at < entry_addr(entry)) {
+			if (x86_insn_read(&insn, buf, at))
+				at = end;
+			else
+				at += insn.length;
+		}
+		if (at != entry_addr(entry) && !is_false_start(entry_addr(entry)) &&
+		    note_false_start(entry_addr(entry)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * x86_orc_init - find out which entries are not starts
+ *
+ * Context: once alternatives are chosen, before init memory is freed.
+ */
+void __init x86_orc_init(void)
+{
+	struct alt_instr *alt;
+	unsigned long at;
+
+	for (alt = __alt_instructions; alt < __alt_instructions_end; alt++) {
+		at = (unsigned long)&alt->instr_offset + alt->instr_offset;
+		if (check_alternative(at, at + alt->instrlen))
+			return;
+	}
+	usable = true;
+}

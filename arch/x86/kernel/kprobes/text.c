@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: the text as it was without us, and where its instructions
+ * begin.
+ *
+ * Instructions have no fixed length, so an address is the start of one if
+ * decoding from a known start gets there. The function's beginning is one, and
+ * what the ORC unwinder has an entry for, if there is one near. Decoding from any other address may be
+ * out of step, and yet it tells something: no instruction is longer than 15
+ * bytes, so of 15 addresses in a row one is a start. If decoding gets to the
+ * same answer from each of them, that is the answer, whichever it was. As what
+ * is out of step soon falls into step, a few dozen bytes are enough to know,
+ * almost always; if they are not, we begin with what is known after all.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/memory.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include <asm/insn.h>
+#include <asm/text-patching.h>
+
+#include "common.h"
+#include "detour.h"
+
+/* ------------------------------- Reading -------------------------------- */
+
+/* What @p has replaced of [addr, addr + len). */
+static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int len)
+{
+	unsigned long at = (unsigned long)p->addr;
+#ifdef __ARCH_KPROBES_DETOUR
+	const struct x86_detour *d = p->ainsn.detour;
+	unsigned int i;
+#endif
+
+	if (kprobe_ftrace(p))
+		return;
+#ifdef __ARCH_KPROBES_DETOUR
+	for (i = 0; d && i < JMP32_INSN_SIZE; i++) {
+		if (at + i - addr < len)
+			buf[at + i - addr] = d->orig[i];
+	}
+#endif
+	if (at - addr < len)
+		buf[at - addr] = p->opcode;
+}
+
+/*
+ * If something of ours may begin at buf[i], puts back what it has replaced.
+ * Most text is none of ours, which a byte tells for less than the table does.
+ */
+static __always_inline void restore_at(u8 *buf, unsigned int i, unsigned long addr,
+				       unsigned int len)
+{
+	struct kprobe *p;
+
+	if (likely(buf[i] != INT3_INSN_OPCODE && buf[i] != JMP32_INSN_OPCODE))
+		return;
+	p = get_kprobe((void *)(addr + i));
+	if (p)
+		restore(p, buf, addr, len);
+}
+
+/* So many bytes in front of @addr are read, too, for a jump that begins there. */
+#define FRONT	(JMP32_INSN_SIZE - 1)
+
+/*
+ * Reads [addr - FRONT, addr + len). What lies behind the end of the text is
+ * filled up. The jumps in front are undone, the rest is left to the caller.
+ */
+static int read_text(u8 *buf, unsigned long addr, unsigned int len)
+{
+	unsigned int i;
+
+	len += FRONT;
+	addr -= FRONT;
+	if (copy_from_kernel_nofault(buf, (void *)addr, len)) {
+		memset(buf, INT3_INSN_OPCODE, len);
+		for (i = 0; i < len; i++) {
+			if (copy_from_kernel_nofault(buf + i, (u8 *)addr + i, 1) &&
+			    i >= FRONT)
+				break;
+		}
+		if (i == FRONT)
+			return -EILSEQ;
+	}
+	for (i = 0; i < FRONT; i++)
+		restore_at(buf, i, addr, len);
+	return 0;
+}
+
+/**
+ * x86_insn_read - decode an instruction as it was without us
+ * @insn: the result
+ * @buf:  its text, of MAX_INSN_SIZE bytes
+ * @addr: where it is
+ *
+ * Context: kprobe_mutex held.
+ * Return: 0, or -EILSEQ if there is none.
+ */
+int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
+{
+	u8 text[FRONT + MAX_INSN_SIZE];
+
+	if (read_text(text, addr, MAX_INSN_SIZE))
+		return -EILSEQ;
+	restore_at(text, FRONT, addr - FRONT, sizeof(text));
+	memcpy(buf, text + FRONT, MAX_INSN_SIZE);
+	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
+}
+
+/**
+ * x86_text_insn - decode one of many instructions
+ * @t:	  what has been read around it; to begin with, zero
+ * @insn: the result
+ * @addr: where it is
+ *
+ * As x86_insn_read(), but cheaper for what follows.
+ *
+ * Context: kprobe_mutex held, and the text does not change meanwhile.
+ * Return: 0, or -EILSEQ if there is none.
+ */
+int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
+{
+	unsigned int i = addr - t->addr;
+
+	if (!t->addr || i > sizeof(t->buf) - MAX_INSN_SIZE) {
+		t->addr = 0;
+		if (read_text(t->buf, addr, sizeof(t->buf) - FRONT))
+			return -EILSEQ;
+		t->addr = addr - FRONT;
+		i = FRONT;
+	}
+	restore_at(t->buf, i, t->addr, sizeof(t->buf));
+	return insn_decode_kernel(insn, t->buf + i) ? -EILSEQ : 0;
+}
+
+/* -------------------- Where an instruction begins ----------------------- */
+
+/*
+ * The start that was decoded last. The points of a batch come in order of
+ * address. Valid within a batch only: between batches the text may change.
+ */
+static unsigned long cursor;
+
+/**
+ * x86_text_batch - points are about to be prepared, or have been
+ *
+ * Context: kprobe_mutex held.
+ */
+void x86_text_batch(void)
+{
+	cursor = 0;
+}
+
+static int decode_up_to(unsigned long at, unsigned long addr)
+{
+	struct x86_text text = { };
+	struct insn insn;
+
+	while (at < addr) {
+		if (x86_text_insn(&text, &insn, at))
+			return -EILSEQ;
+		cursor = at;
+		at += insn.length;
+	}
+	if (at != addr)
+		return -EILSEQ;
+	cursor = at;
+	return 0;
+}
+
+/* How far back to look; in bytes, as all here. */
+#define LOOK_BACK	64
+
+/* In how many bytes there are about as many instructions to decode. */
+#define NEAR_BY		96
+
+/*
+ * Goes back from @addr, decoding at each byte, and notes whether going on from
+ * there would get to @addr. Where nothing can be decoded, nothing begins.
+ * Returns -EAGAIN if the answer is not the same everywhere; it must not be
+ * nearer to the start of the function than LOOK_BACK.
+ */
+static int decode_around(unsigned long addr)
+{
+	u8 buf[FRONT + LOOK_BACK + MAX_INSN_SIZE];
+	unsigned int i, back, last_hit = 0, last_miss = 0;
+	bool hits[LOOK_BACK + 1];
+	struct insn insn;
+
+	if (read_text(buf, addr - LOOK_BACK, LOOK_BACK + MAX_INSN_SIZE))
+		return -EAGAIN;
+	for (i = FRONT; i < sizeof(buf); i++)
+		restore_at(buf, i, addr - LOOK_BACK - FRONT, sizeof(buf));
+
+	hits[0] = true;
+	for (back = 1; back <= LOOK_BACK; back++) {
+		/* Neither, unless it turns out to be one. */
+		hits[back] = false;
+		if (!insn_decode_kernel(&insn, buf + FRONT + LOOK_BACK - back)) {
+			if (insn.length <= back)
+				hits[back] = hits[back - insn.length];
+			if (hits[back])
+				last_hit = back;
+			else
+				last_miss = back;
+		}
+		if (back - last_miss >= MAX_INSN_SIZE && last_hit > last_miss)
+			return 0;
+		if (back - last_hit >= MAX_INSN_SIZE && last_miss > last_hit)
+			return -EILSEQ;
+	}
+	return -EAGAIN;
+}
+
+/**
+ * x86_boundary_check - is this the first byte of an instruction?
+ * @addr: the address
+ *
+ * Context: kprobe_mutex and text_mutex held.
+ * Return: 0 if it is; -EILSEQ if not; -ENOENT if no symbol is there.
+ */
+int x86_boundary_check(unsigned long addr)
+{
+	unsigned long offset, at;
+	int ret;
+
+	if (!kallsyms_lookup_size_offset(addr, NULL, &offset))
+		return -ENOENT;
+
+	at = x86_orc_start(addr - offset, addr);
+	if (cursor > at && cursor <= addr)
+		at = cursor;
+	if (addr - at > NEAR_BY) {
+		ret = decode_around(addr);
+		if (!ret)
+			cursor = addr;
+		if (ret != -EAGAIN)
+			return ret;
+	}
+	return decode_up_to(at, addr);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where on x86 a probe may sit: at the start of an instruction, wherever in a
+ * function that is, and whatever else is probed there; and not on what changes
+ * with the number of CPUs.
+ */
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/objtool.h>
+
+#include <asm/alternative.h>
+
+#include "fixture.h"
+
+/* text_x86_long.S: offsets of the instructions, ascending, 0 behind the last */
+extern const u16 kpt_long_text_starts[];
+extern u8 kpt_long_text[];
+
+/* Tries every byte, with a probe that stays off. */
+static void try_all(struct kunit *test, const char *when)
+{
+	unsigned int at, end, i, wrong = 0;
+
+	for (i = 0; kpt_long_text_starts[i + 1]; i++) {
+		end = kpt_long_text_starts[i + 1];
+		for (at = kpt_long_text_starts[i]; at < end; at++) {
+			struct kprobe p = {
+				.addr = kpt_long_text + at,
+				.flags = KPROBE_FLAG_DISABLED,
+			};
+			int expected = at == kpt_long_text_starts[i] ? 0 : -EILSEQ;
+			int ret = register_kprobe(&p);
+
+			if (!ret)
+				unregister_kprobe(&p);
+			if (ret != expected && wrong++ < 5)
+				KUNIT_FAIL(test, "%s: %pS: %d instead of %d", when,
+					   kpt_long_text + at, ret, expected);
+		}
+	}
+	KUNIT_EXPECT_GT(test, i, 300U);
+}
+
+static void a_probe_sits_on_the_start_of_an_instruction_only(struct kunit *test)
+{
+	try_all(test, "unprobed");
+}
+
+static void starts_are_found_among_breakpoints_and_jumps(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; kpt_long_text_starts[i + 1]; i += 3)
+		KUNIT_ASSERT_EQ(test, 0,
+				kpt_try_register(test, &kpt_alloc(test, kpt_long_text +
+						kpt_long_text_starts[i])->kp));
+	try_all(test, "among breakpoints");
+	wait_for_kprobe_optimizer();
+	try_all(test, "among jumps");
+}
+
+#ifdef CONFIG_SMP
+extern u8 kpt_lock_site[];
+
+static noinline void locked_increment(atomic_t *v)
+{
+	asm volatile("kpt_lock_site:\n\t"
+		     ANNOTATE_NOENDBR
+		     LOCK_PREFIX "incl %0" : "+m" (v->counter));
+}
+
+/* Without a second CPU the prefix is another, until there is one. */
+static void a_lock_prefix_that_comes_and_goes_is_refused(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_lock_site);
+	bool gone = READ_ONCE(*kpt_lock_site) != 0xf0;
+	atomic_t v = ATOMIC_INIT(0);
+
+	KUNIT_EXPECT_EQ(test, gone, num_online_cpus() == 1 && num_possible_cpus() > 1);
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &pr->kp), gone ? -EINVAL : 0);
+	locked_increment(&v);
+	KUNIT_EXPECT_EQ(test, atomic_read(&v), 1);
+}
+#endif
+
+static struct kunit_case text_cases[] = {
+	KUNIT_CASE(a_probe_sits_on_the_start_of_an_instruction_only),
+	KUNIT_CASE(starts_are_found_among_breakpoints_and_jumps),
+#ifdef CONFIG_SMP
+	KUNIT_CASE(a_lock_prefix_that_comes_and_goes_is_refused),
+#endif
+	{}
+};
+
+static struct kunit_suite text_suite = {
+	.name = "kprobes_text",
+	.test_cases = text_cases,
+};
+
+kunit_test_suite(text_suite);
