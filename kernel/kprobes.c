@@ -882,6 +882,7 @@ static void make_visible(struct kprobe_user *user)
 int kprobe_users_register(struct kprobe_user **users, int num)
 {
 	struct undo single, *order = &single;
+	bool sorted = true;
 	LIST_HEAD(batch);
 	int i, ret;
 
@@ -894,8 +895,11 @@ int kprobe_users_register(struct kprobe_user **users, int num)
 		order[i].user = users[i];
 		order[i].addr = users[i]->kp->addr;
 		order[i].opcode = users[i]->kp->opcode;
+		if (i && users[i]->addr < users[i - 1]->addr)
+			sorted = false;
 	}
-	if (num > 1)
+	/* As symbols are listed, more often than not. */
+	if (!sorted)
 		sort(order, num, sizeof(*order), undo_cmp, NULL);
 
 	mutex_lock(&kprobe_mutex);
