@@ -24,6 +24,7 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/objtool.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
@@ -293,6 +294,10 @@ static int measure_many(void)
 		/* A struct as from a user that has never registered it. */
 		probes[i] = (struct kprobe){ .addr = addr, .pre_handler = pre };
 	}
+
+	/* What was deferred so far must not run, and count, meanwhile. */
+	rcu_barrier();
+	msleep(1000);
 
 	began = rdtsc();
 	err = register_kprobes(batch, n);
