@@ -666,6 +666,7 @@ kprobe_opcode_t *get_insn_slot(void);
 void free_insn_slot(kprobe_opcode_t *slot, int dirty);
 #endif
 void *alloc_insn_page(void);
+void *alloc_insn_pages(unsigned int nr);
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /* ftrace was killed: handlers must not run any more. */

@@ -284,6 +284,7 @@ void kprobe_blacklist_del_module(struct module *mod, bool going);
  * @symbol:   under which kallsyms shows its pages
  * @pages:    all of them, those with room first; walked under RCU
  * @table:    finds a page by address
+ * @nr_pages: how many
  * @retired:  pieces that wait for the worker
  */
 struct slot_cache {
@@ -291,6 +292,7 @@ struct slot_cache {
 	const char *symbol;
 	struct list_head pages;
 	struct addr_table table;
+	unsigned int nr_pages;
 	unsigned int retired;
 };
 

@@ -20,6 +20,10 @@
  * been interrupted in a slot: when each CPU has run a work item, the idle task
  * of that CPU has scheduled. Without preemption synchronize_rcu_tasks() is an
  * ordinary grace period, and says the same of every task.
+ *
+ * Making memory executable interrupts every CPU. So a cache that grows takes
+ * more pages at a time, an eighth of what it has, in one block; and a block goes
+ * when all of its pages are free.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -35,19 +39,40 @@
 /* How long retired slots gather before the worker waits for them. */
 #define SLOT_RETIRE_DELAY	(HZ / 10)
 
+/* Pages in a block, at most. */
+#define SLOT_BLOCK_MAX		32
+
+/**
+ * struct slot_block - pages that were allocated together
+ * @text: the first of them
+ * @nr:	  how many
+ * @used: those in which a slot is in use or retired
+ * @list: links blocks that are about to go
+ * @page: what describes them
+ */
+struct slot_block {
+	struct list_head list;
+	void *text;
+	unsigned int nr;
+	unsigned int used;
+	struct slot_page *page[];
+};
+
 /**
  * struct slot_page - a page of slots
  * @node:  in slot_cache::table, by the address of the page
  * @list:  in slot_cache::pages
+ * @block: that it is part of
  * @nr:	   slots that are in use or retired
  * @nr_dead: those of them that are retired
- * @rcu:   frees this, the page itself goes at once
+ * @rcu:   frees this, the memory itself goes at once
  * @maps:  three bitmaps of as many bits as the page has slots: in use or
  *	   retired; retired; being waited for
  */
 struct slot_page {
 	struct addr_node node;
 	struct list_head list;
+	struct slot_block *block;
 	unsigned int nr;
 	unsigned int nr_dead;
 	struct rcu_head rcu;
@@ -83,34 +108,90 @@ __weak void *alloc_insn_page(void)
 	return execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
 }
 
-static struct slot_page *slot_page_add(struct slot_cache *c)
+/**
+ * alloc_insn_pages - get pages for slots that are next to each other
+ * @nr: how many
+ *
+ * For architectures that can have them for less together than one by one.
+ *
+ * Context: may sleep.
+ * Return: as alloc_insn_page(); NULL is no failure if @nr is more than one.
+ */
+__weak void *alloc_insn_pages(unsigned int nr)
 {
-	struct slot_page *pg;
-	void *text;
-
-	if (addr_table_reserve(&c->table, 1))
-		return NULL;
-	pg = kzalloc(struct_size(pg, maps, 3 * BITS_TO_LONGS(slots_per_page(c))),
-		     GFP_KERNEL);
-	if (!pg)
-		return NULL;
-	text = alloc_insn_page();
-	if (!text) {
-		kfree(pg);
-		return NULL;
-	}
-	pg->node.key = (unsigned long)text;
-	addr_table_add(&c->table, &pg->node);
-	list_add_rcu(&pg->list, &c->pages);
-	return pg;
+	return nr == 1 ? alloc_insn_page() : NULL;
 }
 
-static void slot_page_del(struct slot_cache *c, struct slot_page *pg)
+/* What describes the pages of a block, with the block itself. */
+static void slot_block_free(struct slot_block *block)
 {
-	addr_table_del(&c->table, &pg->node);
-	list_del_rcu(&pg->list);
-	execmem_free((void *)pg->node.key);
-	kfree_rcu(pg, rcu);
+	while (block->nr--)
+		kfree(block->page[block->nr]);
+	kfree(block);
+}
+
+static struct slot_block *slot_block_alloc(struct slot_cache *c, unsigned int nr)
+{
+	size_t maps = 3 * BITS_TO_LONGS(slots_per_page(c));
+	struct slot_block *block;
+	struct slot_page *pg;
+
+	block = kzalloc(struct_size(block, page, nr), GFP_KERNEL);
+	if (!block)
+		return NULL;
+	while (block->nr < nr) {
+		pg = kzalloc(struct_size(pg, maps, maps), GFP_KERNEL);
+		if (!pg)
+			goto fail;
+		pg->block = block;
+		block->page[block->nr++] = pg;
+	}
+	block->text = alloc_insn_pages(nr);
+	if (!block->text)
+		goto fail;
+	return block;
+
+fail:
+	slot_block_free(block);
+	return NULL;
+}
+
+static bool slot_block_add(struct slot_cache *c, unsigned int nr)
+{
+	struct slot_block *block;
+	struct slot_page *pg;
+
+	if (addr_table_reserve(&c->table, nr))
+		return false;
+	block = slot_block_alloc(c, nr);
+	if (!block)
+		return false;
+	while (nr--) {
+		pg = block->page[nr];
+		pg->node.key = (unsigned long)block->text + nr * PAGE_SIZE;
+		addr_table_add(&c->table, &pg->node);
+		list_add_rcu(&pg->list, &c->pages);
+	}
+	c->nr_pages += block->nr;
+	return true;
+}
+
+static void slot_blocks_del(struct slot_cache *c, struct list_head *unused)
+{
+	struct slot_block *block, *next;
+	struct slot_page *pg;
+
+	list_for_each_entry_safe(block, next, unused, list) {
+		c->nr_pages -= block->nr;
+		while (block->nr--) {
+			pg = block->page[block->nr];
+			addr_table_del(&c->table, &pg->node);
+			list_del_rcu(&pg->list);
+			kfree_rcu(pg, rcu);
+		}
+		execmem_free(block->text);
+		kfree(block);
+	}
 }
 
 /**
@@ -130,13 +211,16 @@ void *slot_alloc(struct slot_cache *c)
 
 	pg = list_first_entry_or_null(&c->pages, struct slot_page, list);
 	if (!pg || pg->nr == slots_per_page(c)) {
-		pg = slot_page_add(c);
-		if (!pg)
+		if (!slot_block_add(c, clamp(c->nr_pages / 8, 1, SLOT_BLOCK_MAX)) &&
+		    !slot_block_add(c, 1))
 			return NULL;
+		pg = list_first_entry(&c->pages, struct slot_page, list);
 	}
 
 	i = find_first_zero_bit(page_used(c, pg), slots_per_page(c));
 	__set_bit(i, page_used(c, pg));
+	if (!pg->nr)
+		pg->block->used++;
 	if (++pg->nr == slots_per_page(c)) {
 		/* Readers may see the page twice or not at all: only kallsyms. */
 		list_del_rcu(&pg->list);
@@ -145,16 +229,17 @@ void *slot_alloc(struct slot_cache *c)
 	return (void *)pg->node.key + i * c->size;
 }
 
+/* If that was the last of a block, the block goes to @unused. */
 static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
-			      unsigned int nr)
+			      unsigned int nr, struct list_head *unused)
 {
 	if (pg->nr == slots_per_page(c)) {
 		list_del_rcu(&pg->list);
 		list_add_rcu(&pg->list, &c->pages);
 	}
 	pg->nr -= nr;
-	if (!pg->nr)
-		slot_page_del(c, pg);
+	if (!pg->nr && !--pg->block->used)
+		list_add(&pg->block->list, unused);
 }
 
 static void slots_reclaim(struct work_struct *work);
@@ -174,6 +259,7 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 {
 	unsigned long addr = (unsigned long)slot;
 	struct slot_page *pg;
+	LIST_HEAD(unused);
 	unsigned int i;
 
 	guard(mutex)(&slot_mutex);
@@ -183,7 +269,8 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 	i = (addr & ~PAGE_MASK) / c->size;
 	if (!used) {
 		__clear_bit(i, page_used(c, pg));
-		slot_page_release(c, pg, 1);
+		slot_page_release(c, pg, 1, &unused);
+		slot_blocks_del(c, &unused);
 		return;
 	}
 	__set_bit(i, page_dead(c, pg));
@@ -227,6 +314,7 @@ static void slot_cache_collect(struct slot_cache *c)
 static void slot_cache_free_waiting(struct slot_cache *c)
 {
 	struct slot_page *pg, *next;
+	LIST_HEAD(unused);
 	unsigned int nr;
 
 	list_for_each_entry_safe(pg, next, &c->pages, list) {
@@ -236,8 +324,9 @@ static void slot_cache_free_waiting(struct slot_cache *c)
 		bitmap_andnot(page_used(c, pg), page_used(c, pg),
 			      page_waiting(c, pg), slots_per_page(c));
 		bitmap_zero(page_waiting(c, pg), slots_per_page(c));
-		slot_page_release(c, pg, nr);
+		slot_page_release(c, pg, nr, &unused);
 	}
+	slot_blocks_del(c, &unused);
 }
 
 static void slots_reclaim(struct work_struct *work)

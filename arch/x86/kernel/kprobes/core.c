@@ -135,26 +135,27 @@ kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offse
 /* --------------------------- Executable memory -------------------------- */
 
 /**
- * alloc_insn_page - a page for out-of-line copies
+ * alloc_insn_pages - pages for out-of-line copies and detours
+ * @nr: how many
  *
- * Filled with breakpoints and made executable before anybody has its address,
- * so that it is never both writable and executable.
+ * Filled with breakpoints and made executable before anybody has their address,
+ * so that they are never both writable and executable.
  *
  * Context: may sleep.
- * Return: the page, or NULL.
+ * Return: the first of them, or NULL.
  */
-void *alloc_insn_page(void)
+void *alloc_insn_pages(unsigned int nr)
 {
-	void *page = execmem_alloc(EXECMEM_KPROBES, PAGE_SIZE);
+	void *text = execmem_alloc(EXECMEM_KPROBES, nr * PAGE_SIZE);
 
-	if (!page)
+	if (!text)
 		return NULL;
-	memset(page, INT3_INSN_OPCODE, PAGE_SIZE);
-	if (set_memory_rox((unsigned long)page, 1)) {
-		execmem_free(page);
+	memset(text, INT3_INSN_OPCODE, nr * PAGE_SIZE);
+	if (set_memory_rox((unsigned long)text, nr)) {
+		execmem_free(text);
 		return NULL;
 	}
-	return page;
+	return text;
 }
 
 /**
