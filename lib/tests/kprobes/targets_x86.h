@@ -48,4 +48,11 @@ unsigned long kpt_traps(unsigned long arg);
 extern const u32 kpt_traps_int3_at;
 extern const u32 kpt_traps_ud2_at;
 
+/*
+ * Never called: a long function, and the offsets of its instructions, ascending,
+ * 0 behind the last. See text_x86_long.S.
+ */
+extern const u16 kpt_long_text_starts[];
+extern u8 kpt_long_text[];
+
 #endif /* _LIB_TESTS_KPROBES_TARGETS_X86_H */

@@ -12,10 +12,6 @@
 
 #include "fixture.h"
 
-/* text_x86_long.S: offsets of the instructions, ascending, 0 behind the last */
-extern const u16 kpt_long_text_starts[];
-extern u8 kpt_long_text[];
-
 /* Tries every byte, with a probe that stays off. */
 static void try_all(struct kunit *test, const char *when)
 {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # What share of all instructions can be probed by a jump: random instruction
 # boundaries of vmlinux are probed in a guest, and what became of them counted.
-# A workload runs over them meanwhile.
+# A workload runs over them meanwhile. With NR=50000 it is a crowd.
 #
 #   NR=n           how many for each seed (default 6000)
 #   SEEDS="..."    which ones (default "1 2 3"); the same seed gives the same ones
@@ -99,6 +99,10 @@ awk '
 		for (i = 1; i <= n; i++) printf " %9.2f", 100 * value["jumps", i] / points(i)
 		printf " %9.2f\n", 100 * all["jumps"] / points(0)
 		row("jumps that were hit", "hit_jumps")
+		row("calls of a function of our own", "calls")
+		row("hits of its probe", "counted")
+		row("set in one call, us", "register_us")
+		row("gone in one call, us", "unregister_us")
 		for (i = 1; i <= nw; i++)	# by number, descending
 			for (j = i + 1; j <= nw; j++)
 				if (all[words[j]] > all[words[i]]) {

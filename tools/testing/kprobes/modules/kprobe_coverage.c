@@ -6,6 +6,9 @@
  * until no more of them become jumps. In debugfs:
  *
  *	kprobe_coverage/result	read: "name value" lines
+ *				(among them how often a function with a probe of its
+ *				own was called on all CPUs, and how often that was
+ *				hit: the same, if nothing is lost)
  *	kprobe_coverage/points	read: address, "jump", "breakpoint" or "ftrace",
  *				and how often it was hit, one point a line
  *
@@ -19,6 +22,8 @@
 #include <linux/delay.h>
 #include <linux/kernel_read_file.h>
 #include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
@@ -53,6 +58,7 @@ static struct point *points;
 static struct kprobe **batch;
 static unsigned int nr_points, nr_offered, nr_refused, nr_ftrace, nr_jumps;
 static unsigned long settled_ms;
+static s64 register_us;
 static struct dentry *dir;
 
 static int count_hit(struct kprobe *kp, struct pt_regs *regs)
@@ -62,6 +68,78 @@ static int count_hit(struct kprobe *kp, struct pt_regs *regs)
 	WRITE_ONCE(pt->hits, READ_ONCE(pt->hits) + 1);
 	return 0;
 }
+
+/* ------------------ A function whose calls are counted ------------------ */
+
+static DEFINE_PER_CPU(unsigned long, calls);
+static DEFINE_PER_CPU(unsigned long, hits);
+static struct task_struct **callers;
+
+static noinline __noclone notrace unsigned long counted(unsigned long x)
+{
+	asm volatile("" : "+r" (x));
+	return x * x + (x >> 3);
+}
+
+static int count_exactly(struct kprobe *kp, struct pt_regs *regs)
+{
+	this_cpu_inc(hits);
+	return 0;
+}
+
+static struct kprobe counting = {
+	.addr = (kprobe_opcode_t *)counted,
+	.pre_handler = count_exactly,
+};
+
+static int call(void *unused)
+{
+	unsigned int i;
+
+	while (!kthread_should_stop()) {
+		for (i = 0; i < 64; i++) {
+			counted(i);
+			this_cpu_inc(calls);
+		}
+		schedule_timeout_interruptible(1);
+	}
+	return 0;
+}
+
+static void stop_callers(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (callers && !IS_ERR_OR_NULL(callers[cpu]))
+			kthread_stop(callers[cpu]);
+	}
+	kfree(callers);
+	callers = NULL;
+}
+
+static void start_callers(void)
+{
+	unsigned int cpu;
+
+	callers = kcalloc(nr_cpu_ids, sizeof(*callers), GFP_KERNEL);
+	for_each_online_cpu(cpu) {
+		if (callers)
+			callers[cpu] = kthread_run_on_cpu(call, NULL, cpu, "kpcov/%u");
+	}
+}
+
+static unsigned long sum(unsigned long __percpu *count)
+{
+	unsigned long all = 0;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		all += *per_cpu_ptr(count, cpu);
+	return all;
+}
+
+/* ---------------------------- All the others ---------------------------- */
 
 static bool read_text(struct point *pt, unsigned char *text)
 {
@@ -146,6 +224,11 @@ static int result_show(struct seq_file *m, void *unused)
 	seq_printf(m, "offered %u\nrefused %u\naccepted %u\nftrace %u\njumps %u\n",
 		   nr_offered, nr_refused, nr_points, nr_ftrace, nr_jumps);
 	seq_printf(m, "hit %u\nhit_jumps %u\nsettled_ms %lu\n", hit, hit_jumps, settled_ms);
+	seq_printf(m, "register_us %lld\n", register_us);
+	/* In the middle of a call the two may differ. */
+	stop_callers();
+	seq_printf(m, "calls %lu\ncounted %lu\n", sum(&calls), sum(&hits));
+	start_callers();
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(result);
@@ -185,13 +268,21 @@ static int __init kprobe_coverage_init(void)
 			goto fail;
 		}
 	}
+	register_us = -ktime_to_us(ktime_get());
 	ret = register_kprobes(batch, nr_points);
+	register_us += ktime_to_us(ktime_get());
+	if (!ret) {
+		ret = register_kprobe(&counting);
+		if (ret)
+			unregister_kprobes(batch, nr_points);
+	}
 	if (ret) {
 		pr_err("cannot set %u probes: %d\n", nr_points, ret);
 		goto fail;
 	}
 	for (i = 0; i < nr_points; i++)
 		nr_ftrace += kprobe_ftrace(&points[i].kp);
+	start_callers();
 	settle();
 	dir = debugfs_create_dir("kprobe_coverage", NULL);
 	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
@@ -222,11 +313,23 @@ static unsigned int count_changed(bool tell)
 
 static void __exit kprobe_coverage_exit(void)
 {
+	unsigned long before;
 	unsigned int i;
+	s64 us;
 
 	debugfs_remove(dir);
 	nr_jumps = count_jumps();
+	us = -ktime_to_us(ktime_get());
 	unregister_kprobes(batch, nr_points);
+	us += ktime_to_us(ktime_get());
+	pr_info("%u probes gone in %lld us\n", nr_points, us);
+
+	unregister_kprobe(&counting);
+	before = sum(&hits);
+	msleep(100);
+	stop_callers();
+	if (sum(&hits) != before)
+		pr_err("%lu hits after unregistering\n", sum(&hits) - before);
 	/* Some leave the jumps for a while, when nobody minds any more. */
 	for (i = 0; i < 100 && count_changed(false); i++)
 		msleep(100);

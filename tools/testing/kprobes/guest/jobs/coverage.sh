@@ -38,7 +38,9 @@ for seed in $SEEDS; do
 	touch /tmp/stop
 	wait
 	echo "seed $seed"
-	cat $debug/kprobe_coverage/result
+	cat $debug/kprobe_coverage/result | tee /tmp/result
+	awk '{ v[$1] = $2 } END { exit !v["calls"] || v["calls"] != v["counted"] }' /tmp/result ||
+		fail "seed $seed: calls of a function and hits of its probe differ"
 	if [ -e $debug/kprobes/jumps ]; then
 		# Those that are ours, and neither jumps nor ftrace sites; the
 		# words are behind the last two blanks.
@@ -52,6 +54,8 @@ for seed in $SEEDS; do
 	[ -z "$errors" ] || fail "seed $seed: the workload: $errors"
 	dmesg -c >/dev/null
 	rmmod kprobe_coverage || fail "seed $seed: the module does not unload"
+	dmesg | sed -n 's/.* probes gone in \([0-9]*\) us/unregister_us \1/p'
+	[ -z "$(dmesg | grep 'hits after unregistering')" ] || fail "seed $seed: hits come late"
 	left=$(dmesg | sed -n 's/.*kprobe_coverage: \([0-9]*\) of .* left something behind/\1/p')
 	[ "$left" = 0 ] || fail "seed $seed: $left jumps have left something behind"
 	[ -z "$(cat $debug/kprobes/list)" ] || fail "seed $seed: probes are left"

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Batches that meet: several threads set and remove probes on the same
+ * addresses at once. Each has to see every hit that it causes itself while its
+ * own probes are set, whatever the others do to the points meanwhile.
+ */
+#include <linux/completion.h>
+#include <linux/string.h>
+
+#include "fixture.h"
+
+#define NR_THREADS	3
+#define NR_ROUNDS	25
+#define NR_CALLS	20
+/* Nobody runs through these; they only share points, and bytes of jumps. */
+#define NR_IDLE		32
+
+static const kpt_fn_t called[] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced2 };
+
+#define NR_CALLED	ARRAY_SIZE(called)
+#define NR_PROBES	(NR_CALLED + NR_IDLE)
+
+/**
+ * struct member - one probe of a thread
+ * @kp:	   the probe
+ * @owner: whose hits it counts
+ * @hits:  them
+ */
+struct member {
+	struct kprobe kp;
+	struct task_struct *owner;
+	unsigned long hits;
+};
+
+/**
+ * struct party - a thread with its batch
+ * @nr:	   which one
+ * @set:   its probes
+ * @batch: for the calls that take many
+ * @error: of registering
+ * @lost:  calls that were not seen
+ * @extra: hits after unregistering
+ * @done:  it is through
+ */
+struct party {
+	unsigned int nr;
+	struct member set[NR_PROBES];
+	struct kprobe *batch[NR_PROBES];
+	int error;
+	unsigned long lost;
+	unsigned long extra;
+	struct completion done;
+};
+
+static int count_own(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct member *m = container_of(kp, struct member, kp);
+
+	if (current == m->owner)
+		m->hits++;
+	return 0;
+}
+
+static void count_own_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static void call_all(void)
+{
+	unsigned int i, call;
+
+	for (i = 0; i < NR_CALLED; i++) {
+		for (call = 0; call < NR_CALLS; call++)
+			called[i](call);
+	}
+}
+
+static unsigned int fill(struct party *p)
+{
+	unsigned int i, n = 0;
+
+	memset(p->set, 0, sizeof(p->set));
+	for (i = 0; i < NR_CALLED; i++)
+		p->set[n++].kp.addr = (kprobe_opcode_t *)called[i];
+#ifdef CONFIG_X86
+	/* Half of them are everybody's, the others next to somebody else's. */
+	for (i = 0; i < NR_IDLE; i++)
+		p->set[n++].kp.addr = kpt_long_text +
+			kpt_long_text_starts[i & 1 ? i : i + p->nr];
+#endif
+	for (i = 0; i < n; i++) {
+		p->set[i].kp.pre_handler = count_own;
+		/* So that what the points need changes, too. */
+		if (i % NR_THREADS == p->nr)
+			p->set[i].kp.post_handler = count_own_post;
+		p->set[i].owner = current;
+		p->batch[i] = &p->set[i].kp;
+	}
+	return n;
+}
+
+static int take_part(void *arg)
+{
+	struct party *p = arg;
+	unsigned int round, i, n;
+
+	for (round = 0; round < NR_ROUNDS && !p->error; round++) {
+		n = fill(p);
+		p->error = register_kprobes(p->batch, n);
+		if (p->error)
+			break;
+		call_all();
+		/* Sometimes the jumps have time to be made. */
+		if (round % 4 == p->nr)
+			msleep(60);
+		call_all();
+		unregister_kprobes(p->batch, n);
+		for (i = 0; i < NR_CALLED; i++) {
+			p->lost += 2 * NR_CALLS - p->set[i].hits;
+			p->set[i].hits = 0;
+		}
+		call_all();
+		for (i = 0; i < n; i++)
+			p->extra += p->set[i].hits;
+	}
+	complete(&p->done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(HZ / 100);
+	return 0;
+}
+
+static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
+{
+	struct party *p = kunit_kcalloc(test, NR_THREADS, sizeof(*p), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	for (i = 0; i < NR_THREADS; i++) {
+		p[i].nr = i;
+		init_completion(&p[i].done);
+	}
+	for (i = 0; i < NR_THREADS; i++)
+		kpt_thread(test, take_part, &p[i], -1, "batch");
+	for (i = 0; i < NR_THREADS; i++)
+		wait_for_completion(&p[i].done);
+	for (i = 0; i < NR_THREADS; i++) {
+		KUNIT_EXPECT_EQ(test, p[i].error, 0);
+		KUNIT_EXPECT_EQ(test, p[i].lost, 0UL);
+		KUNIT_EXPECT_EQ(test, p[i].extra, 0UL);
+	}
+}
+
+static struct kunit_case batch_cases[] = {
+	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
+	{}
+};
+
+static struct kunit_suite batch_suite = {
+	.name = "kprobes_batch",
+	.test_cases = batch_cases,
+};
+
+kunit_test_suite(batch_suite);
