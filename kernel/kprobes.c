@@ -51,6 +51,9 @@ LIST_HEAD(kprobe_points);
 /* The master switch of debugfs: off, nothing is armed. */
 static bool switched_off;
 
+/* Who switches many probes, and wants the text changed once for all of them. */
+static struct task_struct *holder;
+
 static bool initialised;
 
 /* ------------------------------ A hit ----------------------------------- */
@@ -1152,6 +1155,15 @@ EXPORT_SYMBOL_GPL(unregister_kprobes);
 
 /* ------------------------ Switching off and on -------------------------- */
 
+/* True if the text of a point is changed later, by kprobes_settle(). */
+static bool hold(struct kprobe_point *pt)
+{
+	if (READ_ONCE(holder) != current)
+		return false;
+	pt->held = true;
+	return true;
+}
+
 /**
  * disable_kprobe - switch a probe's handlers off
  * @p: a registered probe
@@ -1181,6 +1193,8 @@ int disable_kprobe(struct kprobe *p)
 	choose_only(pt);
 	count_user(user, -1);
 	report_flags(user);
+	if (!pt->nr_enabled && hold(pt))
+		return 0;
 	batch_add(pt, &batch);
 	if (!pt->nr_enabled && pt->armed)
 		disarm_points(&batch);
@@ -1215,7 +1229,8 @@ int enable_kprobe(struct kprobe *p)
 		return 0;
 
 	pt = user->point;
-	if (!pt->armed && !switched_off) {
+	/* Whether ftrace lets it change the instruction pointer, it must hear. */
+	if (!pt->armed && !switched_off && (pt->nr_want_post || !hold(pt))) {
 		batch_add(pt, &batch);
 		ret = arm_points(&batch);
 		batch_end(&batch);
@@ -1251,6 +1266,69 @@ static void arm_what_can_be(struct list_head *points)
 	}
 	list_splice(&done, points);
 }
+
+/**
+ * kprobes_hold - from here on change text for many switches at once
+ *
+ * What the caller switches with enable_kprobe() and disable_kprobe(), and the
+ * same of return probes, has its full effect when kprobes_settle() returns: an
+ * enabled probe may not be hit before, and a handler of a disabled one may
+ * run. All that others do, and what the caller does otherwise, is as ever.
+ *
+ * Context: may sleep.
+ * Return: true if kprobes_settle() is to be called; false if somebody else has
+ * not settled yet, and each switch is on its own.
+ */
+bool kprobes_hold(void)
+{
+	return !cmpxchg(&holder, NULL, current);
+}
+EXPORT_SYMBOL_GPL(kprobes_hold);
+
+/**
+ * kprobes_settle - change the text for all that was switched
+ *
+ * A point that cannot be armed, for want of memory, stays off and the kernel's
+ * log has it.
+ *
+ * Context: may sleep, the task that kprobes_hold() returned true to.
+ */
+void kprobes_settle(void)
+{
+	struct kprobe_point *pt;
+	LIST_HEAD(arm);
+	LIST_HEAD(disarm);
+	LIST_HEAD(quiet);
+	bool on;
+
+	guard(mutex)(&kprobe_mutex);
+
+	WRITE_ONCE(holder, NULL);
+	/* Others may have armed or disarmed some of them meanwhile. */
+	list_for_each_entry(pt, &kprobe_points, all) {
+		if (!pt->held)
+			continue;
+		pt->held = false;
+		on = pt->nr_enabled && !switched_off;
+		if (pt->gone || pt->armed == on)
+			batch_add(pt, &quiet);
+		else
+			batch_add(pt, on ? &arm : &disarm);
+	}
+
+	if (arm_points(&arm))
+		arm_what_can_be(&arm);
+	list_for_each_entry(pt, &arm, kp.list)
+		kprobe_optimizer_want(pt);
+	batch_end(&arm);
+
+	disarm_points(&disarm);
+	list_splice(&disarm, &quiet);
+	if (!list_empty(&quiet))
+		quiesce(&quiet);
+	batch_end(&quiet);
+}
+EXPORT_SYMBOL_GPL(kprobes_settle);
 
 /**
  * kprobes_switch - arm what is enabled, or disarm everything

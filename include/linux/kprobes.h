@@ -194,6 +194,8 @@ int register_kprobes(struct kprobe **kps, int num);
 void unregister_kprobes(struct kprobe **kps, int num);
 int enable_kprobe(struct kprobe *p);
 int disable_kprobe(struct kprobe *p);
+bool kprobes_hold(void);
+void kprobes_settle(void);
 
 #else /* !CONFIG_KPROBES */
 
@@ -219,6 +221,15 @@ static inline int enable_kprobe(struct kprobe *kp)
 static inline int disable_kprobe(struct kprobe *kp)
 {
 	return -EOPNOTSUPP;
+}
+
+static inline bool kprobes_hold(void)
+{
+	return false;
+}
+
+static inline void kprobes_settle(void)
+{
 }
 
 #endif /* CONFIG_KPROBES */
