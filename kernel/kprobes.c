@@ -1048,6 +1048,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 	LIST_HEAD(disarm);
 	LIST_HEAD(leaving);
 	LIST_HEAD(quiet);
+	bool wait = false;
 	int i;
 
 	mutex_lock(&kprobe_mutex);
@@ -1068,6 +1069,9 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 		choose_only(pt);
 		list_add_tail(&user->batch, &leaving);
 		INIT_HLIST_NODE(&kp->hlist);
+		/* Handlers of one that is off have ended when it was switched. */
+		if (user->enabled || user->pool || pt->held)
+			wait = true;
 		if (user->enabled)
 			count_user(user, -1);
 		pt->nr_users--;
@@ -1096,7 +1100,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 			addr_table_del(&kprobe_point_table, &pt->node);
 	}
 
-	if (!list_empty(&leaving))
+	if (wait)
 		quiesce(&quiet);
 
 	list_for_each_entry_safe(pt, next_pt, &quiet, kp.list) {
