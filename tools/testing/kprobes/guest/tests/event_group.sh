@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: events switched as a group all count and all stop, one that cannot be switched on does not hinder the others, and with a removed event its traces go
+. /lib.sh
+
+load kprobe_target
+entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
+event 'p:kt/probe kprobe_target:kprobe_target_add'
+event_on kt/probe
+site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
+event_off kt/probe
+event '-:kt/probe'
+
+# hits WHAT COUNT: of each event, for that many calls
+hits()
+{
+	echo >$tracing/trace
+	call add 20
+	for name in first inside return last; do
+		is "hits of $name $1" "$(traced $name)" "$2"
+	done
+}
+# armed WHAT COUNT: points that are not off
+armed() { is "armed $1" "$(grep -vc DISABLED $kp/list)" "$2"; }
+
+event 'p:kt/first kprobe_target:kprobe_target_add'
+event "p:kt/inside kprobe_target:kprobe_target_add+$((0x$site - 0x$entry + 5))"
+event 'r:kt/return kprobe_target:kprobe_target_add'
+event 'p:kt/last kprobe_target:kprobe_target_add'
+for round in 1 2 3; do
+	echo 1 >$tracing/events/kt/enable || fail "cannot switch the group on"
+	armed "in round $round" 4
+	hits "when on, round $round" 20
+	echo 0 >$tracing/events/kt/enable || fail "cannot switch the group off"
+	armed "when off, round $round" 0
+	hits "when off, round $round" 0
+done
+
+# Some are on already, or stay on for another buffer.
+event_on kt/last
+echo 1 >$tracing/events/kt/enable
+hits "when one was on already" 20
+mkdir $tracing/instances/other
+echo 1 >$tracing/instances/other/events/kt/first/enable
+echo 0 >$tracing/events/kt/enable
+armed "for the other buffer" 1
+hits "in a buffer where they are off" 0
+is "hits in the other one" "$(grep -c ' first: ' $tracing/instances/other/trace)" 20
+echo 0 >$tracing/instances/other/events/kt/enable
+armed "when off in both" 0
+rmdir $tracing/instances/other
+
+# With the switch for all off, the switch of the group has effect later.
+echo 0 >$kp/enabled
+echo 1 >$tracing/events/kt/enable || fail "cannot switch the group on while all are off"
+hits "when all are off" 0
+echo 1 >$kp/enabled
+hits "when all are on again" 20
+echo 0 >$tracing/events/kt/enable
+
+# In the middle is one that can be made, but not be switched on: no uprobe can
+# be set in that file. Events are switched in the order of their making.
+event '-:kt/last'
+echo 'p:kt/bad /proc/version:0x10' >>$tracing/uprobe_events || fail "no event 'bad'"
+event 'p:kt/last kprobe_target:kprobe_target_add'
+refuses 'nput/output error' "echo 1 >$tracing/events/kt/enable"
+is "what the group is" "$(cat $tracing/events/kt/enable)" X
+is "what the bad one is" "$(cat $tracing/events/kt/bad/enable)" 0
+armed "beside the bad one" 4
+hits "beside the bad one" 20
+echo 0 >$tracing/events/kt/enable || fail "cannot switch the group off with the bad one in it"
+armed "beside the bad one, off" 0
+hits "beside the bad one, off" 0
+echo '-:kt/bad' >>$tracing/uprobe_events || fail "cannot remove 'bad'"
+
+# An event's traces cannot be read without it.
+echo 1 >$tracing/events/kt/enable
+hits "before the removal" 20
+echo 0 >$tracing/events/kt/enable
+event '-:kt/last'
+is "traces after the removal" "$(grep -vc '^#' $tracing/trace)" 0
+event_on kt/first
+call add 7
+is "hits of one that is left" "$(traced first)" 7
+event_off kt/first
+is "traces with nothing removed" "$(traced first)" 7
+event '-:kt/inside'
+is "traces when one is removed that has none" "$(traced first)" 0
+echo >$tracing/kprobe_events
+is "the list in the end" "$(cat $kp/list)" ""
+done_testing
