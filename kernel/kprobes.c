@@ -141,18 +141,25 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
  * Counts for each of its probes. Missed hits may come on several CPUs at once
  * and must all be counted, but they are the exception, so an atomic will do.
  *
+ * The count is in the users' own structures, and kprobe_cpu::running shows
+ * another point. Unregistering does not wait for what is not shown; but with
+ * interrupts off this is outlasted by the interrupt that quiesce() sends.
+ *
  * Context: any, preemption off.
  */
 void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 {
 	struct kprobe_point *pt = to_point(p);
 	struct kprobe_user *user;
+	unsigned long flags;
 
 	BUILD_BUG_ON(sizeof(user->kp->nmissed) != sizeof(atomic_long_t));
+	raw_local_irq_save(flags);
 	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (READ_ONCE(user->enabled))
 			raw_atomic_long_inc((atomic_long_t *)&user->kp->nmissed);
 	}
+	raw_local_irq_restore(flags);
 }
 
 #ifdef __ARCH_KPROBES_NEST

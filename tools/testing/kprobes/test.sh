@@ -79,8 +79,8 @@ kunit_in_guest()
 # What is different on a machine that waits for its second CPU.
 kunit_on_one_cpu()
 {
-	case kprobes_text in
 	# shellcheck disable=SC2254
+	case kprobes_text in
 	${TEST:-kprobes_text}) ;;
 	*) return 0 ;;
 	esac

@@ -5,12 +5,13 @@
  *
  * Instructions have no fixed length, so an address is the start of one if
  * decoding from a known start gets there. The function's beginning is one, and
- * what the ORC unwinder has an entry for, if there is one near. Decoding from any other address may be
- * out of step, and yet it tells something: no instruction is longer than 15
- * bytes, so of 15 addresses in a row one is a start. If decoding gets to the
- * same answer from each of them, that is the answer, whichever it was. As what
- * is out of step soon falls into step, a few dozen bytes are enough to know,
- * almost always; if they are not, we begin with what is known after all.
+ * what the ORC unwinder has an entry for, if there is one near. Decoding from
+ * any other address may be out of step, and yet it tells something: no
+ * instruction is longer than 15 bytes (SDM Vol. 2, 2.3.11), so of 15 addresses
+ * in a row one is a start. If decoding gets to the same answer from each of
+ * them, that is the answer, whichever it was. As what is out of step soon falls
+ * into step, a few dozen bytes are enough to know, almost always; if they are
+ * not, we begin with what is known after all.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 

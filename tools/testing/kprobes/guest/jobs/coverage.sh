@@ -55,7 +55,7 @@ for seed in $SEEDS; do
 	dmesg -c >/dev/null
 	rmmod kprobe_coverage || fail "seed $seed: the module does not unload"
 	dmesg | sed -n 's/.* probes gone in \([0-9]*\) us/unregister_us \1/p'
-	[ -z "$(dmesg | grep 'hits after unregistering')" ] || fail "seed $seed: hits come late"
+	! dmesg | grep -q 'hits after unregistering' || fail "seed $seed: hits come late"
 	left=$(dmesg | sed -n 's/.*kprobe_coverage: \([0-9]*\) of .* left something behind/\1/p')
 	[ "$left" = 0 ] || fail "seed $seed: $left jumps have left something behind"
 	[ -z "$(cat $debug/kprobes/list)" ] || fail "seed $seed: probes are left"
