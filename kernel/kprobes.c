@@ -167,7 +167,9 @@ void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
 /* Stands in kprobe_cpu::running for what is no probe; nobody's batch. */
-static struct kprobe_point busy_point;
+static struct kprobe_point busy_point = {
+	.faulters = LIST_HEAD_INIT(busy_point.faulters),
+};
 
 /**
  * kprobe_busy_begin - count hits from here on as missed
@@ -448,6 +450,7 @@ static int place_user(struct kprobe_user *user)
 		if (user->entry)
 			pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
 		INIT_LIST_HEAD(&pt->users);
+		INIT_LIST_HEAD(&pt->faulters);
 		INIT_LIST_HEAD(&pt->kp.list);
 #ifdef __ARCH_KPROBES_DETOUR
 		INIT_LIST_HEAD(&pt->opt);
@@ -788,14 +791,16 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 	user = kzalloc(sizeof(*user), GFP_KERNEL);
 	if (!user)
 		return ERR_PTR(-ENOMEM);
+	user->node.key = (unsigned long)kp;
+	user->kp = kp;
 	ret = resolve(kp->addr, kp->symbol_name, kp->offset, &user->addr,
 		      &user->entry);
+	if (!ret)
+		ret = kprobe_fault_alloc(user);
 	if (ret) {
 		kfree(user);
 		return ERR_PTR(ret);
 	}
-	user->node.key = (unsigned long)kp;
-	user->kp = kp;
 	user->pre = kp->pre_handler;
 	user->post = kp->post_handler;
 	user->enabled = !(kp->flags & KPROBE_FLAG_DISABLED);
@@ -814,6 +819,7 @@ void kprobe_user_free(struct kprobe_user *user)
 		return;
 	if (user->pool)
 		kretprobe_pool_free(user->pool);
+	kprobe_fault_free(user);
 	kfree(user);
 }
 
@@ -876,6 +882,7 @@ static void make_visible(struct kprobe_user *user)
 		kretprobe_pool_ready(user->pool);
 	count_user(user, user->enabled);
 	report_flags(user);
+	kprobe_fault_add(user);
 	list_add_tail_rcu(&user->list, &user->point->users);
 	choose_only(user->point);
 }
@@ -1056,6 +1063,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 	LIST_HEAD(leaving);
 	LIST_HEAD(quiet);
 	bool wait = false;
+	bool again = false;
 	int i;
 
 	mutex_lock(&kprobe_mutex);
@@ -1109,6 +1117,11 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 
 	if (wait)
 		quiesce(&quiet);
+	/* Their last handlers could still fault: see fault.c. */
+	list_for_each_entry(user, &leaving, batch)
+		again |= kprobe_fault_del(user);
+	if (again)
+		quiesce(&quiet);
 
 	list_for_each_entry_safe(pt, next_pt, &quiet, kp.list) {
 		pt->batched = false;
@@ -1120,6 +1133,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 		user->kp->flags &= KPROBE_FLAG_DISABLED;
 		if (user->pool)
 			kretprobe_pool_free(user->pool);
+		kprobe_fault_free(user);
 		kfree_rcu(user, rcu);
 	}
 
@@ -1210,6 +1224,8 @@ int disable_kprobe(struct kprobe *p)
 	if (!pt->nr_enabled && pt->armed)
 		disarm_points(&batch);
 	quiesce(&batch);
+	if (kprobe_fault_switch(user, false))
+		quiesce(&batch);
 	batch_end(&batch);
 	return 0;
 }
@@ -1249,6 +1265,7 @@ int enable_kprobe(struct kprobe *p)
 			return ret;
 	}
 	count_user(user, 1);
+	kprobe_fault_switch(user, true);
 	WRITE_ONCE(user->enabled, true);
 	choose_only(pt);
 	report_flags(user);

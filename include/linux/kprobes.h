@@ -82,6 +82,27 @@ typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
 				      unsigned long flags);
 
 /**
+ * typedef kprobe_fault_handler_t - runs when a handler or the instruction faults
+ * @p:	    the probe
+ * @regs:   registers of the fault, which it may change. If it is the probed
+ *	    instruction that has faulted, the instruction pointer is the address
+ *	    of the probe point, wherever the instruction was executed.
+ * @trapnr: which exception; an X86_TRAP_* on x86
+ *
+ * For faults of the probe's other handlers and of what they call, and of the
+ * instruction where this probe is enabled. It is asked before the fault is
+ * resolved in any other way, by the exception tables for instance. If several
+ * probes of a point have fault handlers, they are asked in turn, whosever
+ * handler it was. Only architectures that look for such faults call it: x86.
+ *
+ * Context: in the exception, preemption off. May not sleep.
+ * Return: non-zero if the fault is dealt with, and execution is to go on with
+ * @regs; 0 to have it resolved as if there were no fault handler.
+ */
+typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
+				      int trapnr);
+
+/**
  * struct kprobe - a set of handlers on one instruction
  * @symbol_name:  where to probe, by name; "module:symbol" names a module's
  * @addr:	  where to probe, by address; give this or @symbol_name. After
@@ -89,6 +110,8 @@ typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @offset:	  in bytes from @symbol_name or @addr
  * @pre_handler:  runs before the instruction; may be NULL
  * @post_handler: runs behind it; may be NULL
+ * @fault_handler: runs when one of these, or the instruction, faults; may be
+ *		  NULL
  * @flags:	  KPROBE_FLAG_DISABLED here registers the probe switched off; the
  *		  subsystem reports the others
  * @nmissed:	  hits that ran no handler, because they came from one
@@ -108,6 +131,7 @@ struct kprobe {
 	u32 flags;
 	kprobe_pre_handler_t pre_handler;
 	kprobe_post_handler_t post_handler;
+	kprobe_fault_handler_t fault_handler;
 	unsigned long nmissed;
 	kprobe_opcode_t opcode;
 	struct arch_specific_insn ainsn;
@@ -423,6 +447,13 @@ void dump_kprobe(struct kprobe *p);
  */
 int kprobe_run_pre(struct kprobe *p, struct pt_regs *regs);
 void kprobe_run_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags);
+
+/*
+ * For architectures that look for faults of handlers and of displaced
+ * instructions: the fault handlers of all probes of a point.
+ */
+bool kprobe_has_fault(struct kprobe *p);
+int kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr);
 
 #ifdef __ARCH_KPROBES_NEST
 /*

@@ -146,6 +146,7 @@ enum kprobe_state {
  *		post_handler is NULL unless an enabled user has one. Its list
  *		links the point into a batch while kprobe_mutex is held.
  * @users:	registered probes, in order of registration; read by hits
+ * @faulters:	the fault handlers among them, and of those that are leaving
  * @only:	the one among them, if it is alone, enabled and has no more than
  *		a pre-handler to run in front; or NULL
  * @all:	in the list of all points
@@ -167,6 +168,7 @@ struct kprobe_point {
 	struct addr_node node;
 	struct kprobe kp;
 	struct list_head users;
+	struct list_head faulters;
 	struct kprobe_user *only;
 	struct list_head all;
 	unsigned int nr_users;
@@ -197,6 +199,7 @@ struct kprobe_point {
  * @pre:     the pre-handler at the time of registration
  * @post:    likewise
  * @pool:    of a return probe, its instances; NULL otherwise
+ * @faulter: its fault handler; NULL if it has none
  * @point:   where it sits
  * @addr:    what the target resolved to
  * @entry:   that is the entry of a function
@@ -211,6 +214,7 @@ struct kprobe_user {
 	kprobe_pre_handler_t pre;
 	kprobe_post_handler_t post;
 	struct kretprobe_pool *pool;
+	struct kprobe_faulter *faulter;
 	struct kprobe_point *point;
 	unsigned long addr;
 	bool entry;
@@ -244,6 +248,30 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth);
 void kprobe_point_report(struct kprobe_point *pt);
 void kprobes_switch(bool on);
 bool kprobes_switched_on(void);
+
+/* ------------------------------- fault.c -------------------------------- */
+
+/**
+ * struct kprobe_faulter - a fault handler
+ * @list:    in kprobe_point::faulters
+ * @kp:	     the user's structure, to be passed to it
+ * @handler: at the time of registration
+ * @on:	     it is to be asked
+ * @rcu:     frees it once no fault can have it in hand
+ */
+struct kprobe_faulter {
+	struct list_head list;
+	struct kprobe *kp;
+	kprobe_fault_handler_t handler;
+	bool on;
+	struct rcu_head rcu;
+};
+
+int kprobe_fault_alloc(struct kprobe_user *user);
+void kprobe_fault_free(struct kprobe_user *user);
+void kprobe_fault_add(struct kprobe_user *user);
+bool kprobe_fault_del(struct kprobe_user *user);
+bool kprobe_fault_switch(struct kprobe_user *user, bool on);
 
 /* ----------------------------- blacklist.c ------------------------------ */
 

@@ -24,6 +24,10 @@
 
 #ifdef __ARCH_KPROBES_DETOUR
 
+/* PUSH of 32 bits: what a displaced call begins with. */
+#define X86_PUSH_IMM32		0x68
+#define X86_PUSH_SIZE		5
+
 /* As many as fit into the bytes of a jump. */
 #define X86_MAX_DISPLACED	JMP32_INSN_SIZE
 
@@ -128,6 +132,27 @@ static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 			return x86_detour_exec(d, i);
 	}
 	return ip;
+}
+
+/*
+ * Has the first of what is displaced faulted? If it is a call through memory,
+ * that has pushed already: takes it back.
+ */
+static __always_inline bool x86_detour_first(const struct x86_detour *d,
+					     struct pt_regs *regs)
+{
+	unsigned long exec = x86_detour_exec(d, 0);
+
+	if (regs->ip == (unsigned long)d + d->post)
+		return true;
+	if (d->nr > 1 && regs->ip >= x86_detour_exec(d, 1))
+		return false;
+	if (regs->ip == exec)
+		return true;
+	if (regs->ip != exec + X86_PUSH_SIZE || *(u8 *)exec != X86_PUSH_IMM32)
+		return false;
+	regs->sp += sizeof(long);
+	return true;
 }
 
 /* reach.c */

@@ -28,6 +28,7 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/extable.h>
+#include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
 #include <linux/preempt.h>
@@ -240,9 +241,7 @@ static __always_inline bool leave_copy(struct pt_regs *regs)
 	const struct x86_detour *d = x86_detour_at(regs->ip);
 
 	/* The others of what is displaced have no fix-ups: see reach.c. */
-	if (d && (regs->ip == (unsigned long)d + d->post ||
-		  (regs->ip == x86_detour_exec(d, 0) &&
-		   (d->nr == 1 || regs->ip != x86_detour_exec(d, 1))))) {
+	if (d && x86_detour_first(d, regs)) {
 		regs->ip = (unsigned long)d->addr;
 		return true;
 	}
@@ -254,21 +253,58 @@ static __always_inline bool leave_copy(struct pt_regs *regs)
 	return true;
 }
 
+/* Looking at the operand of an indirect branch is no handler's fault. */
+static bool __kprobe_hit in_emulation(unsigned long ip)
+{
+	unsigned long offset;
+
+	return kallsyms_lookup_size_offset(ip, NULL, &offset) &&
+	       ip - offset == (unsigned long)x86_emulate;
+}
+
+/*
+ * Asks the fault handlers of the point whose handlers run, be it that one of
+ * them has run into a point whose instruction has faulted: that hit was missed.
+ * Otherwise those of the point whose instruction it was.
+ */
+static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
+					     bool copy)
+{
+	struct kprobe *p, *prev, *at = NULL;
+	bool ret = false;
+
+	/* Who could be preempted until here is in no handler. */
+	preempt_disable_notrace();
+	if (copy)
+		at = get_kprobe((void *)regs->ip);
+	p = kprobe_running();
+	if (p) {
+		if (kprobe_has_fault(p) && !in_emulation(regs->ip))
+			ret = kprobe_run_fault(p, regs, trapnr);
+	} else if (at && kprobe_has_fault(at)) {
+		prev = kprobe_enter(at);
+		ret = kprobe_run_fault(at, regs, trapnr);
+		kprobe_leave(prev);
+	}
+	if (ret && at)
+		divert(at, regs);
+	preempt_enable_notrace();
+	return ret;
+}
+
 /**
  * kprobe_fault_handler - a fault is about to be looked at
  * @regs:   registers of the fault, in the kernel
  * @trapnr: which
  *
- * Context: in the exception, early.
- * Return: 0, the fault is to be resolved as if there were no kprobes, for what
- * @regs now say.
+ * Context: in the exception, early. Of other exceptions than page faults only
+ * where preemption is off, and only while a handler runs.
+ * Return: 1 if a fault handler has dealt with it; 0 if it is to be resolved as
+ * if there were no kprobes, for what @regs now say.
  */
 int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 {
-	/* Other traps come to kprobe_exceptions_notify(), which does the rest. */
-	if (trapnr == X86_TRAP_PF)
-		leave_copy(regs);
-	return 0;
+	return dealt_with(regs, trapnr, leave_copy(regs));
 }
 
 /**
@@ -278,7 +314,8 @@ int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
  * @data: struct die_args
  *
  * Some traps search the exception tables before this, some after. For a fault
- * in a copy it is done here, for all alike.
+ * in a copy it is done here, for all alike. General protection faults of
+ * handlers have been to kprobe_fault_handler().
  *
  * Return: NOTIFY_STOP if the fault is cured.
  */
@@ -286,12 +323,16 @@ int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
 					  unsigned long val, void *data)
 {
 	struct die_args *args = data;
+	bool copy;
 
 	if (val != DIE_GPF && (val != DIE_TRAP || args->trapnr == X86_TRAP_DF))
 		return NOTIFY_DONE;
-	if (!args->regs || user_mode(args->regs) || !leave_copy(args->regs))
+	if (!args->regs || user_mode(args->regs))
 		return NOTIFY_DONE;
-	if (fixup_exception(args->regs, args->trapnr, args->err, 0))
+	copy = leave_copy(args->regs);
+	if ((copy || val != DIE_GPF) && dealt_with(args->regs, args->trapnr, copy))
+		return NOTIFY_STOP;
+	if (copy && fixup_exception(args->regs, args->trapnr, args->err, 0))
 		return NOTIFY_STOP;
 	return NOTIFY_DONE;
 }
