@@ -9,6 +9,7 @@
 #include <linux/linkage.h>
 #include <linux/objtool.h>
 #include <asm/asm.h>
+#include <asm/nospec-branch.h>
 #include <asm/smap.h>
 
 #define KPT_FAULTED	0x5afe
@@ -55,6 +56,28 @@ SYM_FUNC_START(kpt_load)
 	_ASM_EXTABLE(.Lload_at, .Lload_fault)
 SYM_FUNC_END(kpt_load)
 OFFSET kpt_load_at, .Lload_at, kpt_load
+
+SYM_FUNC_START(kpt_peek)
+	xor	SPARE, SPARE
+.Lpeek_at:
+	mov	(ARG), %_ASM_AX
+.Lpeek_next:
+	add	$1, SPARE
+	RET
+SYM_FUNC_END(kpt_peek)
+OFFSET kpt_peek_at, .Lpeek_at, kpt_peek
+OFFSET kpt_peek_next, .Lpeek_next, kpt_peek
+
+SYM_FUNC_START(kpt_call_at)
+	xor	SPARE, SPARE
+.Lcall_at:
+	ANNOTATE_RETPOLINE_SAFE
+	{disp32} call	*(ARG)
+.Lcall_next:
+	RET
+SYM_FUNC_END(kpt_call_at)
+OFFSET kpt_call_at_at, .Lcall_at, kpt_call_at
+OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
 
 SYM_FUNC_START(kpt_load_user)
 	ASM_STAC

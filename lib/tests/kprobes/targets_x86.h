@@ -27,7 +27,17 @@ unsigned long kpt_load(const unsigned long *from);
 extern const u32 kpt_load_at;
 #define KPT_FAULTED		0x5afe
 
-/* The same from user memory. */
+/* The same without a fix-up, and where the next instruction is. */
+unsigned long kpt_peek(const unsigned long *from);
+extern const u32 kpt_peek_at;
+extern const u32 kpt_peek_next;
+
+/* Calls the function whose address is at @where; no fix-up. */
+unsigned long kpt_call_at(kpt_fn_t *where);
+extern const u32 kpt_call_at_at;
+extern const u32 kpt_call_at_next;
+
+/* kpt_load() from user memory. */
 unsigned long kpt_load_user(const unsigned long __user *from);
 extern const u32 kpt_load_user_at;
 

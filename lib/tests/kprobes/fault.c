@@ -1,0 +1,753 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: fault handlers. Each rule runs for each state of a point in which
+ * there is such a fault.
+ */
+#include <linux/processor.h>
+#include <linux/vmalloc.h>
+#include <asm/trapnr.h>
+
+#include "fixture.h"
+
+#define SYSCTL		"sys/debug/kprobes-optimization"
+
+/* What a fault handler makes of a fault, unlike any fix-up. */
+#define MENDED		0x1234ul
+
+enum fault_state { BREAKPOINT, JUMP, FTRACE };
+
+/**
+ * struct fault_way - how a point is hit
+ * @name:  for the test's title
+ * @state: the state
+ */
+struct fault_way {
+	const char *name;
+	enum fault_state state;
+};
+
+static const struct fault_way fault_ways[] = {
+	{ "breakpoint", BREAKPOINT },
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+	{ "jump", JUMP },
+#endif
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	{ "ftrace site", FTRACE },
+#endif
+};
+
+static const void *next_way(const struct fault_way *prev, char *desc, bool displaced)
+{
+	const struct fault_way *way = prev ? prev + 1 : fault_ways;
+
+	if (way == fault_ways + ARRAY_SIZE(fault_ways) ||
+	    (displaced && way->state == FTRACE))
+		return NULL;
+	strscpy(desc, way->name, KUNIT_PARAM_DESC_SIZE);
+	return way;
+}
+
+static const void *way_gen(const void *prev, char *desc)
+{
+	return next_way(prev, desc, false);
+}
+
+/* An ftrace site displaces nothing. */
+static const void *displaced_gen(const void *prev, char *desc)
+{
+	return next_way(prev, desc, true);
+}
+
+static enum fault_state state_of(struct kunit *test)
+{
+	return ((const struct fault_way *)test->param_value)->state;
+}
+
+static struct kpt_mount procfs;
+
+static int fault_suite_init(struct kunit_suite *suite)
+{
+	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kpt_mount("proc", &procfs);
+	return 0;
+}
+
+static void fault_suite_exit(struct kunit_suite *suite)
+{
+	kpt_unmount(&procfs);
+}
+
+/* Whether breakpoints may become jumps. */
+static void fault_switch(struct kunit *test, const char *to)
+{
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+	kpt_write(test, &procfs, SYSCTL, to);
+#endif
+}
+
+static int fault_init(struct kunit *test)
+{
+	if (test->param_value && state_of(test) == BREAKPOINT)
+		fault_switch(test, "0\n");
+	return 0;
+}
+
+static void fault_exit(struct kunit *test)
+{
+	if (test->param_value && state_of(test) == BREAKPOINT)
+		fault_switch(test, "1\n");
+}
+
+/**
+ * struct fault_probe - a probe that writes down its faults
+ * @pr:	      the probe; its arg is what the handlers read
+ * @on_fault: what the fault handler does besides recording; its result is the
+ *	      handler's
+ * @faults:   how often it was asked
+ * @tick:     the probe's clock when it was asked last
+ * @trapnr:   what it was told then
+ * @regs:     and with which registers
+ * @got:      what the faulting handler got
+ */
+struct fault_probe {
+	struct kpt_probe pr;
+	int (*on_fault)(struct fault_probe *fp, struct pt_regs *regs);
+	unsigned int faults;
+	unsigned int tick;
+	int trapnr;
+	struct pt_regs regs;
+	unsigned long got;
+};
+
+static int record_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	struct fault_probe *fp = container_of(p, struct fault_probe, pr.kp);
+
+	fp->faults++;
+	if (fp->pr.clock)
+		fp->tick = ++*fp->pr.clock;
+	fp->trapnr = trapnr;
+	fp->regs = *regs;
+	kpt_record_context(&fp->pr);
+	return fp->on_fault ? fp->on_fault(fp, regs) : 0;
+}
+
+static void *at(void *fn, u32 offset)
+{
+	OPTIMIZER_HIDE_VAR(fn);
+	return fn + offset;
+}
+
+/* As if kpt_peek() had read something. */
+static int mend_peek(struct fault_probe *fp, struct pt_regs *regs)
+{
+	regs->ax = MENDED;
+	regs->ip = (unsigned long)at(kpt_peek, kpt_peek_next);
+	return 1;
+}
+
+/* Leaves the function that has faulted, whose stack is empty. */
+static int mend_return(struct fault_probe *fp, struct pt_regs *regs)
+{
+	regs->ax = MENDED;
+	regs->ip = *(unsigned long *)regs->sp;
+	regs->sp += sizeof(long);
+	return 1;
+}
+
+static struct fault_probe *fault_alloc(struct kunit *test, void *addr,
+				       int (*on_fault)(struct fault_probe *fp,
+						       struct pt_regs *regs))
+{
+	struct fault_probe *fp = kunit_kzalloc(test, sizeof(*fp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fp);
+	fp->pr.kp.addr = addr;
+	fp->pr.kp.pre_handler = kpt_pre;
+	fp->pr.kp.fault_handler = record_fault;
+	fp->on_fault = on_fault;
+	return fp;
+}
+
+/* All probes are set: the point is to be in the state that the case is for. */
+static void settle(struct kunit *test, struct kpt_probe *pr)
+{
+	enum fault_state state = state_of(test);
+
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(&pr->kp), state == JUMP, "%s",
+			    kpt_jump_reason(test, &pr->kp));
+	KUNIT_ASSERT_EQ(test, kprobe_ftrace(&pr->kp), state == FTRACE);
+}
+
+static void vfree_action(void *p)
+{
+	vfree(p);
+}
+
+/* The guard page behind an area. */
+static void *bad_address(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
+	return area + PAGE_SIZE;
+}
+
+/* --- Faults of handlers --------------------------------------------------- */
+
+static kpt_fn_t hit_fn(struct kunit *test)
+{
+	return state_of(test) == FTRACE ? kpt_traced : kpt_asm_entry;
+}
+
+static void call(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, hit_fn(test)(7), KPT_RESULT(7ul));
+}
+
+static int pre_peeks(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct fault_probe *fp = container_of(pr, struct fault_probe, pr);
+
+	fp->got = kpt_peek(pr->arg);
+	return 0;
+}
+
+static void post_peeks(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_peeks(pr, regs);
+}
+
+static int pre_loads(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct fault_probe *fp = container_of(pr, struct fault_probe, pr);
+
+	fp->got = kpt_load(pr->arg);
+	return 0;
+}
+
+static int pre_divides(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct fault_probe *fp = container_of(pr, struct fault_probe, pr);
+
+	fp->got = kpt_divide((unsigned long)pr->arg);
+	return 0;
+}
+
+static void check_mended(struct kunit *test, struct fault_probe *fp, void *where,
+			 int trapnr)
+{
+	KUNIT_EXPECT_EQ(test, fp->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->trapnr, trapnr);
+	KUNIT_EXPECT_EQ(test, fp->regs.ip, (unsigned long)where);
+	KUNIT_EXPECT_FALSE(test, user_mode(&fp->regs));
+	KUNIT_EXPECT_FALSE(test, fp->pr.preemptible);
+	KUNIT_EXPECT_EQ(test, fp->pr.kp.nmissed, 0ul);
+}
+
+static void fault_in_pre_handler_is_dealt_with(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+
+	fp->pr.on_pre = pre_peeks;
+	fp->pr.arg = bad_address(test);
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	call(test);
+	check_mended(test, fp, at(kpt_peek, kpt_peek_at), X86_TRAP_PF);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp->faults, 2);
+	KUNIT_EXPECT_EQ(test, fp->pr.pre, 2);
+}
+
+static void fault_in_post_handler_is_dealt_with(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+
+	fp->pr.kp.post_handler = kpt_post;
+	fp->pr.on_post = post_peeks;
+	fp->pr.arg = bad_address(test);
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	call(test);
+	check_mended(test, fp, at(kpt_peek, kpt_peek_at), X86_TRAP_PF);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	KUNIT_EXPECT_EQ(test, fp->pr.pre, 1);
+	KUNIT_EXPECT_EQ(test, fp->pr.post, 1);
+}
+
+/*
+ * A handler reads, or divides by, @arg in a function that has a fix-up. That is
+ * for a fault handler that does not deal with it.
+ */
+static void check_comes_first(struct kunit *test, void *arg,
+			      int (*pre)(struct kpt_probe *pr, struct pt_regs *regs),
+			      void *where, int trapnr)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_return);
+
+	fp->pr.on_pre = pre;
+	fp->pr.arg = arg;
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	call(test);
+	check_mended(test, fp, where, trapnr);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+
+	fp->on_fault = NULL;
+	fp->faults = 0;
+	call(test);
+	check_mended(test, fp, where, trapnr);
+	KUNIT_EXPECT_EQ(test, fp->got, (unsigned long)KPT_FAULTED);
+}
+
+static void page_fault_comes_before_the_exception_tables(struct kunit *test)
+{
+	check_comes_first(test, bad_address(test), pre_loads, at(kpt_load, kpt_load_at),
+			  X86_TRAP_PF);
+}
+
+static void general_protection_comes_before_the_exception_tables(struct kunit *test)
+{
+#ifdef CONFIG_X86_64
+	/* No canonical address. */
+	check_comes_first(test, (void *)0x5a5a5a5a5a5a5a5aul, pre_loads,
+			  at(kpt_load, kpt_load_at), X86_TRAP_GP);
+#else
+	kunit_skip(test, "64-bit only");
+#endif
+}
+
+static void divide_error_comes_before_the_exception_tables(struct kunit *test)
+{
+	check_comes_first(test, NULL, pre_divides, at(kpt_divide, kpt_divide_at),
+			  X86_TRAP_DE);
+}
+
+static int fault_again(struct fault_probe *fp, struct pt_regs *regs)
+{
+	if (kpt_load(fp->pr.arg) != KPT_FAULTED)
+		return 0;
+	return mend_peek(fp, regs);
+}
+
+static void fault_of_the_fault_handler_does_not_come_back(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), fault_again);
+
+	fp->pr.on_pre = pre_peeks;
+	fp->pr.arg = bad_address(test);
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	/* And it is asked the next time. */
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp->faults, 2);
+}
+
+static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit *test)
+{
+	static int (*const on_fault[])(struct fault_probe *fp, struct pt_regs *regs) = {
+		NULL, NULL, mend_peek, mend_peek,
+	};
+	struct fault_probe *fp[ARRAY_SIZE(on_fault)];
+	unsigned int clock = 0, i;
+
+	for (i = 0; i < ARRAY_SIZE(fp); i++) {
+		fp[i] = fault_alloc(test, hit_fn(test), on_fault[i]);
+		fp[i]->pr.clock = &clock;
+		kpt_register(test, &fp[i]->pr);
+	}
+	fp[3]->pr.on_pre = pre_peeks;
+	fp[3]->pr.arg = bad_address(test);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&fp[0]->pr.kp), 0);
+	settle(test, &fp[3]->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp[3]->got, MENDED);
+	KUNIT_EXPECT_EQ(test, fp[0]->faults, 0);
+	/* Behind three pre-handlers. */
+	KUNIT_EXPECT_EQ(test, fp[1]->tick, 4);
+	KUNIT_EXPECT_EQ(test, fp[2]->tick, 5);
+	KUNIT_EXPECT_EQ(test, fp[3]->faults, 0);
+
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&fp[0]->pr.kp), 0);
+	settle(test, &fp[3]->pr);
+	clock = 0;
+	call(test);
+	/* It has kept its place. */
+	KUNIT_EXPECT_EQ(test, fp[0]->tick, 5);
+	KUNIT_EXPECT_EQ(test, fp[1]->tick, 6);
+	KUNIT_EXPECT_EQ(test, fp[2]->tick, 7);
+	kpt_unregister(test, &fp[2]->pr);
+	settle(test, &fp[3]->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp[2]->faults, 2);
+	KUNIT_EXPECT_EQ(test, fp[3]->faults, 1);
+}
+
+static void handlers_are_those_of_the_time_of_registration(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+
+	fp->pr.on_pre = pre_peeks;
+	fp->pr.arg = bad_address(test);
+	kpt_register(test, &fp->pr);
+	fp->pr.kp.fault_handler = NULL;
+	settle(test, &fp->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+}
+
+#ifdef CONFIG_KRETPROBES
+/**
+ * struct fault_ret - a return probe that writes down its faults
+ * @rp:	    the probe
+ * @bad:    what its handlers read
+ * @entry:  what the entry handler got
+ * @ret:    what the return handler got
+ * @faults: how often the fault handler was asked
+ */
+struct fault_ret {
+	struct kretprobe rp;
+	void *bad;
+	unsigned long entry;
+	unsigned long ret;
+	unsigned int faults;
+};
+
+static int entry_peeks(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct fault_ret *fr = container_of(get_kretprobe(ri), struct fault_ret, rp);
+
+	fr->entry = kpt_peek(fr->bad);
+	return 0;
+}
+
+static int return_peeks(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct fault_ret *fr = container_of(get_kretprobe(ri), struct fault_ret, rp);
+
+	fr->ret = kpt_peek(fr->bad);
+	return 0;
+}
+
+static int mend_ret(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	container_of(p, struct fault_ret, rp.kp)->faults++;
+	return mend_peek(NULL, regs);
+}
+
+static void faults_of_return_probes_are_dealt_with(struct kunit *test)
+{
+	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fr);
+	fr->bad = bad_address(test);
+	fr->rp.kp.addr = (kprobe_opcode_t *)hit_fn(test);
+	fr->rp.kp.fault_handler = mend_ret;
+	fr->rp.handler = return_peeks;
+	fr->rp.entry_handler = entry_peeks;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kprobe_optimized(&fr->rp.kp), state_of(test) == JUMP);
+	KUNIT_EXPECT_EQ(test, hit_fn(test)(7), KPT_RESULT(7ul));
+	unregister_kretprobe(&fr->rp);
+	KUNIT_EXPECT_EQ(test, fr->entry, MENDED);
+	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
+	KUNIT_EXPECT_EQ(test, fr->faults, 2);
+}
+#endif /* CONFIG_KRETPROBES */
+
+/* --- Probes that leave while a handler runs ------------------------------- */
+
+/**
+ * struct parting - a handler that faults when its probe is on the way out
+ * @fp:	     the probe
+ * @inside:  the handler runs
+ * @seen:    it has seen that the probe is on its way
+ * @disable: by being disabled
+ * @fn:	     the function probed
+ */
+struct parting {
+	struct fault_probe fp;
+	bool inside;
+	bool seen;
+	bool disable;
+	kpt_fn_t fn;
+};
+
+#define PARTING_SPINS	20000000
+
+static int pre_awaits_parting(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct parting *pa = container_of(pr, struct parting, fp.pr);
+	unsigned int spins;
+
+	WRITE_ONCE(pa->inside, true);
+	/* With interrupts off, clocks may stand still. */
+	for (spins = 0; !pa->seen && spins < PARTING_SPINS; spins++) {
+		cpu_relax();
+		pa->seen = pa->disable ? kprobe_disabled(&pr->kp) :
+					 hlist_unhashed_lockless(&pr->kp.hlist);
+	}
+	return pre_peeks(pr, regs);
+}
+
+static int call_once(void *arg)
+{
+	struct parting *pa = arg;
+
+	pa->fn(7);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void check_parting(struct kunit *test, bool disable)
+{
+	struct parting *pa = kunit_kzalloc(test, sizeof(*pa), GFP_KERNEL);
+	struct fault_probe *fp = &pa->fp;
+	unsigned int cpu = raw_smp_processor_id(), waits = 0;
+	struct task_struct *task;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, pa);
+	/*
+	 * Not where the handler keeps interrupts off; nor asleep, as the one CPU
+	 * may keep time for the other.
+	 */
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	pa->disable = disable;
+	pa->fn = hit_fn(test);
+	fp->pr.kp.addr = (kprobe_opcode_t *)pa->fn;
+	fp->pr.kp.pre_handler = kpt_pre;
+	fp->pr.kp.fault_handler = record_fault;
+	fp->on_fault = mend_peek;
+	fp->pr.on_pre = pre_awaits_parting;
+	fp->pr.arg = bad_address(test);
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	task = kpt_thread(test, call_once, pa, cpumask_any_but(cpu_online_mask, cpu),
+			  "parting");
+	while (!READ_ONCE(pa->inside) && waits++ < PARTING_SPINS)
+		cond_resched();
+	KUNIT_ASSERT_TRUE(test, pa->inside);
+	if (disable)
+		KUNIT_EXPECT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
+	else
+		kpt_unregister(test, &fp->pr);
+	/* Its handlers are done, the fault handler among them. */
+	KUNIT_EXPECT_TRUE(test, pa->seen);
+	KUNIT_EXPECT_EQ(test, fp->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	kpt_stop(test, task);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void unregistering_keeps_the_fault_handler_to_the_end(struct kunit *test)
+{
+	check_parting(test, false);
+}
+
+static void disabling_keeps_the_fault_handler_to_the_end(struct kunit *test)
+{
+	check_parting(test, true);
+}
+
+/* --- Faults of displaced instructions ------------------------------------- */
+
+static unsigned long run_peek(unsigned long arg)
+{
+	return kpt_peek((void *)arg);
+}
+
+static unsigned long run_load(unsigned long arg)
+{
+	return kpt_load((void *)arg);
+}
+
+/* Probes the instruction at @addr in @run, which faults for @bad. */
+static void check_displaced(struct kunit *test, void *addr, kpt_fn_t run,
+			    unsigned long bad, int trapnr, bool fixup,
+			    int (*mend)(struct fault_probe *fp, struct pt_regs *regs))
+{
+	struct fault_probe *fp;
+	struct kpt_probe *other;
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		fp = fault_alloc(test, addr, mend);
+		if (post)
+			fp->pr.kp.post_handler = kpt_post;
+		kpt_register(test, &fp->pr);
+		settle(test, &fp->pr);
+		KUNIT_EXPECT_EQ(test, run(bad), MENDED);
+		/* As if it had faulted in place. */
+		check_mended(test, fp, addr, trapnr);
+		KUNIT_EXPECT_EQ(test, fp->regs.sp, fp->pr.pre_regs.sp);
+		KUNIT_EXPECT_EQ(test, fp->regs.flags & X86_EFLAGS_IF, X86_EFLAGS_IF);
+		KUNIT_EXPECT_EQ(test, fp->pr.pre, 1);
+		KUNIT_EXPECT_EQ(test, fp->pr.post, 0);
+		if (fixup) {
+			fp->on_fault = NULL;
+			KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+			KUNIT_EXPECT_EQ(test, fp->faults, 2);
+			/* A probe that is off has no say, if others keep it set. */
+			fp->on_fault = mend;
+			other = kpt_probe(test, addr);
+			KUNIT_ASSERT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
+			settle(test, &fp->pr);
+			KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+			KUNIT_EXPECT_EQ(test, fp->faults, 2);
+			kpt_unregister(test, other);
+		}
+		kpt_unregister(test, &fp->pr);
+	}
+}
+
+static void page_fault_of_the_instruction_is_dealt_with(struct kunit *test)
+{
+	check_displaced(test, at(kpt_load, kpt_load_at), run_load,
+			(unsigned long)bad_address(test), X86_TRAP_PF, true, mend_return);
+}
+
+static void execution_goes_on_at_the_next_displaced_instruction(struct kunit *test)
+{
+	check_displaced(test, at(kpt_peek, kpt_peek_at), run_peek,
+			(unsigned long)bad_address(test), X86_TRAP_PF, false, mend_peek);
+}
+
+static void general_protection_of_the_instruction_is_dealt_with(struct kunit *test)
+{
+#ifdef CONFIG_X86_64
+	check_displaced(test, at(kpt_load, kpt_load_at), run_load, 0x5a5a5a5a5a5a5a5aul,
+			X86_TRAP_GP, true, mend_return);
+#else
+	kunit_skip(test, "64-bit only");
+#endif
+}
+
+static void divide_error_of_the_instruction_is_dealt_with(struct kunit *test)
+{
+	check_displaced(test, at(kpt_divide, kpt_divide_at), kpt_divide, 0, X86_TRAP_DE,
+			true, mend_return);
+}
+
+static unsigned long run_call(unsigned long arg)
+{
+	return kpt_call_at((kpt_fn_t *)arg);
+}
+
+static void call_through_bad_memory_is_dealt_with(struct kunit *test)
+{
+	kpt_fn_t good = kpt_plain;
+	struct fault_probe *fp;
+
+	KUNIT_ASSERT_EQ(test, run_call((unsigned long)&good),
+			KPT_RESULT((unsigned long)&good));
+	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call,
+			(unsigned long)bad_address(test), X86_TRAP_PF, false, mend_return);
+	fp = fault_alloc(test, at(kpt_call_at, kpt_call_at_at), mend_return);
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	KUNIT_EXPECT_EQ(test, run_call((unsigned long)&good),
+			KPT_RESULT((unsigned long)&good));
+	KUNIT_EXPECT_EQ(test, fp->faults, 0);
+}
+
+/* --- Who is asked --------------------------------------------------------- */
+
+/* The instruction of a hit that is missed faults: a fault of the handler. */
+static void fault_of_a_missed_hit_is_the_handlers(struct kunit *test)
+{
+	struct fault_probe *outer = fault_alloc(test, hit_fn(test), mend_return);
+	struct fault_probe *inner = fault_alloc(test, at(kpt_load, kpt_load_at), mend_return);
+
+	outer->pr.on_pre = pre_loads;
+	outer->pr.arg = bad_address(test);
+	kpt_register(test, &outer->pr);
+	kpt_register(test, &inner->pr);
+	settle(test, &outer->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, outer->got, MENDED);
+	KUNIT_EXPECT_EQ(test, outer->faults, 1);
+	KUNIT_EXPECT_EQ(test, outer->regs.ip, (unsigned long)at(kpt_load, kpt_load_at));
+	KUNIT_EXPECT_EQ(test, inner->faults, 0);
+	KUNIT_EXPECT_EQ(test, inner->pr.kp.nmissed, 1ul);
+}
+
+static int mend_calling(struct fault_probe *fp, struct pt_regs *regs)
+{
+	fp->got = kpt_plain2(7);
+	return mend_return(fp, regs);
+}
+
+static void hit_from_a_fault_handler_is_missed(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, at(kpt_load, kpt_load_at), mend_calling);
+	struct kpt_probe *other = kpt_probe(test, kpt_plain2);
+
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	KUNIT_EXPECT_EQ(test, run_load((unsigned long)bad_address(test)), MENDED);
+	KUNIT_EXPECT_EQ(test, fp->got, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, other->pre, 0);
+	KUNIT_EXPECT_EQ(test, other->kp.nmissed, 1ul);
+}
+
+static void faults_elsewhere_are_none_of_its_business(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_return);
+
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, run_load((unsigned long)bad_address(test)),
+			(unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, fp->faults, 0);
+}
+
+#define WAY_CASE(name)		KUNIT_CASE_PARAM(name, way_gen)
+#define DISPLACED_CASE(name)	KUNIT_CASE_PARAM(name, displaced_gen)
+
+static struct kunit_case fault_cases[] = {
+	WAY_CASE(fault_in_pre_handler_is_dealt_with),
+	WAY_CASE(fault_in_post_handler_is_dealt_with),
+	WAY_CASE(page_fault_comes_before_the_exception_tables),
+	WAY_CASE(general_protection_comes_before_the_exception_tables),
+	WAY_CASE(divide_error_comes_before_the_exception_tables),
+	WAY_CASE(fault_of_the_fault_handler_does_not_come_back),
+	WAY_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
+	WAY_CASE(handlers_are_those_of_the_time_of_registration),
+#ifdef CONFIG_KRETPROBES
+	WAY_CASE(faults_of_return_probes_are_dealt_with),
+#endif
+	WAY_CASE(unregistering_keeps_the_fault_handler_to_the_end),
+	WAY_CASE(disabling_keeps_the_fault_handler_to_the_end),
+	DISPLACED_CASE(page_fault_of_the_instruction_is_dealt_with),
+	DISPLACED_CASE(execution_goes_on_at_the_next_displaced_instruction),
+	DISPLACED_CASE(general_protection_of_the_instruction_is_dealt_with),
+	DISPLACED_CASE(divide_error_of_the_instruction_is_dealt_with),
+	DISPLACED_CASE(call_through_bad_memory_is_dealt_with),
+	WAY_CASE(fault_of_a_missed_hit_is_the_handlers),
+	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),
+	WAY_CASE(faults_elsewhere_are_none_of_its_business),
+	{}
+};
+
+static struct kunit_suite fault_suite = {
+	.name = "kprobes_fault",
+	.suite_init = fault_suite_init,
+	.suite_exit = fault_suite_exit,
+	.init = fault_init,
+	.exit = fault_exit,
+	.test_cases = fault_cases,
+};
+
+kunit_test_suite(fault_suite);
