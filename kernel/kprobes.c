@@ -90,6 +90,8 @@ static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
 				return 1;
 		} else if (user->pool) {
 			kretprobe_enter(user->pool, regs);
+		} else if (user->jprobe) {
+			jprobe_enter(user->jprobe, regs);
 		}
 	}
 	return 0;

@@ -201,6 +201,24 @@ struct kretprobe_instance {
 	char data[] __aligned(sizeof(long long));
 };
 
+/**
+ * struct jprobe - a handler on a function's entry, with its prototype; legacy
+ * @kp:	   names the function; of its handlers only the fault handler is used
+ * @entry: the handler; ends with jprobe_return()
+ *
+ * The handler gets the arguments of the call, in copies that it may overwrite.
+ * On the stack that is no more than the architecture copies, see the manual.
+ *
+ * Context: of the handler: as kprobe_pre_handler_t.
+ */
+struct jprobe {
+	struct kprobe kp;
+	void *entry;
+};
+
+/* To initialise jprobe::entry, whatever the handler's prototype. */
+#define JPROBE_ENTRY(handler)	((void *)(handler))
+
 /*
  * A function that can carry a kprobe but not a kretprobe. Architectures end
  * their kretprobe_blacklist[] with a NULL name; addr is filled in at boot.
@@ -316,6 +334,56 @@ static inline int enable_kretprobe(struct kretprobe *rp)
 static inline int disable_kretprobe(struct kretprobe *rp)
 {
 	return disable_kprobe(&rp->kp);
+}
+
+#ifdef CONFIG_JPROBES
+
+int register_jprobe(struct jprobe *jp);
+void unregister_jprobe(struct jprobe *jp);
+int register_jprobes(struct jprobe **jps, int num);
+void unregister_jprobes(struct jprobe **jps, int num);
+void jprobe_return(void);
+
+#else /* !CONFIG_JPROBES */
+
+static inline int register_jprobe(struct jprobe *jp)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int register_jprobes(struct jprobe **jps, int num)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void unregister_jprobe(struct jprobe *jp) { }
+
+static inline void unregister_jprobes(struct jprobe **jps, int num) { }
+
+static inline void jprobe_return(void) { }
+
+#endif /* CONFIG_JPROBES */
+
+/**
+ * enable_jprobe - switch a jprobe on again
+ * @jp: a registered jprobe
+ *
+ * Context and errors: those of enable_kprobe().
+ */
+static inline int enable_jprobe(struct jprobe *jp)
+{
+	return enable_kprobe(&jp->kp);
+}
+
+/**
+ * disable_jprobe - switch a jprobe off
+ * @jp: a registered jprobe
+ *
+ * Context and errors: those of disable_kprobe().
+ */
+static inline int disable_jprobe(struct jprobe *jp)
+{
+	return disable_kprobe(&jp->kp);
 }
 
 /* True once the text under @p is gone: nothing but unregistering it is left. */
@@ -721,6 +789,11 @@ struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip);
 void kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip, struct ftrace_ops *ops);
 void kprobe_ftrace_call_hit(struct pt_regs *regs);
 void arch_kprobe_ftrace_ops(struct ftrace_ops *ops);
+#endif
+
+#ifdef CONFIG_JPROBES
+void arch_jprobe_call(void *handler, struct pt_regs *regs, void **frame);
+void arch_jprobe_leave(void *frame);
 #endif
 
 #ifdef CONFIG_KRETPROBES

@@ -199,6 +199,7 @@ struct kprobe_point {
  * @pre:     the pre-handler at the time of registration
  * @post:    likewise
  * @pool:    of a return probe, its instances; NULL otherwise
+ * @jprobe:  of a jprobe, its handler; NULL otherwise
  * @faulter: its fault handler; NULL if it has none
  * @point:   where it sits
  * @addr:    what the target resolved to
@@ -214,6 +215,7 @@ struct kprobe_user {
 	kprobe_pre_handler_t pre;
 	kprobe_post_handler_t post;
 	struct kretprobe_pool *pool;
+	void *jprobe;
 	struct kprobe_faulter *faulter;
 	struct kprobe_point *point;
 	unsigned long addr;
@@ -432,6 +434,14 @@ static __always_inline void kretprobe_enter(struct kretprobe_pool *pool,
 static inline void kretprobe_pool_ready(struct kretprobe_pool *pool) { }
 static inline void kretprobe_pool_stop(struct kretprobe_pool *pool) { }
 static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
+#endif
+
+/* ------------------------------- jprobe.c ------------------------------- */
+
+#ifdef CONFIG_JPROBES
+void jprobe_enter(void *handler, struct pt_regs *regs);
+#else
+static __always_inline void jprobe_enter(void *handler, struct pt_regs *regs) { }
 #endif
 
 #endif /* _KERNEL_KPROBES_INTERNAL_H */

@@ -11,6 +11,7 @@
  *	reach.c	 may the bytes behind a point become part of a jump?
  *	detour.c a hit that comes as a jump
  *	ftrace.c a hit that comes through ftrace
+ *	jprobe.c calling the handler of a jprobe
  *
  * rethook's trampoline takes the two register macros from here.
  */

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: the handler of a jprobe.
+ *
+ * It is called like any function, below what the stack holds already. Argument
+ * registers are those of the probed function's entry; its arguments on the
+ * stack are copied to where the handler expects its own. How many there are is
+ * not known, so it is a fixed amount, as far as the stack goes.
+ */
+#include <linux/kasan.h>
+#include <linux/kprobes.h>
+#include <linux/minmax.h>
+
+#include <asm/ptrace.h>
+#include <asm/stacktrace.h>
+
+#include "jprobe.h"
+
+/**
+ * arch_jprobe_call - call a handler as the probed function was called
+ * @handler: the handler
+ * @regs:    registers at the entry of the function
+ * @frame:   where to store what arch_jprobe_leave() needs
+ *
+ * Context: as a pre-handler.
+ */
+void __kprobe_hit arch_jprobe_call(void *handler, struct pt_regs *regs, void **frame)
+{
+	/* Past the return address. */
+	unsigned long *args = (unsigned long *)kernel_stack_pointer(regs) + 1;
+	struct stack_info info;
+	unsigned long nr = 0;
+
+	if (!get_stack_info(args, current, &info, NULL))
+		nr = min_t(unsigned long, info.end - args,
+			   X86_JPROBE_STACK / sizeof(*args));
+	x86_jprobe_call(regs, handler, args, nr, frame);
+}
+
+/**
+ * arch_jprobe_leave - return from arch_jprobe_call(), from any depth below it
+ * @frame: what that has stored
+ *
+ * Does not return.
+ */
+void __kprobe_hit arch_jprobe_leave(void *frame)
+{
+	void *here = __builtin_frame_address(0);
+
+	/* What is left there by functions that will not return. */
+	kasan_unpoison_range(here, frame - here);
+	x86_jprobe_leave(frame);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: jprobes, a legacy.
+ *
+ * A jprobe is a user of the point at a function's entry, whose handler has the
+ * prototype of the function. When the point is hit, the handler is called where
+ * a pre-handler would be, like any function: with the arguments that are in
+ * registers loaded from those of the hit, and with a copy of those on the stack.
+ *
+ * The function's own registers are in struct pt_regs, and its stack is that of
+ * its caller, above all that the handler uses. The handler writes to neither:
+ * the arguments that it owns, and may overwrite, are the copies. So nothing has
+ * to be put back when it is done, and the hit goes on like one of any probe.
+ * There may be as many jprobes, and other probes, on a function as one likes.
+ *
+ * jprobe_return() goes back to where the handler was called, from however deep
+ * it has been called itself. Per CPU and context there is one handler that it
+ * can mean, since hits from a handler are missed. A handler that returns gets
+ * there as well.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/export.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/**
+ * struct jprobe_cpu - the handlers that run on this CPU
+ * @frame: what arch_jprobe_leave() needs, by context of the probed code; NULL
+ *	   where no handler runs
+ */
+struct jprobe_cpu {
+	void *frame[KPROBE_NR_CTX];
+};
+
+static DEFINE_PER_CPU(struct jprobe_cpu, jprobe_cpu);
+
+/* Preemption is off. */
+static __always_inline void **this_frame(void)
+{
+	unsigned int ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps));
+
+	return &raw_cpu_ptr(&jprobe_cpu)->frame[ctx];
+}
+
+/**
+ * jprobe_enter - a function with a jprobe is being called
+ * @handler: of the jprobe
+ * @regs:    registers at the function's entry
+ *
+ * Context: as a pre-handler.
+ */
+void __kprobe_hit jprobe_enter(void *handler, struct pt_regs *regs)
+{
+	void **frame = this_frame();
+
+	arch_jprobe_call(handler, regs, frame);
+	barrier();
+	*frame = NULL;
+}
+
+/**
+ * jprobe_return - end the handler of a jprobe
+ *
+ * What follows the call, in the handler and in the functions that it was called
+ * through, does not run. Outside of such a handler it says so in the log, once,
+ * and does nothing.
+ *
+ * Context: in the handler, or a function called by it.
+ */
+void __kprobe_hit jprobe_return(void)
+{
+	void *frame;
+
+	preempt_disable_notrace();
+	frame = *this_frame();
+	preempt_enable_notrace();
+
+	if (frame)
+		arch_jprobe_leave(frame);
+	else
+		pr_warn_once("%s() outside of a jprobe's handler, in %pS\n",
+			     __func__, __builtin_return_address(0));
+}
+EXPORT_SYMBOL_GPL(jprobe_return);
+
+/* ----------------------------- The manager ------------------------------ */
+
+static struct kprobe_user *jprobe_user_alloc(struct jprobe *jp)
+{
+	struct kprobe_user *user;
+
+	if (!jp || !jp->entry)
+		return ERR_PTR(-EINVAL);
+	user = kprobe_user_alloc(&jp->kp);
+	if (IS_ERR(user))
+		return user;
+	if (!user->entry) {
+		kprobe_user_free(user);
+		return ERR_PTR(-EINVAL);
+	}
+	user->pre = NULL;
+	user->post = NULL;
+	user->jprobe = jp->entry;
+	return user;
+}
+
+/**
+ * register_jprobe - set a jprobe
+ * @jp: the probe, see struct jprobe for what to fill in
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0, and the handler sees each call of the function from now on; or,
+ * with nothing changed, an error of register_kprobe(); -EINVAL too if the target
+ * is not the entry of a function, or there is no handler.
+ */
+int register_jprobe(struct jprobe *jp)
+{
+	return register_jprobes(&jp, 1);
+}
+EXPORT_SYMBOL_GPL(register_jprobe);
+
+/**
+ * register_jprobes - set many jprobes at once
+ * @jps: the probes
+ * @num: how many
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0 with all of them registered; or an error of register_jprobe() with
+ * none registered. -EINVAL too if @num is not positive or @jps is NULL.
+ */
+int register_jprobes(struct jprobe **jps, int num)
+{
+	struct kprobe_user **users;
+	int i, ret = 0;
+
+	if (num <= 0 || !jps)
+		return -EINVAL;
+	users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
+	if (!users)
+		return -ENOMEM;
+
+	for (i = 0; i < num && !ret; i++) {
+		users[i] = jprobe_user_alloc(jps[i]);
+		ret = PTR_ERR_OR_ZERO(users[i]);
+	}
+	if (!ret)
+		ret = kprobe_users_register(users, num);
+	if (ret) {
+		while (i--)
+			kprobe_user_free(users[i]);
+	}
+	kvfree(users);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(register_jprobes);
+
+static struct kprobe *nth_jprobe(void *array, int i)
+{
+	struct jprobe *jp = ((struct jprobe **)array)[i];
+
+	return jp ? &jp->kp : NULL;
+}
+
+/**
+ * unregister_jprobe - take a jprobe out
+ * @jp: the probe
+ *
+ * Context: may sleep. Not from a handler.
+ * On return its handler does not run, nor ever will: it may be freed.
+ */
+void unregister_jprobe(struct jprobe *jp)
+{
+	unregister_jprobes(&jp, 1);
+}
+EXPORT_SYMBOL_GPL(unregister_jprobe);
+
+/**
+ * unregister_jprobes - take many jprobes out at once
+ * @jps: the probes
+ * @num: how many
+ *
+ * Context and guarantees: those of unregister_jprobe() and
+ * unregister_kprobes().
+ */
+void unregister_jprobes(struct jprobe **jps, int num)
+{
+	if (num > 0 && jps)
+		kprobe_users_unregister(jps, num, nth_jprobe);
+}
+EXPORT_SYMBOL_GPL(unregister_jprobes);
