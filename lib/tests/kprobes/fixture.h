@@ -293,6 +293,37 @@ unsigned long kpt_ret_sleeps(unsigned long ms);
 /* Completes the completion at @leave and does not return, or returns 1. */
 unsigned long kpt_ret_exits(unsigned long leave);
 
+/* More arguments than there are registers for. */
+#define KPT_MANY_PARAMS							\
+	unsigned long a, unsigned long b, unsigned long c, unsigned long d,	\
+	unsigned long e, unsigned long f, unsigned long g, unsigned long h,	\
+	unsigned long i, unsigned long j
+
+/* Each of them counts, and where it is. */
+static inline unsigned long kpt_many_result(KPT_MANY_PARAMS)
+{
+	const unsigned long arg[] = { a, b, c, d, e, f, g, h, i, j };
+	unsigned long result = 0;
+	unsigned int k;
+
+	for (k = 0; k < ARRAY_SIZE(arg); k++)
+		result = result * 3 + arg[k];
+	return result;
+}
+
+typedef unsigned long kpt_many_t(KPT_MANY_PARAMS);
+
+/* By an instruction at the entry, through ftrace, and by another convention. */
+kpt_many_t kpt_many, kpt_many_c, kpt_many_traced;
+asmlinkage kpt_many_t kpt_many_asmlinkage;
+
+/* Between arguments in registers, one on the stack that is large. */
+struct kpt_bulk {
+	unsigned long word[16];
+};
+
+unsigned long kpt_bulky(unsigned long a, struct kpt_bulk bulk, unsigned long b);
+
 #define KPT_TRACE_LEN	16
 
 struct kpt_trace {

@@ -89,6 +89,35 @@ noinline notrace unsigned long kpt_ret_exits(unsigned long leave)
 	return 1;
 }
 
+noinline notrace unsigned long kpt_many_c(KPT_MANY_PARAMS)
+{
+	barrier();
+	return kpt_many_result(a, b, c, d, e, f, g, h, i, j);
+}
+
+noinline unsigned long kpt_many_traced(KPT_MANY_PARAMS)
+{
+	barrier();
+	return kpt_many_result(a, b, c, d, e, f, g, h, i, j);
+}
+
+asmlinkage noinline notrace unsigned long kpt_many_asmlinkage(KPT_MANY_PARAMS)
+{
+	barrier();
+	return kpt_many_result(a, b, c, d, e, f, g, h, i, j);
+}
+
+noinline notrace unsigned long kpt_bulky(unsigned long a, struct kpt_bulk bulk,
+					 unsigned long b)
+{
+	unsigned long sum = a ^ b;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bulk.word); i++)
+		sum = sum * 3 + bulk.word[i];
+	return sum;
+}
+
 #ifdef CONFIG_STACKTRACE
 noinline notrace unsigned long kpt_ret_trace_inner(unsigned long to)
 {

@@ -45,6 +45,12 @@ SYM_FUNC_START(kpt_asm_inside)
 SYM_FUNC_END(kpt_asm_inside)
 OFFSET kpt_asm_inside_at, .Linside_at, kpt_asm_inside
 
+/* Its first instruction is long enough to be a jump. */
+SYM_FUNC_START(kpt_many)
+	{disp32} lea 0(%_ASM_SI), %_ASM_SI
+	jmp	kpt_many_c
+SYM_FUNC_END(kpt_many)
+
 SYM_FUNC_START(kpt_load)
 	xor	SPARE, SPARE
 .Lload_at:

@@ -1,0 +1,728 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: jprobes. What depends on how the point is hit runs for each state
+ * of it.
+ */
+#include <linux/irq_work.h>
+#include <linux/kmsg_dump.h>
+#include <linux/vmalloc.h>
+
+#include "fixture.h"
+
+#define SYSCTL		"sys/debug/kprobes-optimization"
+
+enum jprobe_state { BREAKPOINT, JUMP, FTRACE };
+
+static const char *const states[] = {
+	[BREAKPOINT] = "breakpoint",
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+	[JUMP] = "jump",
+#endif
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	[FTRACE] = "ftrace site",
+#endif
+};
+
+static const void *state_gen(const void *prev, char *desc)
+{
+	const char *const *state = prev;
+
+	do {
+		state = state ? state + 1 : states;
+		if (state == states + ARRAY_SIZE(states))
+			return NULL;
+	} while (!*state);
+	strscpy(desc, *state, KUNIT_PARAM_DESC_SIZE);
+	return state;
+}
+
+static enum jprobe_state state_of(struct kunit *test)
+{
+	return (const char *const *)test->param_value - states;
+}
+
+static struct kpt_mount procfs;
+static struct kpt_mount debugfs;
+
+static int jprobe_suite_init(struct kunit_suite *suite)
+{
+	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kpt_mount("proc", &procfs);
+	if (IS_ENABLED(CONFIG_DEBUG_FS))
+		kpt_mount("debugfs", &debugfs);
+	return 0;
+}
+
+static void jprobe_suite_exit(struct kunit_suite *suite)
+{
+	kpt_unmount(&debugfs);
+	kpt_unmount(&procfs);
+}
+
+/* Whether breakpoints may become jumps. */
+static void jprobe_switch(struct kunit *test, const char *to)
+{
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+	kpt_write(test, &procfs, SYSCTL, to);
+#endif
+}
+
+/* What handlers write down; they cannot know the probe that they belong to. */
+static struct seen {
+	unsigned long arg[10];
+	unsigned int calls;
+	unsigned int second;
+	unsigned int behind;
+	unsigned int inner;
+	bool preemptible;
+	kpt_fn_t call;
+	unsigned long got;
+	unsigned int clock;
+	unsigned int tick;
+	unsigned int second_tick;
+} seen;
+
+static int jprobe_init(struct kunit *test)
+{
+	memset(&seen, 0, sizeof(seen));
+	if (test->param_value && state_of(test) == BREAKPOINT)
+		jprobe_switch(test, "0\n");
+	return 0;
+}
+
+static void jprobe_exit(struct kunit *test)
+{
+	if (test->param_value && state_of(test) == BREAKPOINT)
+		jprobe_switch(test, "1\n");
+}
+
+static kpt_many_t *many_fn(struct kunit *test)
+{
+	return state_of(test) == FTRACE ? kpt_many_traced : kpt_many;
+}
+
+static void unregister_action(void *jp)
+{
+	unregister_jprobe(jp);
+}
+
+static struct jprobe *jprobe_alloc(struct kunit *test, void *addr, void *entry)
+{
+	struct jprobe *jp = kunit_kzalloc(test, sizeof(*jp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, jp);
+	jp->kp.addr = addr;
+	jp->entry = entry;
+	return jp;
+}
+
+static struct jprobe *jprobe_set(struct kunit *test, void *addr, void *entry)
+{
+	struct jprobe *jp = jprobe_alloc(test, addr, entry);
+
+	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
+	return jp;
+}
+
+/* All probes are set: the point is to be in the state that the case is for. */
+static void settle(struct kunit *test, struct kprobe *kp)
+{
+	enum jprobe_state state = state_of(test);
+
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(kp), state == JUMP, "%s",
+			    kpt_jump_reason(test, kp));
+	KUNIT_ASSERT_EQ(test, kprobe_ftrace(kp), state == FTRACE);
+}
+
+static unsigned long call_many(kpt_many_t *fn)
+{
+	return fn(0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa);
+}
+
+#define RESULT	call_many(kpt_many_result)
+
+/* The function gets the arguments, whatever handlers do to theirs. */
+static void call(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, call_many(many_fn(test)), RESULT);
+}
+
+static void note_args(KPT_MANY_PARAMS)
+{
+	const unsigned long arg[] = { a, b, c, d, e, f, g, h, i, j };
+
+	memcpy(seen.arg, arg, sizeof(arg));
+	seen.calls++;
+	seen.tick = ++seen.clock;
+	seen.preemptible = IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count();
+}
+
+static void expect_args(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(seen.arg); i++)
+		KUNIT_EXPECT_EQ_MSG(test, seen.arg[i], 0x11ul * (i + 1), "argument %u", i);
+}
+
+/* --- Handlers ------------------------------------------------------------- */
+
+static unsigned long plain_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	jprobe_return();
+	seen.behind++;
+	return 0;
+}
+
+static unsigned long second_handler(KPT_MANY_PARAMS)
+{
+	seen.second++;
+	seen.second_tick = ++seen.clock;
+	/* Not what the first one has made of its copies. */
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	jprobe_return();
+	return 0;
+}
+
+/* In registers and on the stack, where the compiler has them. */
+static unsigned long clobbering_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	WRITE_ONCE(a, 0xbad);
+	WRITE_ONCE(b, 0xbad);
+	WRITE_ONCE(c, 0xbad);
+	WRITE_ONCE(d, 0xbad);
+	WRITE_ONCE(e, 0xbad);
+	WRITE_ONCE(f, 0xbad);
+	WRITE_ONCE(g, 0xbad);
+	WRITE_ONCE(h, 0xbad);
+	WRITE_ONCE(i, 0xbad);
+	WRITE_ONCE(j, 0xbad);
+	jprobe_return();
+	return 0;
+}
+
+static unsigned long returning_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	return 0xbad;
+}
+
+/* Leaves frames behind that have buffers in them. */
+static noinline unsigned long returns_deep(unsigned int depth)
+{
+	char buf[64];
+
+	snprintf(buf, sizeof(buf), "%u", depth);
+	OPTIMIZER_HIDE_VAR(depth);
+	if (!depth)
+		jprobe_return();
+	else
+		depth = returns_deep(depth - 1);
+	seen.behind++;
+	return depth + buf[0];
+}
+
+/* For KASAN: nothing of those frames may be left where they were. */
+static noinline int uses_stack(unsigned int depth)
+{
+	char buf[512];
+	int below = depth ? uses_stack(depth - 1) : 0;
+
+	memset(buf, 0, sizeof(buf));
+	barrier_data(buf);
+	return below + !!memchr_inv(buf, 0, sizeof(buf));
+}
+
+static unsigned long deep_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	return returns_deep(10);
+}
+
+static unsigned long calling_handler(KPT_MANY_PARAMS)
+{
+	seen.got = seen.call(7);
+	return plain_handler(a, b, c, d, e, f, g, h, i, j);
+}
+
+/* --- Rules for every way of being hit ------------------------------------- */
+
+static void handler_sees_all_arguments(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
+	unsigned int i;
+
+	settle(test, &jp->kp);
+	for (i = 1; i <= 100; i++) {
+		memset(seen.arg, 0, sizeof(seen.arg));
+		call(test);
+		expect_args(test);
+		KUNIT_ASSERT_EQ(test, seen.calls, i);
+	}
+	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
+}
+
+static void handler_ends_with_jprobe_return(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
+
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+}
+
+static void handler_may_clobber_its_copies(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
+
+	settle(test, &jp->kp);
+	call(test);
+	call(test);
+	expect_args(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+}
+
+static void handler_may_return_instead(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), returning_handler);
+
+	settle(test, &jp->kp);
+	call(test);
+	call(test);
+	expect_args(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+}
+
+static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), deep_handler);
+
+	settle(test, &jp->kp);
+	call(test);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, uses_stack(8), 0);
+}
+
+static void handler_runs_with_preemption_off(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
+	int before = preempt_count();
+
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_FALSE(test, seen.preemptible);
+	KUNIT_EXPECT_EQ(test, preempt_count(), before);
+	KUNIT_EXPECT_FALSE(test, irqs_disabled());
+}
+
+static void registers_and_stack_stay_as_they_are(struct kunit *test)
+{
+	struct kpt_probe *front = kpt_probe(test, many_fn(test));
+	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
+	struct kpt_probe *behind = kpt_probe(test, many_fn(test));
+
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, front->pre, 1);
+	KUNIT_EXPECT_MEMEQ(test, &front->pre_regs, &behind->pre_regs,
+			   sizeof(struct pt_regs));
+}
+
+static void several_probes_on_one_function_run_in_order(struct kunit *test)
+{
+	struct kpt_probe *front = kpt_alloc(test, many_fn(test));
+	struct kpt_probe *last = kpt_alloc(test, many_fn(test));
+	struct jprobe *first;
+
+	front->clock = &seen.clock;
+	last->clock = &seen.clock;
+	last->kp.post_handler = kpt_post;
+	kpt_register(test, front);
+	first = jprobe_set(test, many_fn(test), clobbering_handler);
+	jprobe_set(test, many_fn(test), second_handler);
+	kpt_register(test, last);
+	settle(test, &first->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+	KUNIT_EXPECT_EQ(test, seen.second, 1);
+	expect_args(test);
+	KUNIT_EXPECT_EQ(test, front->pre_tick, 1);
+	KUNIT_EXPECT_EQ(test, seen.second_tick, 3);
+	KUNIT_EXPECT_EQ(test, last->pre_tick, 5);
+	KUNIT_EXPECT_EQ(test, last->post_tick, 6);
+}
+
+#ifdef CONFIG_KRETPROBES
+static unsigned long returned;
+
+static int note_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	returned = regs_return_value(regs);
+	return 0;
+}
+
+static void return_probe_on_the_same_function(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
+	struct kretprobe rp = {
+		.kp.addr = (kprobe_opcode_t *)many_fn(test),
+		.handler = note_return,
+	};
+
+	returned = 0;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, call_many(many_fn(test)), RESULT);
+	unregister_kretprobe(&rp);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, returned, RESULT);
+	settle(test, &jp->kp);
+}
+#endif
+
+static void hits_from_the_handler_are_missed(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), calling_handler);
+	struct kpt_probe *inner = kpt_probe(test, kpt_plain);
+
+	settle(test, &jp->kp);
+	seen.call = kpt_plain;
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.got, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, inner->pre, 0);
+	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 1ul);
+}
+
+static unsigned long call_probed(unsigned long arg)
+{
+	return call_many(kpt_many) == RESULT &&
+	       call_many(kpt_many_traced) == RESULT ? KPT_RESULT(arg) : 0;
+}
+
+static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
+{
+	bool swap = many_fn(test) == kpt_many;
+	struct jprobe *jp = jprobe_set(test, many_fn(test), calling_handler);
+	struct jprobe *inner = jprobe_set(test, swap ? kpt_many_traced : kpt_many,
+					  second_handler);
+
+	settle(test, &jp->kp);
+	seen.call = call_probed;
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.got, KPT_RESULT(7ul));
+	/* jprobe_return() means the handler that runs. */
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, seen.second, 0);
+	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 1ul);
+}
+
+static void intrude(struct irq_work *work)
+{
+	/* Its own handler, while the other is not done. */
+	seen.got = call_many(kpt_many_c);
+	/* And none. */
+	jprobe_return();
+	seen.inner++;
+}
+
+static DEFINE_IRQ_WORK(intruder, intrude);
+
+static unsigned long interrupted_handler(KPT_MANY_PARAMS)
+{
+	irq_work_queue(&intruder);
+	while (irq_work_is_busy(&intruder))
+		cpu_relax();
+	return plain_handler(a, b, c, d, e, f, g, h, i, j);
+}
+
+static void handler_is_that_of_the_context(struct kunit *test)
+{
+	struct jprobe *jp, *inner;
+
+	if (state_of(test) == BREAKPOINT)
+		kunit_skip(test, "interrupts are off there");
+	inner = jprobe_set(test, kpt_many_c, second_handler);
+	jp = jprobe_set(test, many_fn(test), interrupted_handler);
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.got, RESULT);
+	/* jprobe_return() of an interrupt has not ended this one. */
+	KUNIT_EXPECT_EQ(test, seen.inner, 1);
+	/* kpt_many() ends in kpt_many_c(). */
+	KUNIT_EXPECT_EQ(test, seen.second, state_of(test) == JUMP ? 2 : 1);
+	KUNIT_EXPECT_EQ(test, seen.calls, state_of(test) == JUMP ? 3 : 2);
+	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 0ul);
+}
+
+static unsigned long faulting_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	seen.got = kpt_peek((unsigned long *)PAGE_SIZE);
+	seen.behind++;
+	return 0;
+}
+
+static int end_handler(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	seen.inner++;
+	instruction_pointer_set(regs, (unsigned long)jprobe_return);
+	return 1;
+}
+
+static void fault_handler_may_end_the_handler(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_alloc(test, many_fn(test), faulting_handler);
+
+	jp->kp.fault_handler = end_handler;
+	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, seen.inner, 1);
+	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+}
+
+static void disabled_jprobe_sees_nothing(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
+
+	settle(test, &jp->kp);
+	KUNIT_ASSERT_EQ(test, disable_jprobe(jp), 0);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 0);
+	KUNIT_ASSERT_EQ(test, enable_jprobe(jp), 0);
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	kunit_release_action(test, unregister_action, jp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, disable_jprobe(jp), -EINVAL);
+}
+
+static void handler_is_that_of_the_time_of_registration(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
+
+	jp->entry = NULL;
+	jp->kp.pre_handler = kpt_pre;
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+}
+
+/* --- Arguments ------------------------------------------------------------ */
+
+static asmlinkage unsigned long asmlinkage_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+	WRITE_ONCE(a, 0xbad);
+	WRITE_ONCE(j, 0xbad);
+	jprobe_return();
+	return 0;
+}
+
+static void handler_of_an_asmlinkage_function(struct kunit *test)
+{
+	jprobe_set(test, kpt_many_asmlinkage, asmlinkage_handler);
+	KUNIT_EXPECT_EQ(test, kpt_many_asmlinkage(0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
+						  0x77, 0x88, 0x99, 0xaa), RESULT);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	expect_args(test);
+}
+
+static struct kpt_bulk seen_bulk;
+
+static unsigned long bulky_handler(unsigned long a, struct kpt_bulk bulk, unsigned long b)
+{
+	seen.arg[0] = a;
+	seen.arg[1] = b;
+	seen_bulk = bulk;
+	memset(&bulk, 0xff, sizeof(bulk));
+	OPTIMIZER_HIDE_VAR(b);
+	barrier_data(&bulk);
+	jprobe_return();
+	return b;
+}
+
+static void handler_sees_a_structure_by_value(struct kunit *test)
+{
+	struct kpt_bulk bulk;
+	unsigned long result;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bulk.word); i++)
+		bulk.word[i] = i * 0x1111;
+	result = kpt_bulky(0x11, bulk, 0x22);
+	jprobe_set(test, kpt_bulky, bulky_handler);
+	KUNIT_EXPECT_EQ(test, kpt_bulky(0x11, bulk, 0x22), result);
+	KUNIT_EXPECT_EQ(test, seen.arg[0], 0x11ul);
+	KUNIT_EXPECT_EQ(test, seen.arg[1], 0x22ul);
+	KUNIT_EXPECT_MEMEQ(test, &seen_bulk, &bulk, sizeof(bulk));
+}
+
+/* --- Outside of a handler ------------------------------------------------- */
+
+/* How many lines of the log have it. */
+static unsigned int log_lines(struct kunit *test, const char *what)
+{
+	char *line = kunit_kzalloc(test, 1024, GFP_KERNEL);
+	struct kmsg_dump_iter iter;
+	unsigned int nr = 0;
+	size_t len;
+
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	kmsg_dump_rewind(&iter);
+	while (kmsg_dump_get_line(&iter, false, line, 1024, &len)) {
+		line[min_t(size_t, len, 1023)] = '\0';
+		if (strstr(line, what))
+			nr++;
+	}
+	return nr;
+}
+
+static int pre_returns(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	jprobe_return();
+	pr->arg = pr;
+	return 0;
+}
+
+static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+
+	jprobe_return();
+	jprobe_return();
+	/* Not even where another kind of handler runs. */
+	pr->on_pre = pre_returns;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_PTR_EQ(test, pr->arg, (void *)pr);
+	if (IS_ENABLED(CONFIG_PRINTK))
+		KUNIT_EXPECT_EQ(test, log_lines(test, "jprobe_return() outside"), 1);
+}
+
+/* --- Registering ---------------------------------------------------------- */
+
+static void elsewhere_than_an_entry_is_refused(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_alloc(test, kpt_asm_inside, plain_handler);
+
+	jp->kp.offset = kpt_asm_inside_at;
+	KUNIT_EXPECT_EQ(test, register_jprobe(jp), -EINVAL);
+	/* The place is fine otherwise. */
+	KUNIT_EXPECT_EQ(test, kpt_refused((char *)kpt_asm_inside + kpt_asm_inside_at), 0);
+}
+
+static void without_a_handler_is_refused(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_alloc(test, kpt_many, NULL);
+
+	KUNIT_EXPECT_EQ(test, register_jprobe(jp), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_jprobe(NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_jprobes(&jp, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_jprobes(&jp, -1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, register_jprobes(NULL, 1), -EINVAL);
+}
+
+static void registered_twice_is_refused(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, kpt_many, plain_handler);
+
+	jp->kp.symbol_name = NULL;
+	KUNIT_EXPECT_EQ(test, register_jprobe(jp), -EINVAL);
+	KUNIT_EXPECT_EQ(test, call_many(kpt_many), RESULT);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+}
+
+static void batch_is_all_or_nothing(struct kunit *test)
+{
+	struct jprobe *jps[3];
+
+	jps[0] = jprobe_alloc(test, kpt_many, plain_handler);
+	jps[1] = jprobe_alloc(test, kpt_many_traced, plain_handler);
+	jps[2] = jprobe_alloc(test, NULL, plain_handler);
+	jps[2]->kp.symbol_name = "no_such_function_for_jprobes";
+	KUNIT_EXPECT_EQ(test, register_jprobes(jps, 3), -ENOENT);
+	call_many(kpt_many);
+	KUNIT_EXPECT_EQ(test, seen.calls, 0);
+
+	KUNIT_ASSERT_EQ(test, register_jprobes(jps, 2), 0);
+	call_many(kpt_many);
+	call_many(kpt_many_traced);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+	/* The one that is not registered does not hinder the others. */
+	unregister_jprobes(jps, 3);
+	call_many(kpt_many);
+	call_many(kpt_many_traced);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+}
+
+static void list_shows_type_j(struct kunit *test)
+{
+	char *line;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	jprobe_set(test, kpt_many_c, plain_handler);
+	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/list"), "kpt_many_c+");
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, "  j  kpt_many_c+0x"), "%s", line);
+}
+
+#define STATE_CASE(name)	KUNIT_CASE_PARAM(name, state_gen)
+
+static struct kunit_case jprobe_cases[] = {
+	STATE_CASE(handler_sees_all_arguments),
+	STATE_CASE(handler_ends_with_jprobe_return),
+	STATE_CASE(handler_may_clobber_its_copies),
+	STATE_CASE(handler_may_return_instead),
+	STATE_CASE(jprobe_return_works_from_a_function_of_the_handler),
+	STATE_CASE(handler_runs_with_preemption_off),
+	STATE_CASE(registers_and_stack_stay_as_they_are),
+	STATE_CASE(several_probes_on_one_function_run_in_order),
+#ifdef CONFIG_KRETPROBES
+	STATE_CASE(return_probe_on_the_same_function),
+#endif
+	STATE_CASE(hits_from_the_handler_are_missed),
+	STATE_CASE(jprobes_hit_from_the_handler_are_missed),
+	STATE_CASE(handler_is_that_of_the_context),
+	STATE_CASE(fault_handler_may_end_the_handler),
+	STATE_CASE(disabled_jprobe_sees_nothing),
+	STATE_CASE(handler_is_that_of_the_time_of_registration),
+	KUNIT_CASE(handler_of_an_asmlinkage_function),
+	KUNIT_CASE(handler_sees_a_structure_by_value),
+	KUNIT_CASE(jprobe_return_outside_of_a_handler_warns_once),
+	KUNIT_CASE(elsewhere_than_an_entry_is_refused),
+	KUNIT_CASE(without_a_handler_is_refused),
+	KUNIT_CASE(registered_twice_is_refused),
+	KUNIT_CASE(batch_is_all_or_nothing),
+	KUNIT_CASE(list_shows_type_j),
+	{}
+};
+
+static struct kunit_suite jprobe_suite = {
+	.name = "kprobes_jprobe",
+	.suite_init = jprobe_suite_init,
+	.suite_exit = jprobe_suite_exit,
+	.init = jprobe_init,
+	.exit = jprobe_exit,
+	.test_cases = jprobe_cases,
+};
+
+kunit_test_suite(jprobe_suite);
