@@ -17,12 +17,23 @@ out=$build/$name
 log=$build/$name.log
 arch=$(config_arch)
 
+# Lets options through; of ours the untouched base knows none.
+known()
+{
+	if [ "$src" = "$stock_src" ]; then
+		grep -vE "^(# )?CONFIG_($(cat "$top"/kernel/kprobes/Kconfig "$top"/patches/*.patch |
+			sed -n 's/^+*config //p' | paste -sd'|'))[= ]"
+	else
+		cat
+	fi
+}
+
 # Configure when the fragment or a Kconfig file is newer than the last time.
 configure()
 {
 	local opt missing
 
-	config_options >"$out/.kprobes-config.new"
+	config_options | known >"$out/.kprobes-config.new"
 	if [ -e "$out/.config" ] &&
 	   cmp -s "$out/.kprobes-config.new" "$out/.kprobes-config" &&
 	   [ -z "$(find "$src" -name 'Kconfig*' -newer "$out/.kprobes-config" -print -quit)" ]; then
