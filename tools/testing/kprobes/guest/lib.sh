@@ -69,7 +69,7 @@ clean()
 	echo >$tracing/kprobe_events
 	echo >$tracing/trace
 	echo 0 >/proc/sys/kernel/kptr_restrict
-	for module in kprobe_example kretprobe_example kprobe_batch kprobe_target; do
+	for module in kprobe_example kretprobe_example jprobe_example kprobe_batch kprobe_target; do
 		! loaded $module || rmmod $module
 	done
 }
