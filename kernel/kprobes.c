@@ -86,10 +86,8 @@ static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
 		if (!READ_ONCE(user->enabled))
 			continue;
 		if (user->pre) {
-			if (user->pre(user->kp, regs))
+			if (user->pre(user->self, regs))
 				return 1;
-		} else if (user->pool) {
-			kretprobe_enter(user->pool, regs);
 		} else if (user->jprobe) {
 			jprobe_enter(user->jprobe, regs);
 		}
@@ -112,7 +110,7 @@ int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 	struct kprobe_user *user = READ_ONCE(pt->only);
 
 	if (likely(user))
-		return user->pre(user->kp, regs);
+		return user->pre(user->self, regs);
 	return run_all_pre(pt, regs);
 }
 
@@ -561,10 +559,10 @@ static void choose_only(struct kprobe_point *pt)
 /**
  * kprobe_only - the probe of a point that has just one
  * @p:	     the point
- * @handler: its pre-handler is stored here
+ * @handler: what to call is stored here
  *
  * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: the user's structure to call the handler with; NULL if the point has
+ * Return: what to call the handler with; NULL if the point has
  * more to run in front of the instruction, or nothing.
  */
 struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *handler)
@@ -574,7 +572,7 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *handler)
 	if (!user)
 		return NULL;
 	*handler = user->pre;
-	return user->kp;
+	return user->self;
 }
 
 /**
@@ -804,6 +802,7 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 		return ERR_PTR(ret);
 	}
 	user->pre = kp->pre_handler;
+	user->self = kp;
 	user->post = kp->post_handler;
 	user->enabled = !(kp->flags & KPROBE_FLAG_DISABLED);
 	return user;
@@ -881,7 +880,7 @@ static void make_visible(struct kprobe_user *user)
 	hlist_add_fake(&kp->hlist);
 
 	if (user->pool)
-		kretprobe_pool_ready(user->pool);
+		kretprobe_pool_ready(user);
 	count_user(user, user->enabled);
 	report_flags(user);
 	kprobe_fault_add(user);

@@ -194,6 +194,8 @@ struct kretprobe_instance {
 #else
 	struct llist_node llist;
 	struct kretprobe_pool *pool;
+	struct kretprobe_chunk *home;
+	unsigned long bit;
 	kprobe_opcode_t *ret_addr;
 	void *fp;
 #endif
@@ -858,10 +860,24 @@ static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
  * arch_prepare_kretprobe() swaps the return address for the trampoline and
  * keeps the true one in the instance; the trampoline calls
  * kretprobe_trampoline_handler() and returns to what that returns.
+ *
+ * With __ARCH_KRETPROBE_ON_STACK, a function's entry finds the return address
+ * on top of the stack, and what the function returns to finds it right below:
+ * there is nothing for arch_prepare_kretprobe() to do. The trampoline calls
+ * kretprobe_return() with pt_regs right below that slot, which holds the true
+ * return address from then on. An address in it that is less than
+ * __ARCH_KRETPROBE_CALL behind the trampoline stands for the trampoline.
  */
+#ifdef __ARCH_KRETPROBE_ON_STACK
+asmlinkage void kretprobe_return(struct pt_regs *regs);
+#else
 void arch_prepare_kretprobe(struct kretprobe_instance *ri, struct pt_regs *regs);
 void arch_kretprobe_fixup_return(struct pt_regs *regs,
 				 kprobe_opcode_t *correct_ret_addr);
+#endif
+#ifndef __ARCH_KRETPROBE_CALL
+#define __ARCH_KRETPROBE_CALL	1
+#endif
 void __kretprobe_trampoline(void);
 unsigned long __kretprobe_trampoline_handler(struct pt_regs *regs,
 					     void *frame_pointer);
@@ -870,10 +886,12 @@ unsigned long kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
 
 static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 {
-	return addr == (unsigned long)
-		dereference_kernel_function_descriptor(__kretprobe_trampoline);
+	return addr - (unsigned long)
+		dereference_kernel_function_descriptor(__kretprobe_trampoline) <
+		__ARCH_KRETPROBE_CALL;
 }
 
+#ifndef __ARCH_KRETPROBE_ON_STACK
 static nokprobe_inline unsigned long
 kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
 {
@@ -885,6 +903,7 @@ kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
 	kprobe_busy_end();
 	return ret;
 }
+#endif
 
 #else /* !CONFIG_KRETPROBES */
 

@@ -107,7 +107,7 @@ static __always_inline void handle(struct kprobe_point *pt, struct pt_regs *regs
 	 */
 	instruction_pointer_set(regs, ip + __ARCH_KPROBE_IP_BEHIND);
 	user = READ_ONCE(pt->only);
-	if (likely(!(likely(user) ? user->pre(user->kp, regs) :
+	if (likely(!(likely(user) ? user->pre(user->self, regs) :
 				    kprobe_run_pre(&pt->kp, regs)))) {
 		if (unlikely(READ_ONCE(pt->kp.post_handler))) {
 			instruction_pointer_set(regs, behind);

@@ -40,7 +40,6 @@
 #include <linux/kprobes.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/objpool.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
@@ -196,7 +195,8 @@ struct kprobe_point {
  * @list:    in kprobe_point::users
  * @batch:   links users that leave together
  * @kp:	     the user's structure: passed to handlers, written for its reader
- * @pre:     the pre-handler at the time of registration
+ * @pre:     the pre-handler at the time of registration; kretprobe_pre()
+ * @self:    what it is called with: @kp, or in its place @pool
  * @post:    likewise
  * @pool:    of a return probe, its instances; NULL otherwise
  * @jprobe:  of a jprobe, its handler; NULL otherwise
@@ -213,6 +213,7 @@ struct kprobe_user {
 	struct list_head batch;
 	struct kprobe *kp;
 	kprobe_pre_handler_t pre;
+	struct kprobe *self;
 	kprobe_post_handler_t post;
 	struct kretprobe_pool *pool;
 	void *jprobe;
@@ -399,39 +400,36 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
 /* ------------------------------ kretprobe.c ----------------------------- */
 
 #ifdef CONFIG_KRETPROBES
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
 /**
- * struct kretprobe_pool - the instances of a return probe
- * @rp:	    the user's structure; NULL once it is being unregistered
- * @user:   the registered probe
- * @handler: at the time of registration
- * @entry_handler: likewise
- * @rh:	    rethook that owns the instances
- * @objs:   the instances, where rethook is not used
+ * struct kretprobe_pool - a return probe, whose instances rethook owns
+ * @rp:	    the user's structure; NULL once no handler of the probe can run
+ * @point:  what its handlers run under
+ * @handler: at the time of registration; NULL once the probe is being
+ *	    unregistered
+ * @entry_handler: at the time of registration
+ * @rh:	    rethook's
  * @rcu:    frees it once no handler can have it in hand
  */
 struct kretprobe_pool {
 	struct kretprobe *rp;
-	struct kprobe_user *user;
+	struct kprobe *point;
 	kretprobe_handler_t handler;
 	kretprobe_handler_t entry_handler;
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
 	struct rethook *rh;
-#else
-	struct objpool_head objs;
-#endif
 	struct rcu_head rcu;
 };
+#else
+#include "pool.h"
+#endif
 
 void kretprobe_init(void);
-void kretprobe_enter(struct kretprobe_pool *pool, struct pt_regs *regs);
-void kretprobe_pool_ready(struct kretprobe_pool *pool);
+void kretprobe_pool_ready(struct kprobe_user *user);
 void kretprobe_pool_stop(struct kretprobe_pool *pool);
 void kretprobe_pool_free(struct kretprobe_pool *pool);
 #else
 static inline void kretprobe_init(void) { }
-static __always_inline void kretprobe_enter(struct kretprobe_pool *pool,
-					    struct pt_regs *regs) { }
-static inline void kretprobe_pool_ready(struct kretprobe_pool *pool) { }
+static inline void kretprobe_pool_ready(struct kprobe_user *user) { }
 static inline void kretprobe_pool_stop(struct kretprobe_pool *pool) { }
 static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
 #endif

@@ -8,18 +8,21 @@
  * handlers share travels in the instance. When the function returns, into the
  * trampoline, the return handler runs and the instance goes back.
  *
- * Architectures with rethook leave the book-keeping of calls to it. For the
- * others it is done here: the calls of a task that are under way are a list in
- * the task, newest first, which only the task itself changes.
+ * Architectures that choose rethook leave the book-keeping of calls to it. For
+ * the others it is done here: the calls of a task that are under way are a list
+ * in the task, newest first, which only the task itself changes. What
+ * interrupts it, be it between any two instructions, puts its own calls in
+ * front and has taken them out again when it returns.
  *
  * An instance may outlive its probe by as long as a call takes. Neither it nor
  * the pool is reached through the user's structure, so that one may go.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
-#include <linux/objpool.h>
+#include <linux/rethook.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -38,15 +41,31 @@ static int default_maxactive(void)
 static void kretprobe_returned(struct rethook_node *node, void *data,
 			       unsigned long ret_addr, struct pt_regs *regs);
 
-static int pool_init(struct kretprobe_pool *pool, size_t size, int nr)
+static struct kretprobe_pool *pool_alloc(size_t size, int nr, bool grows)
 {
+	struct kretprobe_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
 	pool->rh = rethook_alloc(pool, kretprobe_returned, size, nr);
-	return PTR_ERR_OR_ZERO(pool->rh);
+	if (IS_ERR(pool->rh)) {
+		void *err = pool->rh;
+
+		kfree(pool);
+		return err;
+	}
+	return pool;
 }
 
-static void pool_fini(struct kretprobe_pool *pool)
+static void pool_stop(struct kretprobe_pool *pool)
+{
+	rethook_stop(pool->rh);
+}
+
+static void pool_release(struct kretprobe_pool *pool)
 {
 	rethook_free(pool->rh);
+	kfree_rcu(pool, rcu);
 }
 
 static __always_inline struct kretprobe_instance *pool_get(struct kretprobe_pool *pool)
@@ -83,52 +102,34 @@ static __always_inline unsigned long true_return_address(struct kretprobe_instan
 
 #else /* !CONFIG_KRETPROBE_ON_RETHOOK */
 
-static int instance_init(void *obj, void *context)
+#define pool_alloc	kretprobe_pool_alloc
+#define pool_release	kretprobe_pool_release
+#define pool_get	kretprobe_pool_get
+#define pool_put	kretprobe_pool_put
+
+static void pool_stop(struct kretprobe_pool *pool)
 {
-	((struct kretprobe_instance *)obj)->pool = context;
-	return 0;
 }
 
-/* The last instance is back and the probe gone; NMIs may still look at us. */
-static int pool_release(struct objpool_head *head, void *context)
-{
-	struct kretprobe_pool *pool = context;
-
-	kfree_rcu(pool, rcu);
-	return 0;
-}
-
-static int pool_init(struct kretprobe_pool *pool, size_t size, int nr)
-{
-	return objpool_init(&pool->objs, nr, size, GFP_KERNEL, pool,
-			    instance_init, pool_release);
-}
-
-static void pool_fini(struct kretprobe_pool *pool)
-{
-	objpool_fini(&pool->objs);
-}
-
-static __always_inline struct kretprobe_instance *pool_get(struct kretprobe_pool *pool)
-{
-	return objpool_pop(&pool->objs);
-}
-
-static __always_inline void pool_put(struct kretprobe_instance *ri)
-{
-	struct kretprobe_pool *pool = ri->pool;
-
-	if (READ_ONCE(pool->rp))
-		objpool_push(ri, &pool->objs);
-	else
-		objpool_drop(ri, &pool->objs);
-}
-
+/* First to be found by unwinders that interrupt us, then to be looked for. */
 static __always_inline void hook_call(struct kretprobe_instance *ri,
 				      struct pt_regs *regs)
 {
+	struct llist_head *calls = &current->kretprobe_instances;
+#ifdef __ARCH_KRETPROBE_ON_STACK
+	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
+
+	ri->ret_addr = (kprobe_opcode_t *)*slot;
+	ri->fp = slot;
+	ri->llist.next = calls->first;
+	barrier();
+	WRITE_ONCE(calls->first, &ri->llist);
+	barrier();
+	WRITE_ONCE(*slot, (unsigned long)__kretprobe_trampoline);
+#else
 	arch_prepare_kretprobe(ri, regs);
-	__llist_add(&ri->llist, &current->kretprobe_instances);
+	__llist_add(&ri->llist, calls);
+#endif
 }
 
 static __always_inline struct kretprobe_pool *pool_of(struct kretprobe_instance *ri)
@@ -136,20 +137,61 @@ static __always_inline struct kretprobe_pool *pool_of(struct kretprobe_instance 
 	return ri->pool;
 }
 
+static __always_inline struct kretprobe_instance *to_instance(struct llist_node *node)
+{
+	return container_of(node, struct kretprobe_instance, llist);
+}
+
+/*
+ * The call whose frame is returned from. Probes that share a function, or
+ * functions that end in a jump to another, stack several instances on one
+ * return address: all but the oldest of them keep the trampoline's.
+ */
+static __always_inline struct kretprobe_instance *outermost(struct llist_node *node)
+{
+	struct kretprobe_instance *ri;
+
+	for (; node; node = node->next) {
+		ri = to_instance(node);
+		if (!is_kretprobe_trampoline((unsigned long)ri->ret_addr))
+			return ri;
+	}
+	return NULL;
+}
+
+/* Others who swap return addresses may have been there before us. */
+static __always_inline unsigned long true_return_address(struct kretprobe_instance *ri)
+{
+	struct kretprobe_instance *last = outermost(&ri->llist);
+	unsigned long addr = (unsigned long)last->ret_addr;
+#ifdef __ARCH_KRETPROBE_ON_STACK
+	struct llist_node *next = &last->llist;
+	struct llist_node __maybe_unused *cur = NULL;
+	unsigned long prev;
+	int idx = 0;
+
+	do {
+		prev = addr;
+		addr = ftrace_graph_ret_addr(current, &idx, addr, last->fp);
+#ifdef CONFIG_RETHOOK
+		if (is_rethook_trampoline(addr))
+			addr = rethook_find_ret_addr(current, (unsigned long)last->fp, &cur);
+#endif
+		if (is_kretprobe_trampoline(addr))
+			addr = kretprobe_find_ret_addr(current, last->fp, &next);
+	} while (addr != prev);
+#endif
+	return addr;
+}
+
 #endif /* CONFIG_KRETPROBE_ON_RETHOOK */
 
 /* ------------------------- Entry and return ----------------------------- */
 
-/**
- * kretprobe_enter - a probed function is being called
- * @pool: of the return probe
- * @regs: registers at the function's entry
- *
- * Context: as a pre-handler.
- */
-void __kprobe_hit kretprobe_enter(struct kretprobe_pool *pool, struct pt_regs *regs)
+/* A probed function is being called. */
+static __always_inline void enter(struct kretprobe_pool *pool,
+				  struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	struct kretprobe_instance *ri = pool_get(pool);
 	struct kretprobe *rp;
 
 	if (unlikely(!ri)) {
@@ -157,27 +199,70 @@ void __kprobe_hit kretprobe_enter(struct kretprobe_pool *pool, struct pt_regs *r
 		BUILD_BUG_ON(sizeof(rp->nmissed) != sizeof(atomic_t));
 		if (rp)
 			raw_atomic_inc((atomic_t *)&rp->nmissed);
-		return;
-	}
-	if (pool->entry_handler && pool->entry_handler(ri, regs))
+	} else if (pool->entry_handler && pool->entry_handler(ri, regs)) {
 		pool_put(ri);
-	else
+	} else {
 		hook_call(ri, regs);
+	}
+}
+
+/*
+ * The pre-handler of a return probe. @self is the pool; see struct kprobe_user.
+ */
+static noinline int __kprobe_hit kretprobe_pre(struct kprobe *self, struct pt_regs *regs)
+{
+	struct kretprobe_pool *pool = (struct kretprobe_pool *)self;
+
+	enter(pool, pool_get(pool), regs);
+	return 0;
+}
+
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+#define kretprobe_pre_plain	kretprobe_pre
+#else
+static noinline int __kprobe_hit enter_low(struct kretprobe_chunk *chunk,
+					   struct pt_regs *regs, unsigned long nr)
+{
+	kretprobe_pool_low(chunk);
+	hook_call(kretprobe_chunk_nth(chunk, nr), regs);
+	return 0;
+}
+
+/* The same without an entry handler, and mostly without a function call. */
+static int __kprobe_hit kretprobe_pre_plain(struct kprobe *self, struct pt_regs *regs)
+{
+	struct kretprobe_pool *pool = (struct kretprobe_pool *)self;
+	struct kretprobe_chunk *chunk = kretprobe_pool_chunk(pool);
+	unsigned long nr;
+
+	if (unlikely(!kretprobe_chunk_take(chunk, &nr)))
+		return kretprobe_pre(self, regs);
+	if (unlikely(kretprobe_chunk_is_low(chunk, nr)))
+		return enter_low(chunk, regs, nr);
+	hook_call(kretprobe_chunk_nth(chunk, nr), regs);
+	return 0;
+}
+#endif
+
+static int no_handler(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 0;
 }
 
 /*
  * Shown as running under its point, so that hits in the handler are missed,
  * unregistering waits for it, and BPF programs can ask where they are. The
- * order is that of every hit: first to be seen, then to look.
+ * order is that of every hit: first to be seen, then to look. The point may
+ * be gone for long, but then so is the handler.
  */
-static void __kprobe_hit run_return_handler(struct kretprobe_pool *pool,
-					    struct kretprobe_instance *ri,
-					    struct pt_regs *regs)
+static noinline void __kprobe_hit run_return_handler(struct kretprobe_pool *pool,
+						     struct kretprobe_instance *ri,
+						     struct pt_regs *regs)
 {
-	struct kprobe *prev = kprobe_enter(&pool->user->point->kp);
+	struct kprobe *prev = kprobe_enter(pool->point);
+	kretprobe_handler_t handler = READ_ONCE(pool->handler);
 
-	if (READ_ONCE(pool->rp) && pool->handler)
-		pool->handler(ri, regs);
+	handler(ri, regs);
 	kprobe_leave(prev);
 }
 
@@ -194,80 +279,141 @@ static void __kprobe_hit kretprobe_returned(struct rethook_node *node, void *dat
 #else /* !CONFIG_KRETPROBE_ON_RETHOOK */
 
 /*
- * The call whose frame is returned from. Probes that share a function, or
- * functions that end in a jump to another, stack several instances on one
- * return address: all but the oldest of them keep the trampoline's.
+ * Calls that were left without returning, say by an oops in a task that ends
+ * in other functions, are in front of the one that returns now.
  */
-static __always_inline struct kretprobe_instance *outermost(struct llist_node *node)
+static struct kretprobe_instance *__kprobe_hit skip_abandoned(struct llist_head *calls,
+							      void *frame)
 {
+	struct llist_node *node, *next;
 	struct kretprobe_instance *ri;
 
-	for (; node; node = node->next) {
-		ri = container_of(node, struct kretprobe_instance, llist);
-		if (!is_kretprobe_trampoline((unsigned long)ri->ret_addr))
-			return ri;
+	for (node = calls->first; node; node = node->next) {
+		if (to_instance(node)->fp == frame)
+			break;
 	}
-	return NULL;
+	/* There is nowhere to return to. */
+	if (WARN_ON_ONCE(!node))
+		panic("return probe trampoline without a call\n");
+
+	while ((next = calls->first) != node) {
+		ri = to_instance(next);
+		WRITE_ONCE(calls->first, next->next);
+		barrier();
+		pool_put(ri);
+	}
+	return to_instance(node);
 }
 
-static __always_inline unsigned long true_return_address(struct kretprobe_instance *ri)
+/* The address goes to where those look who unwind what handlers are called from. */
+static __always_inline void return_to(kprobe_opcode_t *addr, struct pt_regs *regs,
+				      void *frame)
 {
-	return (unsigned long)outermost(&ri->llist)->ret_addr;
-}
-
-void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
-					kprobe_opcode_t *correct_ret_addr)
-{
+	instruction_pointer_set(regs, (unsigned long)addr);
+#ifdef __ARCH_KRETPROBE_ON_STACK
+	WRITE_ONCE(*(unsigned long *)frame, (unsigned long)addr);
+#else
+	arch_kretprobe_fixup_return(regs, addr);
+#endif
+	barrier();
 }
 
 /**
  * __kretprobe_trampoline_handler - for trampolines: a probed function returned
- * @regs:	   registers at the return
- * @frame_pointer: what arch_prepare_kretprobe() stored in the instance
+ * @regs:  registers at the return
+ * @frame: what arch_prepare_kretprobe() stored in the instance
+ *
+ * Handlers see the true return address as the instruction pointer.
  *
  * Context: preemption off.
  * Return: the true return address.
  */
-unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_regs *regs,
-							  void *frame_pointer)
+noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_regs *regs,
+								   void *frame)
 {
-	struct kretprobe_instance *last = outermost(current->kretprobe_instances.first);
-	struct llist_node *node, *next, *end;
-	struct kretprobe_instance *ri;
-	kprobe_opcode_t *ret_addr;
+	struct llist_head *calls = &current->kretprobe_instances;
+	struct kretprobe_instance *ri = skip_abandoned(calls, frame);
+	kprobe_opcode_t *ret_addr = outermost(&ri->llist)->ret_addr;
+	struct llist_node *next = &ri->llist;
+	bool more;
 
-	if (WARN_ON_ONCE(!last || (last->fp && last->fp != frame_pointer)))
-		panic("return probe trampoline without a call\n");
-
-	ret_addr = last->ret_addr;
-	instruction_pointer_set(regs, (unsigned long)ret_addr);
-	end = last->llist.next;
-
-	for (node = current->kretprobe_instances.first; node != end; node = node->next) {
-		ri = container_of(node, struct kretprobe_instance, llist);
+	return_to(ret_addr, regs, frame);
+	do {
+		ri = to_instance(next);
 		run_return_handler(ri->pool, ri, regs);
-	}
 
-	arch_kretprobe_fixup_return(regs, ret_addr);
-
-	/* Unwinders that interrupt us saw the instances until now. */
-	node = current->kretprobe_instances.first;
-	current->kretprobe_instances.first = end;
-	for (; node != end; node = next) {
-		next = node->next;
-		pool_put(container_of(node, struct kretprobe_instance, llist));
-	}
+		more = is_kretprobe_trampoline((unsigned long)ri->ret_addr);
+		next = ri->llist.next;
+		WRITE_ONCE(calls->first, next);
+		barrier();
+		pool_put(ri);
+	} while (more);
 	return (unsigned long)ret_addr;
 }
+
+#ifdef __ARCH_KRETPROBE_ON_STACK
+/**
+ * kretprobe_return - for trampolines: a probed function returned
+ * @regs: registers at the return, right below the slot of its return address
+ *
+ * Puts the true return address into the slot. Most often it is a single return
+ * probe, on a function that a task has called, and no handler runs: then all
+ * is done here, with what __kretprobe_trampoline_handler() would do.
+ *
+ * Context: that of the function.
+ */
+asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
+{
+	struct llist_head *calls = &current->kretprobe_instances;
+	unsigned long *slot = (unsigned long *)(regs + 1);
+	struct kretprobe_instance *ri;
+	struct kretprobe_pool *pool;
+	kretprobe_handler_t handler;
+
+	preempt_disable_notrace();
+	ri = to_instance(calls->first);
+	/* Exceptions of our own that lie over a task deny that it is one. */
+	if (likely(ri->fp == slot &&
+		   ri->ret_addr != (kprobe_opcode_t *)__kretprobe_trampoline &&
+		   kprobe_in_task(0) &&
+		   !raw_cpu_read(kprobe_cpu.running[KPROBE_CTX_TASK]))) {
+		return_to(ri->ret_addr, regs, slot);
+
+		pool = ri->pool;
+		raw_cpu_write(kprobe_cpu.running[KPROBE_CTX_TASK], pool->point);
+		barrier();
+		handler = READ_ONCE(pool->handler);
+		handler(ri, regs);
+		barrier();
+		/* What has come on top since has gone. */
+		ri = to_instance(READ_ONCE(calls->first));
+		WRITE_ONCE(calls->first, ri->llist.next);
+		barrier();
+		pool_put(ri);
+		raw_cpu_write(kprobe_cpu.running[KPROBE_CTX_TASK], NULL);
+	} else {
+		__kretprobe_trampoline_handler(regs, slot);
+	}
+	preempt_enable_notrace();
+}
+#endif
+
+#ifndef __ARCH_KRETPROBE_ON_STACK
+void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
+					kprobe_opcode_t *correct_ret_addr)
+{
+}
+#endif
 
 /**
  * kretprobe_find_ret_addr - for unwinders: what a trampoline stands for
  * @tsk: the task that is unwound, current or not running
- * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it
+ * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it, or the
+ *	 address of the return address with __ARCH_KRETPROBE_ON_STACK
  * @cur: where the last call of this function left off; starts as NULL
  *
  * Context: any.
- * Return: the true return address, or 0.
+ * Return: the true return address, unless others have swapped that before; or 0.
  */
 unsigned long __kprobe_hit kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
 						   struct llist_node **cur)
@@ -276,9 +422,10 @@ unsigned long __kprobe_hit kretprobe_find_ret_addr(struct task_struct *tsk, void
 	struct kretprobe_instance *ri;
 
 	while ((ri = outermost(node))) {
-		*cur = &ri->llist;
-		if (ri->fp == fp)
+		if (ri->fp == fp) {
+			*cur = &ri->llist;
 			return (unsigned long)ri->ret_addr;
+		}
 		node = ri->llist.next;
 	}
 	return 0;
@@ -294,11 +441,13 @@ void kprobe_flush_task(struct task_struct *tk)
 {
 	struct llist_node *node = __llist_del_all(&tk->kretprobe_instances);
 
+	if (likely(!node))
+		return;
 	kprobe_busy_begin();
 	while (node) {
 		struct llist_node *next = node->next;
 
-		pool_put(container_of(node, struct kretprobe_instance, llist));
+		pool_put(to_instance(node));
 		node = next;
 	}
 	kprobe_busy_end();
@@ -311,8 +460,10 @@ NOKPROBE_SYMBOL(kprobe_flush_task);
  * get_kretprobe - the probe that an instance belongs to
  * @ri: the instance
  *
- * Context: in one of the probe's handlers.
- * Return: the probe, or NULL if it is being unregistered.
+ * Context: in one of the probe's handlers, or anywhere with preemption off
+ * while the call is under way.
+ * Return: the probe; or NULL if it has been unregistered, which a handler
+ * does not live to see.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
@@ -327,7 +478,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * Context: in the return handler. In an entry handler the call is not followed
  * yet, and its return address still stands where the function expects it.
  * Return: the true return address, which the stack does not show meanwhile,
- * however many return probes follow the call.
+ * however many return probes and tracers follow the call.
  */
 __kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 {
@@ -371,40 +522,36 @@ static bool stack_switcher(unsigned long addr)
 
 /**
  * kretprobe_pool_ready - the probe is about to see its first call
- * @pool: its pool
+ * @user: the probe
  */
-void kretprobe_pool_ready(struct kretprobe_pool *pool)
+void kretprobe_pool_ready(struct kprobe_user *user)
 {
-	pool->rp->nmissed = 0;
+	user->pool->point = &user->point->kp;
+	user->pool->rp->nmissed = 0;
 }
 
 /**
- * kretprobe_pool_stop - no call of the probe is followed any more
+ * kretprobe_pool_stop - the return handler is not started any more
  * @pool: its pool
  *
  * Context: may sleep. Handlers may still be running on return.
  */
 void kretprobe_pool_stop(struct kretprobe_pool *pool)
 {
-	WRITE_ONCE(pool->rp, NULL);
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
-	rethook_stop(pool->rh);
-#endif
+	WRITE_ONCE(pool->handler, no_handler);
+	pool_stop(pool);
 }
 
 /**
  * kretprobe_pool_free - the pool goes as soon as its last call has returned
- * @pool: the pool, stopped or never used
+ * @pool: the pool, never used, or stopped and without a running handler
  *
  * Context: may sleep, but does not wait.
  */
 void kretprobe_pool_free(struct kretprobe_pool *pool)
 {
 	WRITE_ONCE(pool->rp, NULL);
-	pool_fini(pool);
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
-	kfree_rcu(pool, rcu);
-#endif
+	pool_release(pool);
 }
 
 static struct kprobe_user *kretprobe_user_alloc(struct kretprobe *rp, int *nr)
@@ -418,7 +565,6 @@ static struct kprobe_user *kretprobe_user_alloc(struct kretprobe *rp, int *nr)
 	user = kprobe_user_alloc(&rp->kp);
 	if (IS_ERR(user))
 		return user;
-	user->pre = NULL;
 	user->post = NULL;
 
 	ret = -EINVAL;
@@ -428,21 +574,18 @@ static struct kprobe_user *kretprobe_user_alloc(struct kretprobe *rp, int *nr)
 	if (rp->data_size > KRETPROBE_MAX_DATA_SIZE)
 		goto fail;
 
-	ret = -ENOMEM;
-	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
-	if (!pool)
-		goto fail;
 	*nr = rp->maxactive > 0 ? rp->maxactive : default_maxactive();
-	ret = pool_init(pool, sizeof(struct kretprobe_instance) + rp->data_size, *nr);
-	if (ret) {
-		kfree(pool);
+	pool = pool_alloc(sizeof(struct kretprobe_instance) + rp->data_size, *nr,
+			  rp->maxactive <= 0);
+	ret = PTR_ERR_OR_ZERO(pool);
+	if (ret)
 		goto fail;
-	}
 	pool->rp = rp;
-	pool->user = user;
-	pool->handler = rp->handler;
+	pool->handler = rp->handler ? : no_handler;
 	pool->entry_handler = rp->entry_handler;
 	user->pool = pool;
+	user->pre = rp->entry_handler ? kretprobe_pre : kretprobe_pre_plain;
+	user->self = (struct kprobe *)pool;
 	return user;
 
 fail:
