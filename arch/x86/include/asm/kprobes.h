@@ -33,6 +33,10 @@ typedef u8 kprobe_opcode_t;
 /* How far behind the point the instruction pointer is in a pre-handler. */
 #define __ARCH_KPROBE_IP_BEHIND	1
 
+/* Where a return address is; and the trampoline begins with a call. */
+#define __ARCH_KRETPROBE_ON_STACK
+#define __ARCH_KRETPROBE_CALL	(5 + 1)
+
 #define __ARCH_WANT_KPROBES_INSN_SLOT
 
 /* The size of a slot: what struct x86_copy takes, see arch/x86/kernel/kprobes/common.h. */

@@ -12,6 +12,7 @@
  *	detour.c a hit that comes as a jump
  *	ftrace.c a hit that comes through ftrace
  *	jprobe.c calling the handler of a jprobe
+ *	entry_*.S where code and handlers meet, the return of functions included
  *
  * rethook's trampoline takes the two register macros from here.
  */

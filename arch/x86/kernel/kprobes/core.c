@@ -393,7 +393,7 @@ int __init arch_init_kprobes(void)
  * arch_trampoline_kprobe - is this point part of our own trampolines?
  * @p: the point
  *
- * Return: 0, rethook's is no breakpoint.
+ * Return: 0, functions return there, no breakpoint is hit.
  */
 int arch_trampoline_kprobe(struct kprobe *p)
 {

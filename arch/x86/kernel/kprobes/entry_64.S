@@ -4,7 +4,10 @@
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
+#include <asm/alternative.h>
 #include <asm/asm-offsets.h>
+#include <asm/cpufeatures.h>
+#include <asm/frame.h>
 #include <asm/nospec-branch.h>
 #include <asm/ptrace-abi.h>
 #include <asm/segment.h>
@@ -48,6 +51,7 @@
 
 .section .kprobes.text, "ax"
 
+#ifdef CONFIG_OPTPROBES
 /*
  * The end of a detour that does not fall through to the displaced code. Jumped
  * to with pt_regs on top of the stack: goes on with those registers, at
@@ -81,6 +85,7 @@ SYM_CODE_START(detour_leave)
 	UNWIND_HINT_FUNC
 	RET
 SYM_CODE_END(detour_leave)
+#endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /*
@@ -119,4 +124,48 @@ SYM_INNER_LABEL(kprobe_ftrace_trampoline_end, SYM_L_GLOBAL)
 	ANNOTATE_NOENDBR
 	int3
 SYM_FUNC_END(kprobe_ftrace_trampoline)
+#endif
+
+#ifdef CONFIG_KRETPROBES
+/*
+ * Where functions under a return probe return to, instead of to their caller.
+ *
+ * The return address was popped: the slot that held it, right below the stack
+ * pointer, belongs to whoever interrupts us. Until it is ours again, that is at
+ * the very first instruction, unwinders find the true address by where it was.
+ * The call takes the slot back, for them and for the RET at the end, and fills
+ * it with an address that they know. It also leaves something in the return
+ * stack buffer for that RET to take, so that those of our callers stay in step.
+ */
+SYM_CODE_START(__kretprobe_trampoline)
+	UNWIND_HINT_UNDEFINED
+	ANNOTATE_NOENDBR
+	ANNOTATE_INTRA_FUNCTION_CALL
+	call	.Lreturned
+	int3
+.Lreturned:
+	UNWIND_HINT_FUNC
+	push	$__KERNEL_DS
+	push	%rsp			/* mended below */
+	pushf
+	push	$__KERNEL_CS
+	push	$__kretprobe_trampoline	/* until the handler knows better */
+	push	$-1			/* orig_ax */
+	SAVE_GENERAL
+	ENCODE_FRAME_POINTER
+	/* As the caller will have it. */
+	addq	$2*8, RSP(%rsp)
+
+	mov	%rsp, %rdi
+	call	kretprobe_return
+
+	RESTORE_GENERAL
+	add	$24, %rsp
+	popf
+	lea	16(%rsp), %rsp
+	/* Our own call, of which depth tracking knows nothing. */
+	ALTERNATIVE __stringify(RET), \
+		    __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
+		    X86_FEATURE_CALL_DEPTH
+SYM_CODE_END(__kretprobe_trampoline)
 #endif
