@@ -65,8 +65,9 @@ config_options >"$out/.kprobes-config"
 } >"$out/log" 2>&1 || die "lint: cannot prepare build/lint: see $out/log"
 objects=()
 for f in "${kernel_files[@]}"; do
-	case $f in
-	*.[cS])
+	case $f:$(config_arch) in
+	*_32.S:x86_64|*_64.S:i386) ;;
+	*.[cS]:*)
 		objects+=("${f%.*}.o")
 		rm -f "$out/${f%.*}.o"
 		;;
