@@ -8,6 +8,7 @@
 
 #include <kunit/resource.h>
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -277,6 +278,13 @@ unsigned long kpt_elsewhere(unsigned long arg);
 
 /* Calls itself @depth times; returns @depth. */
 unsigned long kpt_recurse(unsigned long depth);
+
+/* The same, and at the bottom waits for @gate, counted in @inside meanwhile. */
+unsigned long kpt_recurse_waits(unsigned long depth, struct completion *gate,
+				atomic_t *inside);
+
+/* Moves to another CPU and returns KPT_RESULT(). */
+unsigned long kpt_ret_wanders(unsigned long arg);
 
 /* Writes the return address that it sees to where @to points. */
 unsigned long kpt_ret_where(unsigned long to);

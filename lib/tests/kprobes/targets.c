@@ -6,6 +6,8 @@
  * the calls.
  */
 #include <linux/compiler.h>
+#include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/module.h>
 #include <linux/stacktrace.h>
 
@@ -50,6 +52,31 @@ noinline notrace unsigned long kpt_recurse(unsigned long depth)
 	below = kpt_recurse(depth - 1);
 	barrier();
 	return below + 1;
+}
+
+noinline notrace unsigned long kpt_recurse_waits(unsigned long depth,
+						 struct completion *gate, atomic_t *inside)
+{
+	unsigned long below;
+
+	if (!depth) {
+		atomic_inc(inside);
+		wait_for_completion(gate);
+		return 0;
+	}
+	below = kpt_recurse_waits(depth - 1, gate, inside);
+	barrier();
+	return below + 1;
+}
+
+noinline notrace unsigned long kpt_ret_wanders(unsigned long arg)
+{
+	unsigned int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+
+	if (cpu >= nr_cpu_ids)
+		cpu = cpumask_first(cpu_online_mask);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	return KPT_RESULT(arg);
 }
 
 noinline notrace unsigned long kpt_ret_where(unsigned long to)

@@ -37,6 +37,11 @@ SYM_FUNC_START(kpt_asm_entry)
 	RET
 SYM_FUNC_END(kpt_asm_entry)
 
+SYM_FUNC_START(kpt_asm_tail)
+	xor	SPARE, SPARE
+	jmp	kpt_asm_entry
+SYM_FUNC_END(kpt_asm_tail)
+
 SYM_FUNC_START(kpt_asm_inside)
 	xor	SPARE, SPARE
 .Linside_at:

@@ -11,6 +11,9 @@
 unsigned long kpt_asm_entry(unsigned long arg);
 unsigned long kpt_asm_inside(unsigned long arg);
 
+/* Ends in a jump to kpt_asm_entry(). */
+unsigned long kpt_asm_tail(unsigned long arg);
+
 /* Where the instructions are, from the start of their functions. */
 extern const u32 kpt_asm_inside_at;
 

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* KUnit suite: the instances of return probes, and what a return looks like. */
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/fprobe.h>
+#include <linux/stacktrace.h>
+
+#include "fixture.h"
+
+/**
+ * struct inst_probe - a return probe that counts
+ * @rp:		the probe itself
+ * @entries:	calls that are followed
+ * @returns:	of these, those that have returned
+ * @most:	calls that were under way at once
+ * @wrong:	what must not be
+ * @entry_sp:	stack pointer at the latest entry
+ * @entry_ret:	return address there
+ * @at_return:	registers at the latest return
+ * @retaddr:	latest return address
+ * @order:	if not NULL, ticks with each return
+ * @tick:	its value at the latest return
+ */
+struct inst_probe {
+	struct kretprobe rp;
+	atomic_t entries;
+	atomic_t returns;
+	atomic_t most;
+	atomic_t wrong;
+	unsigned long entry_sp;
+	unsigned long entry_ret;
+	struct pt_regs at_return;
+	unsigned long retaddr;
+	int *order;
+	int tick;
+};
+
+static struct inst_probe *to_inst(struct kretprobe_instance *ri)
+{
+	return container_of(get_kretprobe(ri), struct inst_probe, rp);
+}
+
+static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct inst_probe *p = to_inst(ri);
+	int under_way, most;
+
+	atomic_inc(&p->entries);
+	/* In this order, and as instances are held for longer, never too many. */
+	under_way = atomic_read(&p->entries);
+	under_way -= atomic_read(&p->returns);
+	most = atomic_read(&p->most);
+	while (under_way > most && !atomic_try_cmpxchg(&p->most, &most, under_way))
+		;
+#ifdef CONFIG_X86
+	p->entry_sp = kernel_stack_pointer(regs);
+	p->entry_ret = *(unsigned long *)p->entry_sp;
+#endif
+	return 0;
+}
+
+static int inst_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct inst_probe *p = to_inst(ri);
+
+	p->at_return = *regs;
+	p->retaddr = get_kretprobe_retaddr(ri);
+	if (p->order)
+		p->tick = ++*p->order;
+	atomic_inc(&p->returns);
+	return 0;
+}
+
+static void inst_unregister_action(void *rp)
+{
+	unregister_kretprobe(rp);
+}
+
+static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxactive)
+{
+	struct inst_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->rp.kp.addr = addr;
+	p->rp.handler = inst_return;
+	p->rp.entry_handler = inst_entry;
+	p->rp.maxactive = maxactive;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&p->rp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, inst_unregister_action,
+							&p->rp), 0);
+	return p;
+}
+
+static int inst_missed(struct inst_probe *p)
+{
+	return READ_ONCE(p->rp.nmissed);
+}
+
+/**
+ * struct worker - a thread that runs calls
+ * @depth:	how deep it recurses
+ * @gate:	at the bottom, it waits for that
+ * @times:	how often
+ * @wrong:	results that were
+ * @inside:	counts those that are at the bottom
+ * @done:	counts those that are done
+ */
+struct worker {
+	unsigned long depth;
+	struct completion *gate;
+	unsigned int times;
+	unsigned int wrong;
+	atomic_t *inside;
+	atomic_t *done;
+};
+
+static int worker_fn(void *arg)
+{
+	struct worker *w = arg;
+	unsigned int i;
+
+	for (i = 0; i < w->times; i++) {
+		if (w->gate) {
+			if (kpt_recurse_waits(w->depth, w->gate, w->inside) != w->depth)
+				w->wrong++;
+		} else if (kpt_recurse(w->depth) != w->depth) {
+			w->wrong++;
+		}
+		cond_resched();
+	}
+	atomic_inc(w->done);
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+/* --- A bound that was given ------------------------------------------------ */
+
+/* Spread over the CPUs as they are, and yet each CPU gets at all of them. */
+static void every_cpu_has_all_instances(struct kunit *test)
+{
+	int nr = 2 * num_online_cpus() + 3, cpu, n = 0;
+	struct inst_probe *p = inst_probe(test, kpt_recurse, nr);
+	atomic_t done = ATOMIC_INIT(0);
+
+	for_each_online_cpu(cpu) {
+		/* nr + 2 calls */
+		struct worker w = { .depth = nr + 1, .times = 1, .done = &done };
+		struct task_struct *task = kpt_thread(test, worker_fn, &w, cpu, "deep");
+
+		n++;
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&done) == n));
+		kpt_stop(test, task);
+		KUNIT_EXPECT_EQ(test, w.wrong, 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), n * nr);
+		KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), n * nr);
+		KUNIT_EXPECT_EQ(test, inst_missed(p), n * 2);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), nr);
+}
+
+#define CONTENDERS	6
+#define CONTENTIONS	2000
+
+/* As many calls as instances on the way at most: none may be missed. */
+static void no_call_is_missed_below_the_bound(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_recurse, CONTENDERS * 3);
+	atomic_t done = ATOMIC_INIT(0);
+	struct worker *w;
+	int i;
+
+	w = kunit_kcalloc(test, CONTENDERS, sizeof(*w), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	for (i = 0; i < CONTENDERS; i++) {
+		w[i] = (struct worker){ .depth = 2, .times = CONTENTIONS, .done = &done };
+		kpt_thread(test, worker_fn, &w[i], -1, "contender");
+	}
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&done) == CONTENDERS));
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), CONTENDERS * CONTENTIONS * 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), CONTENDERS * CONTENTIONS * 3);
+}
+
+static void calls_and_missed_calls_add_up(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_recurse, 2);
+	atomic_t done = ATOMIC_INIT(0);
+	struct worker *w;
+	int i;
+
+	w = kunit_kcalloc(test, CONTENDERS, sizeof(*w), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	for (i = 0; i < CONTENDERS; i++) {
+		w[i] = (struct worker){ .depth = 2, .times = CONTENTIONS, .done = &done };
+		kpt_thread(test, worker_fn, &w[i], -1, "contender");
+	}
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&done) == CONTENDERS));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), atomic_read(&p->returns));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries) + inst_missed(p),
+			CONTENDERS * CONTENTIONS * 3);
+	/* Three deep with two instances: at least every third. */
+	KUNIT_EXPECT_GE(test, inst_missed(p), CONTENDERS * CONTENTIONS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 2);
+}
+
+static int wanderer_fn(void *arg)
+{
+	struct worker *w = arg;
+	unsigned int i;
+
+	for (i = 0; i < w->times; i++)
+		if (kpt_ret_wanders(i) != KPT_RESULT(i))
+			w->wrong++;
+	atomic_inc(w->done);
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+/* The only instance is taken on one CPU and given back on another. */
+static void instance_survives_migration(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_ret_wanders, 1);
+	atomic_t done = ATOMIC_INIT(0);
+	struct worker w = { .times = 20, .done = &done };
+	struct task_struct *task;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	task = kpt_thread(test, wanderer_fn, &w, -1, "wanderer");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&done)));
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, w.wrong, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 20);
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
+}
+
+/* --- Pools that are left to us ---------------------------------------------- */
+
+#define DEEP		60
+
+static void pool_grows_until_nothing_is_missed(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_recurse, 0);
+	int round, before = 0;
+
+	if (p->rp.maxactive > DEEP)
+		kunit_skip(test, "too many CPUs");
+	for (round = 1; round <= 20; round++) {
+		before = inst_missed(p);
+		KUNIT_EXPECT_EQ(test, kpt_recurse(DEEP), (unsigned long)DEEP);
+		KUNIT_EXPECT_EQ(test, atomic_read(&p->returns) + inst_missed(p),
+				round * (DEEP + 1));
+		if (round > 1 && inst_missed(p) == before)
+			break;
+		msleep(50);
+	}
+	KUNIT_EXPECT_LE(test, round, 20);
+	/* It had to grow, and has. */
+	KUNIT_EXPECT_GT(test, inst_missed(p), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), DEEP + 1);
+}
+
+static void given_maxactive_never_grows(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_recurse, 12);
+	int round;
+
+	for (round = 0; round < 5; round++) {
+		KUNIT_EXPECT_EQ(test, kpt_recurse(DEEP), (unsigned long)DEEP);
+		msleep(20);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 5 * 12);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 12);
+}
+
+#define CROWD		48
+#define CROWD_DEPTH	90
+
+/* What the manual says: 4,096 instances. */
+static void growth_ends_at_its_bound(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_recurse_waits, 0);
+	int round, i, before = 0;
+
+	for (round = 0; round < 20 && atomic_read(&p->most) < 4096; round++) {
+		atomic_t inside = ATOMIC_INIT(0), done = ATOMIC_INIT(0);
+		struct task_struct *tasks[CROWD];
+		DECLARE_COMPLETION_ONSTACK(gate);
+		struct worker w = {
+			.depth = CROWD_DEPTH, .gate = &gate, .times = 1,
+			.inside = &inside, .done = &done,
+		};
+
+		before = atomic_read(&p->returns) + inst_missed(p);
+		for (i = 0; i < CROWD; i++)
+			tasks[i] = kpt_thread(test, worker_fn, &w, -1, "crowd");
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&inside) == CROWD));
+		msleep(50);
+		complete_all(&gate);
+		for (i = 0; i < CROWD; i++)
+			kpt_stop(test, tasks[i]);
+		KUNIT_EXPECT_EQ(test, w.wrong, 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&p->returns) + inst_missed(p) - before,
+				CROWD * (CROWD_DEPTH + 1));
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 4096);
+}
+
+/* Its worker has been asked, and finds it gone. */
+static void pool_that_grows_may_go_at_once(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		struct inst_probe *p = inst_probe(test, kpt_recurse, 0);
+
+		KUNIT_EXPECT_EQ(test, kpt_recurse(DEEP), (unsigned long)DEEP);
+		kunit_release_action(test, inst_unregister_action, &p->rp);
+		KUNIT_EXPECT_EQ(test, kpt_recurse(DEEP), (unsigned long)DEEP);
+		KUNIT_EXPECT_EQ(test, atomic_read(&p->returns) + inst_missed(p), DEEP + 1);
+	}
+}
+
+/* --- What a return looks like ------------------------------------------------ */
+
+#ifdef CONFIG_X86
+static void registers_are_those_behind_the_return(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct inst_probe *p = inst_probe(test, site->fn, 0);
+
+	KUNIT_ASSERT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_EQ(test, atomic_read(&p->returns), 1);
+	KUNIT_EXPECT_EQ(test, kernel_stack_pointer(&p->at_return),
+			p->entry_sp + sizeof(long));
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&p->at_return), p->entry_ret);
+	KUNIT_EXPECT_EQ(test, p->retaddr, p->entry_ret);
+	KUNIT_EXPECT_EQ(test, regs_return_value(&p->at_return), KPT_RESULT(7ul));
+	KUNIT_EXPECT_FALSE(test, user_mode(&p->at_return));
+}
+
+/* Two functions return through one return address, the last called first. */
+static void tail_call_returns_in_order(struct kunit *test)
+{
+	struct inst_probe *outer = inst_probe(test, kpt_asm_tail, 0);
+	struct inst_probe *inner = inst_probe(test, kpt_asm_entry, 0);
+	int order = 0;
+
+	outer->order = &order;
+	inner->order = &order;
+	KUNIT_EXPECT_EQ(test, kpt_asm_tail(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
+	KUNIT_EXPECT_EQ(test, inner->tick, 1);
+	KUNIT_EXPECT_EQ(test, outer->tick, 2);
+	KUNIT_EXPECT_EQ(test, inner->retaddr, outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
+}
+#endif
+
+#ifdef CONFIG_FPROBE
+struct inst_fprobe {
+	struct fprobe fp;
+	unsigned int entries;
+	unsigned int returns;
+};
+
+static int fprobe_entry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			struct pt_regs *regs, void *data)
+{
+	container_of(fp, struct inst_fprobe, fp)->entries++;
+	return 0;
+}
+
+static void fprobe_exit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			struct pt_regs *regs, void *data)
+{
+	container_of(fp, struct inst_fprobe, fp)->returns++;
+}
+
+static void fprobe_unregister_action(void *fp)
+{
+	unregister_fprobe(fp);
+}
+
+static struct inst_fprobe *inst_fprobe(struct kunit *test, void *addr)
+{
+	struct inst_fprobe *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	unsigned long ip = (unsigned long)addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->fp.entry_handler = fprobe_entry;
+	f->fp.exit_handler = fprobe_exit;
+	KUNIT_ASSERT_EQ(test, register_fprobe_ips(&f->fp, &ip, 1), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fprobe_unregister_action,
+							&f->fp), 0);
+	return f;
+}
+
+/* One place to call it from, and so one return address. */
+static noinline unsigned long call_traced(void)
+{
+	unsigned long ret = kpt_traced(7);
+
+	barrier();
+	return ret;
+}
+
+/* Whichever of them has swapped the return address first. */
+static void fprobe_on_the_same_function_pairs(struct kunit *test)
+{
+	struct inst_probe *p = inst_probe(test, kpt_traced, 0), *q;
+	struct inst_fprobe *f;
+	unsigned long retaddr;
+
+	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
+	retaddr = p->retaddr;
+	f = inst_fprobe(test, kpt_traced);
+	q = inst_probe(test, kpt_traced, 0);
+	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
+	/* The other order. */
+	kunit_release_action(test, inst_unregister_action, &p->rp);
+	kunit_release_action(test, inst_unregister_action, &q->rp);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 2);
+	KUNIT_EXPECT_EQ(test, p->retaddr, retaddr);
+	KUNIT_EXPECT_EQ(test, atomic_read(&q->returns), 1);
+	KUNIT_EXPECT_EQ(test, q->retaddr, retaddr);
+	p = inst_probe(test, kpt_traced, 0);
+	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 1);
+	KUNIT_EXPECT_EQ(test, p->retaddr, retaddr);
+	KUNIT_EXPECT_EQ(test, f->entries, 2);
+	KUNIT_EXPECT_EQ(test, f->returns, 2);
+}
+#endif
+
+/* Return probes stand on entries only. */
+static const void __maybe_unused *entry_site_gen(const void *prev, char *desc)
+{
+	const struct kpt_site *site = prev;
+
+	do {
+		site = kpt_site_gen(site, desc);
+	} while (site && site->offset);
+	return site;
+}
+
+static struct kunit_case instance_cases[] = {
+	KUNIT_CASE(every_cpu_has_all_instances),
+	KUNIT_CASE(no_call_is_missed_below_the_bound),
+	KUNIT_CASE(calls_and_missed_calls_add_up),
+	KUNIT_CASE(instance_survives_migration),
+	KUNIT_CASE(pool_grows_until_nothing_is_missed),
+	KUNIT_CASE(given_maxactive_never_grows),
+	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
+	KUNIT_CASE(pool_that_grows_may_go_at_once),
+#ifdef CONFIG_X86
+	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, entry_site_gen),
+	KUNIT_CASE(tail_call_returns_in_order),
+#endif
+#ifdef CONFIG_FPROBE
+	KUNIT_CASE(fprobe_on_the_same_function_pairs),
+#endif
+	{}
+};
+
+static struct kunit_suite instance_suite = {
+	.name = "kretprobe_instances",
+	.test_cases = instance_cases,
+};
+
+kunit_test_suite(instance_suite);
