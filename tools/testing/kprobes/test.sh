@@ -9,7 +9,8 @@
 #
 # TEST=glob runs only the guest tests and the KUnit suites or cases of that
 # name. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
-# STRESS_SECONDS= and TOGGLE_SECONDS= are how long the tests of that name run.
+# STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
+# that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -135,10 +136,12 @@ guest_tests()
 	done
 	[ -n "$any" ] || return 0
 	say "guest tests on $kernel"
-	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0})) \
+	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0})) \
 		-l "tests-$kernel" -a "$cmdline" \
 		"$build/$kernel" tests TEST="${TEST:-*}" \
 		STRESS_SECONDS="${STRESS_SECONDS:-}" TOGGLE_SECONDS="${TOGGLE_SECONDS:-}" \
+		RETURNS_SECONDS="${RETURNS_SECONDS:-}" RETURNS_TASKS="${RETURNS_TASKS:-}" \
+		RETURNS_CALLS="${RETURNS_CALLS:-}" \
 		2>&1 | note
 }
 

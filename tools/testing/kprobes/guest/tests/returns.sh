@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: return probes pair entries and returns in order, with fprobes and the graph tracer on the same functions, show true stacks, and lose nothing once the pool has grown
+. /lib.sh
+
+returns=/sys/kernel/debug/kprobe_returns
+load kprobe_returns
+get() { awk -v k="$1" '$1 == k { print $2 }' $returns/result; }
+
+# Nobody may see where a function really returns to.
+stacks()
+{
+	while [ ! -e /tmp/stop ]; do
+		cat /proc/[0-9]*/stack 2>/dev/null
+		sleep 1
+	done >/tmp/stacks
+	grep -E 'trampoline|return_to_handler' /tmp/stacks >/tmp/bad_stacks
+}
+
+# pairing WHAT SECONDS
+pairing()
+{
+	rm -f /tmp/stop
+	stacks &
+	echo "$2" >$returns/pairing || fail "$1: the run failed"
+	touch /tmp/stop
+	wait
+	sed "s/^/# $1: /" $returns/result
+	at_least "$1: calls" "$(get calls)" 100
+	at_least "$1: entries" "$(get entries)" 10000
+	is "$1: returns" "$(get returns)" "$(get entries)"
+	is "$1: returns of the fprobe" "$(get fprobe_returns)" "$(get fprobe_entries)"
+	is "$1: calls missed" "$(get missed)" 0
+	is "$1: out of order, or wrong" "$(get wrong)" 0
+	is "$1: bad stacks" "$(head -n 3 /tmp/bad_stacks)" ""
+	at_least "$1: stacks that show the function" "$(grep -c 'traced+' /tmp/stacks)" 1
+}
+
+seconds=${RETURNS_SECONDS:-10}
+pairing "without the graph tracer" $(((seconds + 1) / 2))
+echo traced >$tracing/set_ftrace_filter
+echo 16 >$tracing/buffer_size_kb
+echo function_graph >$tracing/current_tracer || fail "no graph tracer"
+pairing "with the graph tracer" $(((seconds + 1) / 2))
+grep -q 'traced' $tracing/trace || fail "the graph tracer has seen nothing"
+echo nop >$tracing/current_tracer
+echo >$tracing/set_ftrace_filter
+
+tasks=${RETURNS_TASKS:-500} calls=${RETURNS_CALLS:-20000}
+echo "$tasks $calls" >$returns/sleepers || fail "the run of the sleepers failed"
+sed 's/^/# sleepers: /' $returns/result
+is "calls that returned wrongly" "$(get wrong)" 0
+at_least "calls" "$(get calls)" "$calls"
+is "calls accounted for" "$(($(get returns) + $(get missed_first) + $(get missed_later)))" "$(get calls)"
+is "calls missed after the first burst" "$(get missed_later)" 0
+unload kprobe_returns
+is "the list" "$(cat $kp/list)" ""
+rm -f /tmp/stop /tmp/stacks /tmp/bad_stacks
+done_testing

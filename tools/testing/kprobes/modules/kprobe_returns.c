@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Do return probes pair every entry with its return, and lose nothing?
+ *
+ *	kprobe_returns/sleepers	write TASKS CALLS: so many tasks sleep at once
+ *				in a function under a return probe that leaves
+ *				maxactive to the kernel, again and again, until
+ *				there were so many calls
+ *	kprobe_returns/pairing	write SECONDS: for so long, 64 tasks call each
+ *				other's functions, to a depth of 50
+ *	kprobe_returns/result	read: what came of the latest
+ *
+ * In a pairing run each of two functions, one that ftrace knows and one that it
+ * does not, has two return probes, and the former an fprobe as well. All tasks
+ * sleep, take faults that are fixed up, and get signals meanwhile. Each task
+ * keeps a list of its own of the calls that it is in, for each probe: a return
+ * has to be that of the latest entry, with what the function was called with.
+ *
+ * Only the public API, so that one source tests any implementation.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/fprobe.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/prandom.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <asm/asm.h>
+
+#define TASKS		64
+#define DEPTH		50
+#define PROBES		4
+#define RESULT(x)	((x) * 3 + 1)
+
+/**
+ * struct caller - a task of a pairing run
+ * @rnd:   what it does next
+ * @in:	   for each probe, and the fprobe: what the calls that it is in were
+ *	   called with
+ * @nr_in: how many they are
+ */
+struct caller {
+	struct rnd_state rnd;
+	unsigned long in[PROBES + 1][DEPTH + 1];
+	unsigned int nr_in[PROBES + 1];
+};
+
+static DEFINE_MUTEX(lock);
+static char result[512];
+static struct dentry *dir;
+static void *nowhere;
+static bool stop;
+static atomic_long_t calls, entries, returns, wrong, fprobe_entries, fprobe_returns;
+
+/* ------------------------------- Sleepers ------------------------------- */
+
+static unsigned long calls_each;
+static atomic_t in_first;
+static DECLARE_COMPLETION(go_on);
+
+static noinline unsigned long sleeps(unsigned long ms)
+{
+	msleep(ms);
+	return RESULT(ms);
+}
+
+static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	atomic_long_inc(&returns);
+	return 0;
+}
+
+static int sleeper_thread(void *unused)
+{
+	unsigned long i;
+
+	/* Long enough for all of them to be asleep. */
+	if (sleeps(500) != RESULT(500))
+		atomic_long_inc(&wrong);
+	atomic_long_inc(&calls);
+	atomic_dec(&in_first);
+	wait_for_completion(&go_on);
+	for (i = 1; i < calls_each; i++) {
+		if (sleeps(20) != RESULT(20))
+			atomic_long_inc(&wrong);
+		atomic_long_inc(&calls);
+	}
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+static int run_sleepers(unsigned int nr, unsigned long nr_calls)
+{
+	struct kretprobe rp = {
+		.kp.addr = (kprobe_opcode_t *)sleeps,
+		.handler = count_return,
+	};
+	struct task_struct **tasks;
+	unsigned int i, missed;
+	int ret;
+
+	tasks = kvcalloc(nr, sizeof(*tasks), GFP_KERNEL);
+	if (!tasks)
+		return -ENOMEM;
+	ret = register_kretprobe(&rp);
+	if (ret)
+		goto out;
+
+	calls_each = max(nr_calls / nr, 2ul);
+	reinit_completion(&go_on);
+	atomic_set(&in_first, 0);
+	for (i = 0; i < nr; i++) {
+		tasks[i] = kthread_create(sleeper_thread, NULL, "kpr_sleep/%u", i);
+		if (IS_ERR(tasks[i])) {
+			ret = PTR_ERR(tasks[i]);
+			break;
+		}
+		atomic_inc(&in_first);
+	}
+	nr = i;
+	for (i = 0; i < nr; i++)
+		wake_up_process(tasks[i]);
+	while (atomic_read(&in_first))
+		msleep(20);
+	missed = READ_ONCE(rp.nmissed);
+	complete_all(&go_on);
+	while (!ret && atomic_long_read(&calls) < nr * calls_each)
+		msleep(20);
+	for (i = 0; i < nr; i++)
+		kthread_stop(tasks[i]);
+	unregister_kretprobe(&rp);
+	snprintf(result, sizeof(result),
+		 "tasks %u\ncalls %ld\nreturns %ld\nmissed_first %u\nmissed_later %u\nwrong %ld\n",
+		 nr, atomic_long_read(&calls), atomic_long_read(&returns), missed,
+		 rp.nmissed - missed, atomic_long_read(&wrong));
+out:
+	kvfree(tasks);
+	return ret;
+}
+
+/* ------------------------------- Pairing -------------------------------- */
+
+static unsigned long traced(struct caller *c, unsigned long x, unsigned long depth);
+
+/* A page fault that the exception tables cure. */
+static __always_inline void fault(void)
+{
+	unsigned long x = 0;
+
+	asm volatile("1: " _ASM_MOV " (%1), %0\n"
+		     "2:\n"
+		     _ASM_EXTABLE(1b, 2b)
+		     : "+r" (x) : "r" (nowhere));
+}
+
+static __always_inline void disturb(struct caller *c)
+{
+	u32 r = prandom_u32_state(&c->rnd);
+
+	if (r % 16 == 0)
+		fault();
+	if (r % 64 == 1)
+		msleep_interruptible(1 + (r >> 8) % 10);
+	if (r % 64 == 2)
+		cond_resched();
+}
+
+static noinline notrace unsigned long plain(struct caller *c, unsigned long x,
+					    unsigned long depth)
+{
+	disturb(c);
+	if (depth && traced(c, x + 1, depth - 1) != RESULT(x + 1))
+		atomic_long_inc(&wrong);
+	disturb(c);
+	return RESULT(x);
+}
+
+static noinline unsigned long traced(struct caller *c, unsigned long x,
+				     unsigned long depth)
+{
+	unsigned long ret;
+
+	disturb(c);
+	if (depth) {
+		if (prandom_u32_state(&c->rnd) & 1)
+			ret = plain(c, x + 1, depth - 1);
+		else
+			ret = traced(c, x + 1, depth - 1);
+		if (ret != RESULT(x + 1))
+			atomic_long_inc(&wrong);
+	}
+	disturb(c);
+	return RESULT(x);
+}
+
+static void enters(struct caller *c, unsigned int which, unsigned long x)
+{
+	if (c->nr_in[which] > DEPTH)
+		atomic_long_inc(&wrong);
+	else
+		c->in[which][c->nr_in[which]++] = x;
+}
+
+static void leaves(struct caller *c, unsigned int which, unsigned long x,
+		   unsigned long value)
+{
+	if (!c->nr_in[which] || c->in[which][--c->nr_in[which]] != x || value != RESULT(x))
+		atomic_long_inc(&wrong);
+}
+
+struct watched {
+	struct caller *caller;
+	unsigned long x;
+};
+
+static struct kretprobe probes[PROBES];
+
+static int on_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct watched *w = (struct watched *)ri->data;
+
+	w->caller = (struct caller *)regs_get_kernel_argument(regs, 0);
+	w->x = regs_get_kernel_argument(regs, 1);
+	enters(w->caller, get_kretprobe(ri) - probes, w->x);
+	atomic_long_inc(&entries);
+	return 0;
+}
+
+static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct watched *w = (struct watched *)ri->data;
+
+	leaves(w->caller, get_kretprobe(ri) - probes, w->x, regs_return_value(regs));
+	atomic_long_inc(&returns);
+	return 0;
+}
+
+#ifdef CONFIG_FPROBE
+static int on_fprobe_entry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			   struct pt_regs *regs, void *data)
+{
+	struct watched *w = data;
+
+	w->caller = (struct caller *)regs_get_kernel_argument(regs, 0);
+	w->x = regs_get_kernel_argument(regs, 1);
+	enters(w->caller, PROBES, w->x);
+	atomic_long_inc(&fprobe_entries);
+	return 0;
+}
+
+static void on_fprobe_exit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			   struct pt_regs *regs, void *data)
+{
+	struct watched *w = data;
+
+	leaves(w->caller, PROBES, w->x, regs_return_value(regs));
+	atomic_long_inc(&fprobe_returns);
+}
+
+static struct fprobe fprobe;
+#endif
+
+static int caller_thread(void *arg)
+{
+	struct caller *c = arg;
+
+	allow_signal(SIGUSR1);
+	while (!READ_ONCE(stop)) {
+		unsigned long x = prandom_u32_state(&c->rnd);
+
+		if (traced(c, x, x % (DEPTH + 1)) != RESULT(x))
+			atomic_long_inc(&wrong);
+		atomic_long_inc(&calls);
+		flush_signals(current);
+		cond_resched();
+	}
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+static int set_probes(void)
+{
+	struct kretprobe *rps[PROBES];
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < PROBES; i++) {
+		probes[i] = (struct kretprobe){
+			.kp.addr = (kprobe_opcode_t *)(i & 1 ? plain : traced),
+			.entry_handler = on_entry,
+			.handler = on_return,
+			.maxactive = TASKS * (DEPTH + 2),
+			.data_size = sizeof(struct watched),
+		};
+		rps[i] = &probes[i];
+	}
+	/* One before the fprobe, the others behind it. */
+	ret = register_kretprobe(rps[0]);
+#ifdef CONFIG_FPROBE
+	if (!ret) {
+		unsigned long ip = (unsigned long)traced;
+
+		/* What the last run has freed is still in there. */
+		fprobe = (struct fprobe){
+			.entry_data_size = sizeof(struct watched),
+			.nr_maxactive = TASKS * (DEPTH + 2),
+			.entry_handler = on_fprobe_entry,
+			.exit_handler = on_fprobe_exit,
+		};
+		ret = register_fprobe_ips(&fprobe, &ip, 1);
+		if (ret)
+			unregister_kretprobe(rps[0]);
+	}
+#endif
+	if (!ret) {
+		ret = register_kretprobes(rps + 1, PROBES - 1);
+		if (ret) {
+#ifdef CONFIG_FPROBE
+			unregister_fprobe(&fprobe);
+#endif
+			unregister_kretprobe(rps[0]);
+		}
+	}
+	return ret;
+}
+
+static void remove_probes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < PROBES; i++)
+		unregister_kretprobe(&probes[i]);
+#ifdef CONFIG_FPROBE
+	unregister_fprobe(&fprobe);
+#endif
+}
+
+static int run_pairing(unsigned int seconds)
+{
+	struct task_struct *tasks[TASKS];
+	unsigned int i, nr, round, missed = 0;
+	struct caller *callers;
+	int ret;
+
+	callers = kvcalloc(TASKS, sizeof(*callers), GFP_KERNEL);
+	if (!callers)
+		return -ENOMEM;
+	ret = set_probes();
+	if (ret)
+		goto out;
+
+	WRITE_ONCE(stop, false);
+	for (nr = 0; nr < TASKS; nr++) {
+		prandom_seed_state(&callers[nr].rnd, nr + 1);
+		tasks[nr] = kthread_run(caller_thread, &callers[nr], "kpr_pair/%u", nr);
+		if (IS_ERR(tasks[nr])) {
+			ret = PTR_ERR(tasks[nr]);
+			break;
+		}
+	}
+	for (round = 0; !ret && round < seconds * 50; round++) {
+		msleep(20);
+		send_sig(SIGUSR1, tasks[round % nr], 1);
+	}
+	WRITE_ONCE(stop, true);
+	for (i = 0; i < nr; i++)
+		kthread_stop(tasks[i]);
+	remove_probes();
+	for (i = 0; i < PROBES; i++)
+		missed += probes[i].nmissed;
+	snprintf(result, sizeof(result),
+		 "calls %ld\nentries %ld\nreturns %ld\nfprobe_entries %ld\nfprobe_returns %ld\nmissed %u\nwrong %ld\n",
+		 atomic_long_read(&calls), atomic_long_read(&entries),
+		 atomic_long_read(&returns), atomic_long_read(&fprobe_entries),
+		 atomic_long_read(&fprobe_returns), missed, atomic_long_read(&wrong));
+out:
+	kvfree(callers);
+	return ret;
+}
+
+/* ------------------------------ Control files --------------------------- */
+
+static void start_over(void)
+{
+	atomic_long_set(&calls, 0);
+	atomic_long_set(&entries, 0);
+	atomic_long_set(&returns, 0);
+	atomic_long_set(&fprobe_entries, 0);
+	atomic_long_set(&fprobe_returns, 0);
+	atomic_long_set(&wrong, 0);
+	result[0] = '\0';
+}
+
+static ssize_t sleepers_write(struct file *file, const char __user *ubuf, size_t count,
+			      loff_t *ppos)
+{
+	unsigned long nr_calls;
+	char buf[32] = {};
+	unsigned int nr;
+	int ret;
+
+	if (count >= sizeof(buf))
+		return -EINVAL;
+	if (copy_from_user(buf, ubuf, count))
+		return -EFAULT;
+	if (sscanf(buf, "%u %lu", &nr, &nr_calls) != 2 || !nr)
+		return -EINVAL;
+	mutex_lock(&lock);
+	start_over();
+	ret = run_sleepers(nr, nr_calls);
+	mutex_unlock(&lock);
+	return ret ? ret : count;
+}
+
+static const struct file_operations sleepers_fops = {
+	.owner = THIS_MODULE,
+	.write = sleepers_write,
+};
+
+static ssize_t pairing_write(struct file *file, const char __user *ubuf, size_t count,
+			     loff_t *ppos)
+{
+	unsigned int seconds;
+	int ret;
+
+	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
+	if (ret)
+		return ret;
+	mutex_lock(&lock);
+	start_over();
+	ret = run_pairing(seconds);
+	mutex_unlock(&lock);
+	return ret ? ret : count;
+}
+
+static const struct file_operations pairing_fops = {
+	.owner = THIS_MODULE,
+	.write = pairing_write,
+};
+
+static int result_show(struct seq_file *m, void *v)
+{
+	seq_puts(m, result);
+	return 0;
+}
+
+DEFINE_SHOW_ATTRIBUTE(result);
+
+static void *page;
+
+static int __init kprobe_returns_init(void)
+{
+	page = vmalloc(PAGE_SIZE);
+	if (!page)
+		return -ENOMEM;
+	/* Nothing is mapped behind it. */
+	nowhere = page + PAGE_SIZE;
+	dir = debugfs_create_dir("kprobe_returns", NULL);
+	debugfs_create_file("sleepers", 0200, dir, NULL, &sleepers_fops);
+	debugfs_create_file("pairing", 0200, dir, NULL, &pairing_fops);
+	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	return 0;
+}
+
+static void __exit kprobe_returns_exit(void)
+{
+	debugfs_remove_recursive(dir);
+	vfree(page);
+}
+
+module_init(kprobe_returns_init);
+module_exit(kprobe_returns_exit);
+
+MODULE_DESCRIPTION("Whether return probes pair entries and returns");
+MODULE_LICENSE("GPL");
