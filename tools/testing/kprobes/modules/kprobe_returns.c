@@ -39,6 +39,8 @@
 #define TASKS		64
 #define DEPTH		50
 #define PROBES		4
+#define WATCHERS	(PROBES + 1)	/* the fprobe is the last */
+#define MAX_IN		(DEPTH + 1)
 #define RESULT(x)	((x) * 3 + 1)
 
 /**
@@ -50,8 +52,8 @@
  */
 struct caller {
 	struct rnd_state rnd;
-	unsigned long in[PROBES + 1][DEPTH + 1];
-	unsigned int nr_in[PROBES + 1];
+	unsigned long in[WATCHERS][MAX_IN];
+	unsigned int nr_in[WATCHERS];
 };
 
 static DEFINE_MUTEX(lock);
@@ -205,7 +207,7 @@ static noinline unsigned long traced(struct caller *c, unsigned long x,
 
 static void enters(struct caller *c, unsigned int which, unsigned long x)
 {
-	if (c->nr_in[which] > DEPTH)
+	if (c->nr_in[which] == MAX_IN)
 		atomic_long_inc(&wrong);
 	else
 		c->in[which][c->nr_in[which]++] = x;
