@@ -3,7 +3,7 @@
 
 CONFIG ?= x86_64
 T := tools/testing/kprobes
-export CONFIG SYMBOL OFFSET TEST
+export CONFIG SYMBOL OFFSET TEST PARTS
 
 help:
 	@sed -n 's/^#: //p' Makefile
@@ -17,6 +17,7 @@ help:
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
 #: make icount   what a hit costs in guest instructions, ours beside stock
+#: make bench    all figures, ours beside stock: a table, JSON and a chart
 #: make coverage  the share of all instructions that can be probed by a jump
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make clean    remove build/
@@ -47,6 +48,9 @@ ftracetest: kernel
 icount: kernel stock
 	@$(T)/icount.sh
 
+bench: kernel stock
+	@$(T)/bench.sh $(if $(MARKDOWN),--markdown)
+
 coverage: kernel
 	@$(T)/coverage.sh
 
@@ -56,6 +60,6 @@ lint:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test shell ftracetest icount coverage lint clean
+.PHONY: help tree kernel stock run test shell ftracetest icount bench coverage lint clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

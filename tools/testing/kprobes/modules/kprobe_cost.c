@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a hit, and setting and removing a probe, cost.
+ * What a hit costs.
  *
  * Made for a guest under "-icount shift=0", where the time stamp counter
  * counts instructions: the figures are exact and repeatable. Loading prints
@@ -8,9 +8,7 @@
  *
  *	sites	breakpoints if jumps are switched off (debug.kprobes-optimization),
  *		else jumps, once they have had time to settle; ftrace sites
- *	single	setting and removing one probe, waiting included
- *	many	the same hit with nr other probes set, and what it takes to set
- *		and remove those; their addresses are read from a file
+ *	hit	only the first of these, which is quick
  *
  * Only the public API, so that one source measures any implementation.
  */
@@ -18,16 +16,12 @@
 
 #include <linux/delay.h>
 #include <linux/irqflags.h>
-#include <linux/kernel_read_file.h>
 #include <linux/kprobes.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/objtool.h>
-#include <linux/rcupdate.h>
-#include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/vmalloc.h>
 #include <asm/asm.h>
 #include <asm/msr.h>
 
@@ -43,13 +37,6 @@ MODULE_PARM_DESC(prefix, "what to call probes inside of a function: bp or jump")
 static int settle;
 module_param(settle, int, 0444);
 MODULE_PARM_DESC(settle, "milliseconds from setting a probe to measuring it");
-
-static int nr = 10000;
-module_param(nr, int, 0444);
-
-static char *sites = "/sites";
-module_param(sites, charp, 0444);
-MODULE_PARM_DESC(sites, "file of addresses to set probes on, one a line");
 
 #define CALLS		1000
 #define ROUNDS		5
@@ -207,120 +194,6 @@ static int measure_sites(void)
 	       measure_return("ftrace", cost_traced);
 }
 
-/* Setting and removing a single probe, as most users do. */
-static int measure_single(void)
-{
-	struct kprobe p = { .pre_handler = pre };
-	u64 began, set = 0, removed = 0;
-	int i, err;
-
-	for (i = 0; i < 100; i++) {
-		p.addr = kprobe_cost_site;
-		p.flags = 0;
-		began = rdtsc();
-		err = register_kprobe(&p);
-		set += rdtsc() - began;
-		if (err)
-			return err;
-		began = rdtsc();
-		unregister_kprobe(&p);
-		removed += rdtsc() - began;
-	}
-	report("register", "single", div_u64(set, 100));
-	report("unregister", "single", div_u64(removed, 100));
-	return 0;
-}
-
-/*
- * Those addresses of the file that a probe can be set on. Tried with probes
- * that are switched off, for speed.
- */
-static int find_sites(struct kprobe *probes, struct kprobe **batch)
-{
-	void *buf = NULL;
-	unsigned long addr;
-	char *line, *next;
-	int err, n = 0;
-	ssize_t len;
-
-	len = kernel_read_file_from_path(sites, 0, &buf, SZ_16M, NULL,
-					 READING_UNKNOWN);
-	if (len < 0) {
-		pr_err("cannot read %s: %pe\n", sites, ERR_PTR(len));
-		return len;
-	}
-	((char *)buf)[len - 1] = '\0';
-	next = buf;
-	while (n < nr && (line = strsep(&next, "\n"))) {
-		err = kstrtoul(line, 16, &addr);
-		if (err)
-			break;
-		probes[n].addr = (kprobe_opcode_t *)addr;
-		probes[n].flags = KPROBE_FLAG_DISABLED;
-		probes[n].pre_handler = pre;
-		batch[n] = &probes[n];
-		if (!register_kprobe(&probes[n]))
-			n++;
-	}
-	vfree(buf);
-	unregister_kprobes(batch, n);
-	return n;
-}
-
-static int measure_many(void)
-{
-	struct kprobe *probes, **batch;
-	struct kprobe mine = { .addr = kprobe_cost_site, .pre_handler = pre };
-	u64 began;
-	int i, n, err = -ENOMEM;
-
-	probes = vcalloc(nr, sizeof(*probes));
-	batch = vcalloc(nr, sizeof(*batch));
-	if (!probes || !batch)
-		goto out;
-
-	n = find_sites(probes, batch);
-	err = n < 0 ? n : 0;
-	if (err)
-		goto out;
-	if (n < nr) {
-		pr_err("only %d of %d probes can be set\n", n, nr);
-		err = -EINVAL;
-		goto out;
-	}
-	for (i = 0; i < n; i++) {
-		kprobe_opcode_t *addr = probes[i].addr;
-
-		/* A struct as from a user that has never registered it. */
-		probes[i] = (struct kprobe){ .addr = addr, .pre_handler = pre };
-	}
-
-	/* What was deferred so far must not run, and count, meanwhile. */
-	rcu_barrier();
-	msleep(1000);
-
-	began = rdtsc();
-	err = register_kprobes(batch, n);
-	report("register", "batch", div_u64(rdtsc() - began, n));
-	if (err)
-		goto out;
-
-	err = register_kprobe(&mine);
-	if (!err) {
-		report_hit(prefix, "pre_among_many", MEASURE(cost_body),
-			   body_unprobed);
-		unregister_kprobe(&mine);
-	}
-
-	began = rdtsc();
-	unregister_kprobes(batch, n);
-	report("unregister", "batch", div_u64(rdtsc() - began, n));
-out:
-	vfree(batch);
-	vfree(probes);
-	return err;
-}
-
 static int __init kprobe_cost_init(void)
 {
 	int err = check_counter();
@@ -331,10 +204,8 @@ static int __init kprobe_cost_init(void)
 	traced_unprobed = MEASURE(cost_traced);
 	report("", "call", div_u64(body_unprobed, CALLS));
 
-	if (!strcmp(mode, "many"))
-		return measure_many();
-	if (!strcmp(mode, "single"))
-		return measure_single();
+	if (!strcmp(mode, "hit"))
+		return measure_probe(prefix, "pre", kprobe_cost_site, pre, NULL);
 	return measure_sites();
 }
 
@@ -345,5 +216,5 @@ static void __exit kprobe_cost_exit(void)
 module_init(kprobe_cost_init);
 module_exit(kprobe_cost_exit);
 
-MODULE_DESCRIPTION("What kprobes cost, in instructions");
+MODULE_DESCRIPTION("What a hit of a kprobe costs, in instructions");
 MODULE_LICENSE("GPL");

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's half of icount.sh: run kprobe_cost.ko in each of its modes and
-# print its lines. MANY=0 leaves out the mode that takes a minute.
+# print its lines; then crowds of probes, as large as MANY= and COLD= say.
 opt=/proc/sys/debug/kprobes-optimization
+ctl=/sys/kernel/debug/kprobe_crowd
+failed=''
 
 # measure REGEX PARAMETERS...: run it, show its lines that match
 measure()
@@ -14,15 +16,52 @@ measure()
 	rmmod kprobe_cost 2>/dev/null
 }
 
-failed=''
+# crowd NAME COMMAND N: do it; the instructions of each, waiting left out, and
+# what the command before has left to do later, too
+crowd()
+{
+	sleep 2
+	echo "$2 $3" >$ctl/run || { failed=1; return; }
+	[ -z "$1" ] || awk -v name="$1" '
+		{ value[$1] = $2 }
+		END { if (value["done"]) printf "%s %.0f\n", name, value["busy_ns"] / value["done"] }
+		' $ctl/result
+}
+
 [ ! -e $opt ] || echo 0 >$opt
 measure . mode=sites prefix=bp
-measure gister mode=single
 if [ -e $opt ]; then
 	echo 1 >$opt
 	measure jump_ mode=sites prefix=jump settle=1000
 	echo 0 >$opt
 fi
-[ "${MANY:-10000}" = 0 ] ||
-	measure 'many|gister|probes' mode=many prefix=bp nr="${MANY:-10000}"
+
+most=100
+for n in $MANY; do
+	[ "$n" -le $most ] || most=$n
+done
+insmod /modules/kprobe_crowd.ko sites=/quiet nr=$((most + 100)) || failed=1
+crowd register_single set_each 100
+crowd unregister_single remove_each 0
+for n in $MANY; do
+	crowd register_batch_$n set $n
+	crowd register_single_$n set_each $((n + 100))
+	crowd unregister_single_$n remove_each $n
+	crowd unregister_batch_$n remove 0
+done
+rmmod kprobe_crowd
+
+# As many as can be set within a minute of the guest's time; never removed.
+most=0
+for n in $COLD; do
+	[ "$n" -le $most ] || most=$n
+done
+[ $most = 0 ] || insmod /modules/kprobe_crowd.ko sites=/cold nr="$(wc -l </cold)" || failed=1
+have=0
+for n in $COLD; do
+	crowd '' grow $n
+	have=$((have + $(awk '$1 == "done" { print $2 }' $ctl/result)))
+	[ $have = $n ] || { echo "only $have of $n can be set in time"; break; }
+	measure bp_pre mode=hit prefix=bp | sed "s/^bp_pre/bp_pre_among_$n/"
+done
 [ -z "$failed" ]

@@ -1,0 +1,229 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# All figures, ours beside stock, in one table, in build/bench/results.json and
+# as a chart in build/bench/bench.svg. What was measured on a kernel once is
+# taken from there as long as kernel and measurement stay what they were.
+#
+#   bench.sh [--markdown]    prints the table as README has it
+#   bench.sh --readme        puts it there, and the chart beside this script
+#
+#   PARTS="..."   only some of: icount crowd events cpus coverage
+#   KERNEL=name   measure only this one of the two
+#
+# Instructions are exact. What is by the clock depends on this machine and on
+# what else it does: only how ours and stock compare says something.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+parts=${PARTS:-icount crowd events cpus coverage}
+ours=$CONFIG
+stock=stock-$CONFIG
+kernels=${KERNEL:-$ours $stock}
+out=$build/bench
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir -p "$out" "$tmp/results"
+
+# known PART KERNEL FILE...: where the lines of this part are or go: a change of
+# the kernel or of one of the files makes it another place.
+known()
+{
+	local part=$1 name=$2
+
+	shift 2
+	printf '%s/.bench-%s-%s\n' "$build/$name" "$part" \
+		"$(cat "$build/$name/arch/x86/boot/bzImage" "$here/guest/jobs/bench_$part.sh" "$@" |
+		   sha1sum | cut -c1-16)"
+}
+
+# guest PART KERNEL FILES [OPTIONS...]: the job's lines; those that were printed
+# before it broke or took too long count.
+guest()
+{
+	local part=$1 name=$2 files=$3
+
+	shift 3
+	say "measuring $part of $name (build/logs/bench-$part-$name.*)" >&2
+	"$here/guest.sh" -a nokaslr -l "bench-$part-$name" -f "$files" \
+		-s 'blocked for more than' "$@" >"$tmp/lines" ||
+		say "$part of $name: did not end well" >&2
+	grep '^failed' "$tmp/lines" >&2 || true
+}
+
+part_icount()
+{
+	local name n=1
+
+	# shellcheck disable=SC2086
+	MANY='100 1000 10000' COLD='1 100 10000 50000' "$here/icount.sh" $kernels >"$tmp/table"
+	for name in $kernels; do
+		n=$((n + 1))
+		awk -v n=$n 'NR > 1 && $n != "-" { print $1, $n }' "$tmp/table" >>"$tmp/results/$name"
+	done
+}
+
+part_crowd()
+{
+	local name=$1 sites known
+
+	sites=$("$here/sites.sh" "$name")
+	known=$(known crowd "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko")
+	if [ ! -s "$known" ]; then
+		guest crowd "$name" "$sites" -t 1200 "$build/$name" bench_crowd
+		mv "$tmp/lines" "$known"
+	fi
+	cat "$known" >>"$tmp/results/$name"
+}
+
+# Functions of both kernels, of which neither has two.
+common_names()
+{
+	local name
+
+	for name in "$ours" "$stock"; do
+		awk '$2 ~ /^[tT]$/ && $3 ~ /^[a-z][a-z0-9_]*$/ { n[$3]++ }
+			END { for (s in n) if (n[s] == 1) print s }' "$build/$name/System.map"
+	done | sort | uniq -d
+}
+
+part_events()
+{
+	local name=$1 sites known
+
+	need gcc:gcc
+	[ -e /usr/include/stdio.h ] || need /usr/include/stdio.h:libc6-dev
+	mkdir -p "$tmp/events"
+	# Built on the host, as the guest has no compiler.
+	gcc -O2 -static -o "$tmp/events/perf_probes" "$here/bench/perf_probes.c"
+	common_names >"$tmp/events/names"
+	sites=$("$here/sites.sh" "$name")
+	known=$(known events "$name" "$here/bench/perf_probes.c" "$tmp/events/names")
+	if [ ! -s "$known" ]; then
+		head -n 10000 "$sites/all" | sort | awk '
+			FILENAME == "-" { at[n++] = $1; next }
+			FILENAME ~ /names$/ { known[$1] = 1; next }
+			$2 !~ /^[tTwW]$/ { next }
+			{
+				# Of equal length, so they compare as text.
+				while (i < n && at[i] "" < $1 "") {
+					if (start && name in known && at[i] != start)
+						print name, at[i], start
+					i++
+				}
+				start = $1
+				name = $3
+			}' - "$tmp/events/names" <(sort "$build/$name/System.map") |
+			while read -r symbol at start; do
+				echo "$symbol+$((0x$at - 0x$start))"
+			done | awk '
+				{ line[n++] = $0 }
+				END { for (i = 0; i < n; i += n / 1200) print line[int(i)] }' \
+			>"$tmp/events/inner"
+		guest events "$name" "$tmp/events" -t 900 "$build/$name" bench_events NR=1000
+		mv "$tmp/lines" "$known"
+	fi
+	cat "$known" >>"$tmp/results/$name"
+}
+
+part_cpus()
+{
+	local name=$1 known version
+
+	need_qemu
+	known=$(known cpus "$name" "$build/$name/kprobes-modules/kprobe_cpus.ko" "$here"/bench/stores.[ch])
+	if [ ! -s "$known" ]; then
+		need gcc:gcc
+		version=$(qemu-system-x86_64 --version | sed -n '1s/.*version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+		mkdir -p "$tmp/cpus"
+		# shellcheck disable=SC2183,SC2086
+		gcc -O2 -fPIC -shared -fvisibility=hidden \
+			-DQEMU_VERSION="$((10#$(printf '%d%02d' $version)))" \
+			-o "$tmp/stores.so" "$here/bench/stores.c"
+		guest cpus "$name" "$tmp/cpus" -t 600 -c 8 -q "-plugin $tmp/stores.so,out=$tmp/stores" \
+			"$build/$name" bench_cpus
+		sort "$build/$name/System.map" >"$tmp/System.map"
+		# The sections' names for their numbers, the symbols for addresses.
+		awk '
+			FILENAME ~ /lines$/ {
+				if ($1 == "section") name[$2] = $3
+				else print
+				next
+			}
+			FILENAME ~ /System.map$/ {
+				if ($2 ~ /^[tTwW]$/) { at[n + 0] = $1; symbol[n++] = $3 }
+				next
+			}
+			function place(pc,    lo, hi, mid)
+			{
+				if (length(pc) != 16 || pc < at[0] || pc >= "ffffffffa0000000") return "module"
+				for (hi = n; hi - lo > 1;) {
+					mid = int((lo + hi) / 2)
+					if (at[mid] "" <= pc "") lo = mid; else hi = mid
+				}
+				return symbol[lo]
+			}
+			$1 == "window" { print name[$2] "_lines", $6; print name[$2] "_shared", $10 }
+			$1 == "line" {
+				printf "by %s %s", name[$2], $3
+				for (i = 9; i <= NF; i++) printf " %s", place($i)
+				print ""
+			}' "$tmp/lines" "$tmp/System.map" "$tmp/stores" \
+			>"$known"
+	fi
+	cat "$known" >>"$tmp/results/$name"
+}
+
+part_coverage()
+{
+	local name=$1 known
+
+	known=$build/$name/.bench-coverage-$(cat "$build/$name/arch/x86/boot/bzImage" "$here/coverage.sh" \
+		"$build/$name/kprobes-modules/kprobe_coverage.ko" | sha1sum | cut -c1-16)
+	if [ ! -s "$known" ]; then
+		KERNEL=$name SEEDS=1 NR=6000 "$here/coverage.sh" >"$tmp/coverage" || {
+			cat "$tmp/coverage" >&2
+			return
+		}
+		sed -n 's/^share of what is no ftrace site.* /coverage /p' "$tmp/coverage" >"$known"
+	fi
+	cat "$known" >>"$tmp/results/$name"
+}
+
+for name in "$ours" "$stock"; do
+	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make bench builds it"
+	: >"$tmp/results/$name"
+done
+need python3:python3
+for part in $parts; do
+	if [ "$part" = icount ]; then
+		part_icount
+		continue
+	fi
+	for name in $kernels; do
+		"part_$part" "$name"
+	done
+done
+
+format=''
+case ${1:-} in
+--markdown|--readme) format=--markdown ;;
+esac
+status=0
+# shellcheck disable=SC2086
+"$here/bench/report.py" $format --out "$out" --parts "$parts" \
+	--base "Linux $(cat "$build/$stock/include/config/kernel.release")" \
+	"$tmp/results/$ours" "$tmp/results/$stock" >"$tmp/report" || status=$?
+cat "$tmp/report"
+if [ "${1:-}" = --readme ]; then
+	cp "$out/bench.svg" "$here/bench/bench.svg"
+	awk -v report="$tmp/report" '
+		/^<!-- \/output:bench -->/ { skip = 0 }
+		!skip { print }
+		/^<!-- output:bench -->/ {
+			skip = 1
+			while ((getline line < report) > 0) print line
+		}' "$top/README.md" >"$tmp/README.md"
+	cp "$tmp/README.md" "$top/README.md"
+fi
+[ "$status" -eq 0 ] || die "bench: a rule is broken, see above"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+# For bench.sh: crowds of probes set and removed by the clock, the interrupts
+# and grace periods that this takes, and the memory that they occupy. Prints
+# "name value" lines. Jumps are allowed, as on any machine, where not said.
+opt=/proc/sys/debug/kprobes-optimization
+list=/sys/kernel/debug/kprobes/list
+ctl=/sys/kernel/debug/kprobe_crowd
+
+value() { awk -v k="$1" '$1 == k { print $2 }' $ctl/result; }
+
+# crowd NAME COMMAND N: do it; nanoseconds for each
+crowd()
+{
+	echo "$2 $3" >$ctl/run || { echo "failed $2 $3"; return 1; }
+	[ -z "$1" ] || awk -v name="$1" '
+		{ value[$1] = $2 }
+		END { if (value["done"]) printf "%s %.0f\n", name, value["ns"] / value["done"] }
+		' $ctl/result
+}
+
+# Until no more of them become jumps, but a minute at most.
+settle()
+{
+	last=-1 same=0
+	[ -e $opt ] && [ "$(cat $opt)" = 1 ] || return
+	for _ in $(seq 60); do
+		jumps=$(grep -c OPTIMIZED $list)
+		[ "$jumps" = $last ] && same=$((same + 1)) || same=0
+		[ $same -lt 3 ] || break
+		last=$jumps
+		sleep 1
+	done
+}
+
+# Function-call interrupts, of all CPUs.
+calls() { awk '$1 == "CAL:" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; print n }' /proc/interrupts; }
+# What of the machine's memory the kernel has taken, in KB.
+taken() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
+
+insmod /modules/kprobe_crowd.ko sites=/all nr=10000 seconds="${EACH_SECONDS:-30}" || exit
+
+# Memory first, when it is in order. Twice, as what is taken once is not theirs.
+memory()
+{
+	settle
+	before=$(taken)
+	crowd '' set 10000 || return
+	settle
+	after=$(taken)
+	echo "$1 $(((after - before) * 1024 / 10000))"
+	crowd '' remove 0
+	sleep 3
+}
+
+echo "sizeof $(value sizeof)"
+if [ -e $opt ]; then
+	echo 0 >$opt
+	crowd '' set 1000 && crowd '' remove 0
+	memory memory_breakpoints
+	echo 1 >$opt
+	memory memory_jumps
+fi
+
+# A CPU that sleeps may be told by other means than an interrupt, so let it
+# not; what is not ours is the same for all.
+( while :; do :; done ) &
+spinner=$!
+taskset -p 2 $spinner >/dev/null
+taskset -p 1 $$ >/dev/null
+before=$(calls)
+crowd '' set 1000
+echo "grace_register $(($(value grace) + $(value expedited)))"
+echo "calls_register $(($(calls) - before))"
+before=$(calls)
+settle
+echo "calls_settle $(($(calls) - before))"
+before=$(calls)
+crowd '' remove 0
+echo "grace_unregister $(($(value grace) + $(value expedited)))"
+echo "calls_unregister $(($(calls) - before))"
+crowd '' set_each 100
+settle
+before=$(calls)
+crowd '' remove_each 0
+echo "grace_unregister_single $(($(value grace) + $(value expedited)))"
+echo "calls_unregister_single $(($(calls) - before))"
+kill $spinner
+taskset -p 3 $$ >/dev/null
+
+for n in 100 1000 10000; do
+	crowd wall_register_single_$n set_each $n
+	settle
+	crowd wall_unregister_single_$n remove_each 0
+	crowd wall_register_batch_$n set $n
+	settle
+	crowd wall_unregister_batch_$n remove 0
+done

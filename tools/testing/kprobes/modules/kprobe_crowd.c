@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A crowd of probes that comes and goes when told to, and what that takes.
+ *
+ * The addresses are read from a file, one a line. In debugfs:
+ *
+ *	kprobe_crowd/run	write: what to do, one of
+ *		set N		all up to the Nth in one call
+ *		set_each N	one call each
+ *		remove N	all but the first N in one call
+ *		remove_each N	one call each
+ *		grow N		one call each, those that are refused left out;
+ *				only "grow" may follow until all are removed
+ *	kprobe_crowd/result	read: what the last of these took
+ *
+ * What is done in one call each ends when it has taken "seconds".
+ *
+ * With find=1 nothing of that: the probes are tried, switched off, and
+ * kprobe_crowd/result has the addresses that can carry one.
+ *
+ * Only the public API, so that one source measures any implementation.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/debugfs.h>
+#include <linux/kernel_read_file.h>
+#include <linux/kprobes.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/tick.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+static char *sites = "/sites";
+module_param(sites, charp, 0444);
+MODULE_PARM_DESC(sites, "file of addresses to set probes on, one a line");
+
+static int nr = 10000;
+module_param(nr, int, 0444);
+MODULE_PARM_DESC(nr, "how many of them");
+
+static bool find;
+module_param(find, bool, 0444);
+MODULE_PARM_DESC(find, "try them, and show which can carry a probe");
+
+static int seconds = 60;
+module_param(seconds, int, 0644);
+MODULE_PARM_DESC(seconds, "what is done in one call each ends after this time");
+
+static struct kprobe *probes;
+static struct kprobe **batch;
+static int count, offered;
+static struct dentry *dir;
+
+/* Protects all that is here, the probes too. */
+static DEFINE_MUTEX(lock);
+
+/*
+ * What one command took. Grace periods are those that began and ended
+ * meanwhile, wherever they were asked for.
+ */
+static struct {
+	u64 ns;
+	u64 idle_us;
+	struct rcu_gp_oldstate rcu;
+	int done;
+} took;
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+	return 0;
+}
+
+/* As from a user that has never registered it. */
+static void fresh(struct kprobe *p, u32 flags)
+{
+	*p = (struct kprobe){
+		.addr = p->addr,
+		.pre_handler = pre,
+		.flags = flags,
+	};
+}
+
+static u64 idle_us(void)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		sum += get_cpu_idle_time_us(cpu, NULL);
+	return sum;
+}
+
+static void begin(void)
+{
+	get_state_synchronize_rcu_full(&took.rcu);
+	took.idle_us = idle_us();
+	took.ns = ktime_get_ns();
+}
+
+static void end(int done)
+{
+	struct rcu_gp_oldstate now;
+
+	took.ns = ktime_get_ns() - took.ns;
+	took.idle_us = idle_us() - took.idle_us;
+	get_state_synchronize_rcu_full(&now);
+	/* The two low bits say how far the one that runs has got. */
+	took.rcu.rgos_norm = (now.rgos_norm - took.rcu.rgos_norm) >> 2;
+	took.rcu.rgos_exp = (now.rgos_exp - took.rcu.rgos_exp) >> 2;
+	took.done = done;
+}
+
+static bool late(u64 began)
+{
+	return ktime_get_ns() - began > (u64)seconds * NSEC_PER_SEC;
+}
+
+static int set(int until)
+{
+	int err, from = count, i;
+
+	for (i = from; i < until; i++)
+		fresh(batch[i], 0);
+	begin();
+	err = register_kprobes(batch + from, until - from);
+	if (!err)
+		count = until;
+	end(count - from);
+	return err;
+}
+
+static int set_each(int until)
+{
+	int err = 0, from = count, i;
+
+	for (i = from; i < until; i++)
+		fresh(batch[i], 0);
+	begin();
+	while (count < until && !late(took.ns)) {
+		err = register_kprobe(batch[count]);
+		if (err)
+			break;
+		count++;
+		cond_resched();
+	}
+	end(count - from);
+	return err;
+}
+
+static int grow(int until)
+{
+	int from = count;
+
+	if (!count)
+		offered = 0;
+	begin();
+	while (count < until && offered < nr && !late(took.ns)) {
+		batch[count] = &probes[offered++];
+		fresh(batch[count], 0);
+		if (!register_kprobe(batch[count]))
+			count++;
+		cond_resched();
+	}
+	end(count - from);
+	return 0;
+}
+
+static int remove(int downto)
+{
+	int from = count;
+
+	begin();
+	unregister_kprobes(batch + downto, count - downto);
+	count = downto;
+	end(from - downto);
+	return 0;
+}
+
+static int remove_each(int downto)
+{
+	int from = count;
+
+	begin();
+	while (count > downto && !late(took.ns)) {
+		unregister_kprobe(batch[--count]);
+		cond_resched();
+	}
+	end(from - count);
+	if (count > downto)
+		unregister_kprobes(batch + downto, count - downto);
+	count = downto;
+	return 0;
+}
+
+static ssize_t run_write(struct file *file, const char __user *user,
+			 size_t len, loff_t *pos)
+{
+	char buf[32] = {}, what[16];
+	int n, err;
+
+	if (len >= sizeof(buf))
+		return -EINVAL;
+	if (copy_from_user(buf, user, len))
+		return -EFAULT;
+	if (sscanf(buf, "%15s %d", what, &n) != 2)
+		return -EINVAL;
+
+	mutex_lock(&lock);
+	err = -EINVAL;
+	if (n > count && n <= nr) {
+		if (!strcmp(what, "set"))
+			err = set(n);
+		else if (!strcmp(what, "set_each"))
+			err = set_each(n);
+		else if (!strcmp(what, "grow"))
+			err = grow(n);
+	} else if (n >= 0 && n < count) {
+		if (!strcmp(what, "remove"))
+			err = remove(n);
+		else if (!strcmp(what, "remove_each"))
+			err = remove_each(n);
+	}
+	mutex_unlock(&lock);
+	return err ?: len;
+}
+
+static const struct file_operations run_fops = {
+	.owner = THIS_MODULE,
+	.write = run_write,
+};
+
+static int result_show(struct seq_file *m, void *unused)
+{
+	int i;
+
+	mutex_lock(&lock);
+	if (find)
+		for (i = 0; i < count; i++)
+			seq_printf(m, "%lx\n", (unsigned long)probes[i].addr);
+	else
+		seq_printf(m, "done %d\nns %llu\nbusy_ns %lld\ngrace %lu\nexpedited %lu\nsizeof %zu\n",
+			   took.done, took.ns,
+			   took.ns - took.idle_us * NSEC_PER_USEC,
+			   took.rcu.rgos_norm, took.rcu.rgos_exp,
+			   sizeof(struct kprobe));
+	mutex_unlock(&lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(result);
+
+/* Tried with probes that are switched off, for speed. */
+static int read_sites(void)
+{
+	int n = 0;
+	unsigned long addr;
+	char *line, *next;
+	void *buf = NULL;
+	ssize_t len;
+
+	len = kernel_read_file_from_path(sites, 0, &buf, SZ_16M, NULL,
+					 READING_UNKNOWN);
+	if (len <= 0) {
+		pr_err("cannot read %s: %zd\n", sites, len);
+		return len ?: -EINVAL;
+	}
+	((char *)buf)[len - 1] = '\0';
+	next = buf;
+	while (n < nr && (line = strsep(&next, "\n"))) {
+		if (kstrtoul(line, 16, &addr))
+			break;
+		offered++;
+		probes[n].addr = (kprobe_opcode_t *)addr;
+		batch[n] = &probes[n];
+		if (find) {
+			fresh(&probes[n], KPROBE_FLAG_DISABLED);
+			if (register_kprobe(&probes[n]))
+				continue;
+			cond_resched();
+		}
+		n++;
+	}
+	vfree(buf);
+	if (find) {
+		pr_info("%d of %d can carry a probe\n", n, offered);
+		count = n;
+		nr = n;
+	}
+	if (n == nr)
+		return 0;
+	pr_err("%s has only %d of %d addresses\n", sites, n, nr);
+	return -EINVAL;
+}
+
+static int __init kprobe_crowd_init(void)
+{
+	int err = -ENOMEM;
+
+	if (nr <= 0)
+		return -EINVAL;
+	probes = vcalloc(nr, sizeof(*probes));
+	batch = vcalloc(nr, sizeof(*batch));
+	if (probes && batch)
+		err = read_sites();
+	if (err) {
+		vfree(batch);
+		vfree(probes);
+		return err;
+	}
+	dir = debugfs_create_dir("kprobe_crowd", NULL);
+	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	return 0;
+}
+
+static void __exit kprobe_crowd_exit(void)
+{
+	debugfs_remove(dir);
+	if (count)
+		unregister_kprobes(batch, count);
+	vfree(batch);
+	vfree(probes);
+}
+
+module_init(kprobe_crowd_init);
+module_exit(kprobe_crowd_exit);
+
+MODULE_DESCRIPTION("Kprobes: a crowd of probes, to see what it costs");
+MODULE_LICENSE("GPL");
