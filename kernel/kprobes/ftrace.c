@@ -15,8 +15,11 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/cpumask.h>
 #include <linux/ftrace.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "internal.h"
 
@@ -57,19 +60,29 @@ void kprobe_ftrace_kill(void)
 	WRITE_ONCE(kprobe_ftrace_disabled, true);
 }
 
-/* Is a call of @ops for this point? See kprobe_ftrace_choose(). */
+/*
+ * A point that moves from one of the ops to the other is in both for a while,
+ * and ftrace calls both for one hit, one after the other. Which of them counts
+ * must not change in between. Preemption is off from the one call to the other,
+ * so each CPU learns of the change from a work item of its own.
+ */
+static struct kprobe_point *moving;
+static DEFINE_PER_CPU(struct ftrace_ops *, moving_ops);
+
+/* Is a call of @ops for this point? Preemption is off. */
 static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *ops)
 {
-	return likely(pt && READ_ONCE(pt->ops) == ops);
+	if (unlikely(!pt))
+		return false;
+	if (unlikely(pt == READ_ONCE(moving)))
+		return raw_cpu_read(moving_ops) == ops;
+	return likely(READ_ONCE(pt->ops) == ops);
 }
 
 /**
  * kprobe_ftrace_by - the point that a call from ftrace is for
  * @ops: the ops that ftrace calls us for
  * @ip:  the site
- *
- * While a point moves from one of the ops to the other it is in both, and one
- * of the two calls counts.
  *
  * Context: any, preemption off.
  * Return: the point, or NULL if no handlers are to run.
@@ -311,6 +324,30 @@ void kprobe_ftrace_disarm(struct list_head *points)
 	}
 }
 
+static void learn_of_move(struct work_struct *unused)
+{
+	raw_cpu_write(moving_ops, side_of(moving) == &plain_side ?
+				  &ipmodify_side.ops : &plain_side.ops);
+}
+
+/* From here on the calls of @new count, on each CPU from one hit to the next. */
+static int count_by(struct kprobe_point *pt, struct ftrace_side *new)
+{
+	struct ftrace_side *old = side_of(pt);
+	int cpu, ret;
+
+	/* Those that come up meanwhile begin with the new one. */
+	for_each_possible_cpu(cpu)
+		per_cpu(moving_ops, cpu) = cpu_online(cpu) ? &old->ops : &new->ops;
+	smp_store_release(&moving, pt);
+	ret = schedule_on_each_cpu(learn_of_move);
+	if (!ret)
+		WRITE_ONCE(pt->ops, &new->ops);
+	/* Either way this says what moving_ops does. */
+	smp_store_release(&moving, NULL);
+	return ret;
+}
+
 /**
  * kprobe_ftrace_choose - a point has got its first post-handler or lost its last
  * @pt: a point on an ftrace site, armed or not
@@ -319,7 +356,8 @@ void kprobe_ftrace_disarm(struct list_head *points)
  * the old filter: a hit meanwhile is seen once.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or -EBUSY or another error of ftrace's with nothing changed.
+ * Return: 0; or -EBUSY or another error of ftrace's, or -ENOMEM, with nothing
+ * changed.
  */
 int kprobe_ftrace_choose(struct kprobe_point *pt)
 {
@@ -334,7 +372,7 @@ int kprobe_ftrace_choose(struct kprobe_point *pt)
 	ret = side_arm(new, &ip, 1);
 	if (ret)
 		return ret;
-	WRITE_ONCE(pt->ops, &new->ops);
-	side_disarm(old, &ip, 1);
-	return 0;
+	ret = count_by(pt, new);
+	side_disarm(ret ? new : old, &ip, 1);
+	return ret;
 }

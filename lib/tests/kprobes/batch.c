@@ -38,7 +38,8 @@ struct member {
  * @set:   its probes
  * @batch: for the calls that take many
  * @error: of registering
- * @lost:  calls that were not seen
+ * @lost:  calls that were not seen, of each function
+ * @missed: those of them that were counted as missed
  * @extra: hits after unregistering
  * @done:  it is through
  */
@@ -47,7 +48,8 @@ struct party {
 	struct member set[NR_PROBES];
 	struct kprobe *batch[NR_PROBES];
 	int error;
-	unsigned long lost;
+	unsigned long lost[NR_CALLED];
+	unsigned long missed;
 	unsigned long extra;
 	struct completion done;
 };
@@ -116,7 +118,8 @@ static int take_part(void *arg)
 		call_all();
 		unregister_kprobes(p->batch, n);
 		for (i = 0; i < NR_CALLED; i++) {
-			p->lost += 2 * NR_CALLS - p->set[i].hits;
+			p->lost[i] += 2 * NR_CALLS - p->set[i].hits;
+			p->missed += p->set[i].kp.nmissed;
 			p->set[i].hits = 0;
 		}
 		call_all();
@@ -132,7 +135,7 @@ static int take_part(void *arg)
 static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 {
 	struct party *p = kunit_kcalloc(test, NR_THREADS, sizeof(*p), GFP_KERNEL);
-	unsigned int i;
+	unsigned int i, fn;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	for (i = 0; i < NR_THREADS; i++) {
@@ -145,7 +148,9 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 		wait_for_completion(&p[i].done);
 	for (i = 0; i < NR_THREADS; i++) {
 		KUNIT_EXPECT_EQ(test, p[i].error, 0);
-		KUNIT_EXPECT_EQ(test, p[i].lost, 0UL);
+		for (fn = 0; fn < NR_CALLED; fn++)
+			KUNIT_EXPECT_EQ_MSG(test, p[i].lost[fn], 0UL, "of %ps", called[fn]);
+		KUNIT_EXPECT_EQ(test, p[i].missed, 0UL);
 		KUNIT_EXPECT_EQ(test, p[i].extra, 0UL);
 	}
 }
