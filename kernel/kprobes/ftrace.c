@@ -326,8 +326,10 @@ void kprobe_ftrace_disarm(struct list_head *points)
 
 static void learn_of_move(struct work_struct *unused)
 {
-	raw_cpu_write(moving_ops, side_of(moving) == &plain_side ?
-				  &ipmodify_side.ops : &plain_side.ops);
+	struct ftrace_ops *new = side_of(moving) == &plain_side ? &ipmodify_side.ops :
+								   &plain_side.ops;
+
+	raw_cpu_write(moving_ops, new);
 }
 
 /* From here on the calls of @new count, on each CPU from one hit to the next. */
@@ -339,11 +341,12 @@ static int count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	/* Those that come up meanwhile begin with the new one. */
 	for_each_possible_cpu(cpu)
 		per_cpu(moving_ops, cpu) = cpu_online(cpu) ? &old->ops : &new->ops;
+	/* Pairs with the dependent read of moving_ops in is_for(). */
 	smp_store_release(&moving, pt);
 	ret = schedule_on_each_cpu(learn_of_move);
 	if (!ret)
 		WRITE_ONCE(pt->ops, &new->ops);
-	/* Either way this says what moving_ops does. */
+	/* Either way pt->ops, which this publishes, says what moving_ops does. */
 	smp_store_release(&moving, NULL);
 	return ret;
 }

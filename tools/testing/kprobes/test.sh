@@ -80,7 +80,7 @@ kunit_in_guest()
 # What is different on a machine that waits for its second CPU.
 kunit_on_one_cpu()
 {
-	# shellcheck disable=SC2254
+	# shellcheck disable=SC2254,SC2194
 	case kprobes_text in
 	${TEST:-kprobes_text}) ;;
 	*) return 0 ;;
