@@ -5,7 +5,7 @@
 
 is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0(%di):x64$' $tracing/kprobe_events)" 1
 # A worker of tracefs makes the folders, when it gets to it.
-for _ in $(seq 50); do
+for _ in $(seq 300); do
 	[ ! -e $tracing/events/boot/clone/enable ] || break
 	sleep 0.1
 done
