@@ -2,9 +2,9 @@
 /*
  * Kprobes: the manager.
  *
- * It knows which addresses are probed and by whom, registers and unregisters,
- * and runs the handlers of a hit. It does not know any architecture; what an
- * instruction is, how a hit comes about and how it goes on is theirs.
+ * It knows which addresses are probed and by whom, registers and unregisters.
+ * It does not know any architecture; what an instruction is, how a hit comes
+ * about and how it goes on is theirs. The rooms of kernel/kprobes/ do the rest.
  *
  * Everything is a batch, a single probe being a batch of one:
  *
@@ -24,18 +24,14 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/cleanup.h>
-#include <linux/cpu.h>
 #include <linux/init.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
-#include <linux/memory.h>
 #include <linux/module.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
-
-#include <asm/sections.h>
 
 #include "kprobes/internal.h"
 
@@ -48,301 +44,7 @@ static struct addr_table user_table = ADDR_TABLE_INIT;
 /* Every point there is, those whose text is gone included. */
 LIST_HEAD(kprobe_points);
 
-/* The master switch of debugfs: off, nothing is armed. */
-static bool switched_off;
-
-/* Who switches many probes, and wants the text changed once for all of them. */
-static struct task_struct *holder;
-
 static bool initialised;
-
-/* ------------------------------ A hit ----------------------------------- */
-
-/**
- * get_kprobe - find the point at an address
- * @addr: the address
- *
- * Context: any, with preemption or interrupts off for as long as the point is
- * looked at, or kprobe_mutex held.
- * Return: what the architecture works with, or NULL if nothing is there.
- */
-__kprobe_hit struct kprobe *get_kprobe(void *addr)
-{
-	struct kprobe_point *pt = kprobe_point_at((unsigned long)addr);
-
-	return pt ? &pt->kp : NULL;
-}
-
-/*
- * Users come and go while this runs. Both a user and what follows it stay valid
- * until preemption is on again.
- */
-static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
-					     struct pt_regs *regs)
-{
-	struct kprobe_user *user;
-
-	list_for_each_entry_lockless(user, &pt->users, list) {
-		if (!READ_ONCE(user->enabled))
-			continue;
-		if (user->pre) {
-			if (user->pre(user->self, regs))
-				return 1;
-		} else if (user->jprobe) {
-			jprobe_enter(user->jprobe, regs);
-		}
-	}
-	return 0;
-}
-
-/**
- * kprobe_run_pre - run the pre-handlers of a point
- * @p:	  the point
- * @regs: registers of the context that was hit
- *
- * Context: preemption off; called for every hit by the architecture, directly
- * or as the pre_handler of @p.
- * Return: non-zero as soon as a handler has decided where to go on.
- */
-int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
-{
-	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user = READ_ONCE(pt->only);
-
-	if (likely(user))
-		return user->pre(user->self, regs);
-	return run_all_pre(pt, regs);
-}
-
-/**
- * kprobe_run_post - run the post-handlers of a point
- * @p:	   the point
- * @regs:  registers behind the instruction
- * @flags: passed on
- *
- * Context: as kprobe_run_pre().
- */
-void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
-				  unsigned long flags)
-{
-	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user;
-
-	list_for_each_entry_lockless(user, &pt->users, list) {
-		if (user->post && READ_ONCE(user->enabled))
-			user->post(user->kp, regs, flags);
-	}
-}
-
-/**
- * kprobes_inc_nmissed_count - a hit will not be handled
- * @p: the point that was hit
- *
- * Counts for each of its probes. Missed hits may come on several CPUs at once
- * and must all be counted, but they are the exception, so an atomic will do.
- *
- * The count is in the users' own structures, and kprobe_cpu::running shows
- * another point. Unregistering does not wait for what is not shown; but with
- * interrupts off this is outlasted by the interrupt that quiesce() sends.
- *
- * Context: any, preemption off.
- */
-void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
-{
-	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user;
-	unsigned long flags;
-
-	BUILD_BUG_ON(sizeof(user->kp->nmissed) != sizeof(atomic_long_t));
-	raw_local_irq_save(flags);
-	list_for_each_entry_lockless(user, &pt->users, list) {
-		if (READ_ONCE(user->enabled))
-			raw_atomic_long_inc((atomic_long_t *)&user->kp->nmissed);
-	}
-	raw_local_irq_restore(flags);
-}
-
-#ifdef __ARCH_KPROBES_NEST
-
-DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
-
-/* Stands in kprobe_cpu::running for what is no probe; nobody's batch. */
-static struct kprobe_point busy_point = {
-	.faulters = LIST_HEAD_INIT(busy_point.faulters),
-};
-
-/**
- * kprobe_busy_begin - count hits from here on as missed
- *
- * Context: preemption on or off; it is off until kprobe_busy_end().
- */
-void __kprobe_hit kprobe_busy_begin(void)
-{
-	struct kprobe_cpu *kc;
-
-	preempt_disable_notrace();
-	kc = raw_cpu_ptr(&kprobe_cpu);
-	WRITE_ONCE(kc->running[kprobe_context(kc->traps)], &busy_point.kp);
-	barrier();
-}
-
-/**
- * kprobe_busy_end - undo kprobe_busy_begin()
- *
- * Context: where kprobe_busy_begin() was called.
- */
-void __kprobe_hit kprobe_busy_end(void)
-{
-	struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
-
-	barrier();
-	WRITE_ONCE(kc->running[kprobe_context(kc->traps)], NULL);
-	preempt_enable_notrace();
-}
-
-#else /* !__ARCH_KPROBES_NEST */
-
-DEFINE_PER_CPU(struct kprobe *, current_kprobe);
-DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
-
-static struct kprobe kprobe_busy = {
-	.addr = (void *)get_kprobe,
-};
-
-void __kprobe_hit kprobe_busy_begin(void)
-{
-	preempt_disable();
-	__this_cpu_write(current_kprobe, &kprobe_busy);
-	get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
-}
-
-void __kprobe_hit kprobe_busy_end(void)
-{
-	__this_cpu_write(current_kprobe, NULL);
-	preempt_enable();
-}
-
-#endif /* __ARCH_KPROBES_NEST */
-
-/**
- * dump_kprobe - say what is known of a point, before the worst
- * @p: the point
- *
- * Context: any.
- */
-void dump_kprobe(struct kprobe *p)
-{
-	struct kprobe_point *pt = to_point(p);
-
-	pr_err("point at %pS: %u probes, %u enabled, flags %#x\n",
-	       p->addr, pt->nr_users, pt->nr_enabled, p->flags);
-}
-NOKPROBE_SYMBOL(dump_kprobe);
-
-/* ------------------------ Where a probe may sit ------------------------- */
-
-/**
- * kprobe_lookup_name - find what a probe is to sit on, by name
- * @name:   of a symbol, or "module:symbol"
- * @offset: from the symbol
- *
- * Architectures whose functions have more than one entry have their own.
- *
- * Context: may sleep.
- * Return: the symbol's address, without @offset; NULL if there is none.
- */
-kprobe_opcode_t *__weak kprobe_lookup_name(const char *name, unsigned int offset)
-{
-	return (kprobe_opcode_t *)kallsyms_lookup_name(name);
-}
-
-/*
- * Turns an address into the one that can carry a probe, say behind an
- * instruction that marks the entry, and tells whether it is the entry.
- */
-kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
-						unsigned long offset,
-						bool *on_func_entry)
-{
-	*on_func_entry = !offset;
-	return (kprobe_opcode_t *)addr;
-}
-
-/* From what the user gave to what will be probed. */
-static int resolve(kprobe_opcode_t *addr, const char *symbol,
-		   unsigned long offset, unsigned long *target, bool *entry)
-{
-	unsigned long into;
-
-	if (!addr == !symbol)
-		return -EINVAL;
-	if (symbol) {
-		addr = kprobe_lookup_name(symbol, offset);
-		if (!addr)
-			return -ENOENT;
-	}
-	*target = (unsigned long)addr + offset;
-	if (!kallsyms_lookup_size_offset(*target, NULL, &into))
-		return -ENOENT;
-	*target = (unsigned long)arch_adjust_kprobe_addr(*target, into, entry);
-	return *target ? 0 : -EINVAL;
-}
-
-/**
- * kprobe_on_func_entry - does a target lie on the entry of a function?
- * @addr:   by address, or NULL
- * @sym:    by name, or NULL
- * @offset: from either
- *
- * Context: may sleep.
- * Return: 0 if it does; -EINVAL if not, or if both or neither are given;
- * -ENOENT if no symbol is there.
- */
-int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
-			 unsigned long offset)
-{
-	unsigned long target;
-	bool entry;
-	int ret;
-
-	ret = resolve(addr, sym, offset, &target, &entry);
-	if (ret)
-		return ret;
-	return entry ? 0 : -EINVAL;
-}
-
-/*
- * Says whether the address is text that we may probe. A module is held until
- * module_put(*mod), that is until the points are in the table: from then on
- * the module notifier takes care of them.
- */
-static int check_site(unsigned long addr, struct module **mod)
-{
-	*mod = NULL;
-	if (!core_kernel_text(addr)) {
-		scoped_guard(preempt) {
-			*mod = __module_text_address(addr);
-			if (!*mod)
-				return -EINVAL;
-			if (!try_module_get(*mod)) {
-				*mod = NULL;
-				return -ENOENT;
-			}
-		}
-		/* Init text is a target only while it is sure to be there. */
-		if (within_module_init(addr, *mod) &&
-		    (*mod)->state != MODULE_STATE_COMING)
-			goto refuse;
-	}
-	if (within_kprobe_blacklist(addr) || kprobe_text_reserved(addr, addr))
-		goto refuse;
-	return 0;
-
-refuse:
-	module_put(*mod);
-	*mod = NULL;
-	return -EINVAL;
-}
 
 /* ------------------------------- Points --------------------------------- */
 
@@ -353,7 +55,14 @@ static struct kprobe_point *find_point(unsigned long addr)
 	return p ? to_point(p) : NULL;
 }
 
-static struct kprobe_user *user_of(struct kprobe *kp)
+/**
+ * kprobe_user_of - find what the manager knows of a user's structure
+ * @kp: the structure, of which nothing is read
+ *
+ * Context: kprobe_mutex held.
+ * Return: NULL if it is not registered.
+ */
+struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 {
 	struct addr_node *n = addr_table_find(&user_table, (unsigned long)kp);
 
@@ -390,7 +99,13 @@ static int prepare_point(struct kprobe_point *pt)
 	return arch_prepare_kprobe(&pt->kp);
 }
 
-static void release_point(struct kprobe_point *pt)
+/**
+ * kprobe_release_point - the architecture forgets a point
+ * @pt: the point, disarmed and quiescent
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_release_point(struct kprobe_point *pt)
 {
 	if (!kprobe_ftrace(&pt->kp))
 		arch_remove_kprobe(&pt->kp);
@@ -431,10 +146,10 @@ static int place_user(struct kprobe_user *user)
 	struct module *mod;
 	int ret;
 
-	if (user_of(user->kp))
+	if (kprobe_user_of(user->kp))
 		return -EINVAL;
 
-	ret = check_site(user->addr, &mod);
+	ret = kprobe_check_site(user->addr, &mod);
 	if (ret)
 		return ret;
 
@@ -484,7 +199,7 @@ static int place_user(struct kprobe_user *user)
 	return 0;
 
 out_release:
-	release_point(pt);
+	kprobe_release_point(pt);
 out_free:
 	/* A hit on another CPU may just have looked the point up. */
 	kfree_rcu(pt, rcu);
@@ -506,15 +221,20 @@ static void displace_user(struct kprobe_user *user)
 		return;
 	list_del(&pt->all);
 	addr_table_del(&kprobe_point_table, &pt->node);
-	release_point(pt);
+	kprobe_release_point(pt);
 	kfree_rcu(pt, rcu);
 }
 
-/*
- * The flags that readers of the user's structure see. Its DISABLED bit is the
- * only one that is an input, and that only when registering.
+/**
+ * kprobe_report_flags - a probe shows its state to its user
+ * @user: the probe
+ *
+ * Of the flags in the user's structure, DISABLED is the only one that is an
+ * input, and that only when registering.
+ *
+ * Context: kprobe_mutex held.
  */
-static void report_flags(struct kprobe_user *user)
+void kprobe_report_flags(struct kprobe_user *user)
 {
 	u32 flags = user->point->kp.flags & (KPROBE_FLAG_FTRACE |
 					     KPROBE_FLAG_OPTIMIZED |
@@ -538,11 +258,16 @@ void kprobe_point_report(struct kprobe_point *pt)
 	struct kprobe_user *user;
 
 	list_for_each_entry(user, &pt->users, list)
-		report_flags(user);
+		kprobe_report_flags(user);
 }
 
-/* What most hits need to know: after any change to the users of a point. */
-static void choose_only(struct kprobe_point *pt)
+/**
+ * kprobe_choose_only - note what most hits need to know
+ * @pt: a point whose users have changed in any way
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_choose_only(struct kprobe_point *pt)
 {
 	struct kprobe_user *user = NULL;
 
@@ -588,8 +313,14 @@ bool kprobe_wants_post(struct kprobe *p)
 }
 #endif
 
-/* Keeps what depends on the enabled users of a point in line with them. */
-static void count_user(struct kprobe_user *user, int sign)
+/**
+ * kprobe_count_user - keep what depends on enabled users in line with them
+ * @user: who is about to be enabled, or not any more
+ * @sign: 1 or -1; 0 changes nothing
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_count_user(struct kprobe_user *user, int sign)
 {
 	struct kprobe_point *pt = user->point;
 
@@ -601,174 +332,6 @@ static void count_user(struct kprobe_user *user, int sign)
 		pt->kp.flags &= ~KPROBE_FLAG_DISABLED;
 	else
 		pt->kp.flags |= KPROBE_FLAG_DISABLED;
-}
-
-/* -------------------------- Arming, in batches -------------------------- */
-
-static void batch_add(struct kprobe_point *pt, struct list_head *batch)
-{
-	if (pt->batched)
-		return;
-	pt->batched = true;
-	list_add_tail(&pt->kp.list, batch);
-}
-
-static void batch_end(struct list_head *batch)
-{
-	struct kprobe_point *pt, *next;
-
-	list_for_each_entry_safe(pt, next, batch, kp.list) {
-		pt->batched = false;
-		list_del_init(&pt->kp.list);
-	}
-}
-
-#ifndef __ARCH_KPROBES_BATCH
-static void arch_arm_kprobes(struct list_head *points)
-{
-	struct kprobe *p;
-
-	list_for_each_entry(p, points, list)
-		arch_arm_kprobe(p);
-}
-
-static void arch_disarm_kprobes(struct list_head *points)
-{
-	struct kprobe *p;
-
-	list_for_each_entry(p, points, list)
-		arch_disarm_kprobe(p);
-}
-#endif
-
-/*
- * Returns when no handler of the points runs any more that saw what the caller
- * has changed about them.
- */
-#ifdef __ARCH_KPROBES_NEST
-/*
- * A hit stores the point in kprobe_cpu::running before it looks at the users
- * of the point, and clears it when the last handler has returned. So after
- * arch_kprobes_sync() has interrupted each CPU, which orders memory there, a
- * CPU either shows the point to us or will see what we have changed. Handlers
- * of breakpoints run with interrupts off: the interrupt itself outlasts them.
- *
- * A point that stays armed may be hit again and again while we look. Handlers
- * run with preemption off, so a grace period ends that, should it last.
- */
-#define QUIESCE_SPINS	100
-#define QUIESCE_TRIES	20
-
-/*
- * A late return handler may show a point that is freed: compare, no more. The
- * code that an odd value leads to is not reused before we have scheduled.
- */
-static bool runs_any(int cpu, struct list_head *points)
-{
-	struct kprobe_cpu *kc = per_cpu_ptr(&kprobe_cpu, cpu);
-	struct kprobe *p, *running;
-	unsigned int i;
-
-	for (i = 0; i < KPROBE_NR_CTX; i++) {
-		running = kprobe_running_point(READ_ONCE(kc->running[i]));
-		if (!running || running == &busy_point.kp)
-			continue;
-		list_for_each_entry(p, points, list) {
-			if (p == running)
-				return true;
-		}
-	}
-	return false;
-}
-
-static void quiesce(struct list_head *points)
-{
-	unsigned int tries = 0, spins;
-	int cpu;
-
-	/* Who comes up now starts with what we have changed. */
-	guard(cpus_read_lock)();
-	arch_kprobes_sync();
-
-	for_each_online_cpu(cpu) {
-		for (spins = 0; runs_any(cpu, points); spins++) {
-			cpu_relax();
-			if (spins < QUIESCE_SPINS)
-				continue;
-			if (tries++ == QUIESCE_TRIES) {
-				synchronize_rcu();
-				goto quiet;
-			}
-			schedule_timeout_uninterruptible(1);
-			spins = 0;
-		}
-	}
-quiet:
-	kprobe_optimizer_free(points);
-}
-#else
-static void quiesce(struct list_head *points)
-{
-	/* Handlers run with preemption off, and so are readers of RCU. */
-	synchronize_rcu();
-}
-#endif
-
-static void split_ftrace(struct list_head *points, struct list_head *ftrace)
-{
-	struct kprobe *p, *next;
-
-	list_for_each_entry_safe(p, next, points, list) {
-		if (kprobe_ftrace(p))
-			list_move_tail(&p->list, ftrace);
-	}
-}
-
-/* All or nothing; only ftrace can say no. The list is whole again on return. */
-static int arm_points(struct list_head *points)
-{
-	struct kprobe_point *pt;
-	LIST_HEAD(ftrace);
-	int ret = 0;
-
-	split_ftrace(points, &ftrace);
-	if (!list_empty(&ftrace))
-		ret = kprobe_ftrace_arm(&ftrace);
-	if (!ret && !list_empty(points))
-		arch_arm_kprobes(points);
-	list_splice_tail(&ftrace, points);
-	if (ret)
-		return ret;
-
-	list_for_each_entry(pt, points, kp.list)
-		pt->armed = true;
-	return 0;
-}
-
-/* The callers call quiesce() before anything else happens to the points. */
-static void disarm_points(struct list_head *points)
-{
-	struct kprobe_point *pt, *next;
-	LIST_HEAD(ftrace);
-	LIST_HEAD(jumps);
-
-	split_ftrace(points, &ftrace);
-	if (!list_empty(&ftrace))
-		kprobe_ftrace_disarm(&ftrace);
-	list_for_each_entry_safe(pt, next, points, kp.list) {
-		if (kprobe_is_jump(pt))
-			list_move_tail(&pt->kp.list, &jumps);
-	}
-	if (!list_empty(points)) {
-		arch_disarm_kprobes(points);
-		kprobe_optimizer_undo(points, KPROBE_RESTORE_NOTHING);
-	}
-	kprobe_optimizer_undo(&jumps, KPROBE_RESTORE_ORIGINAL);
-	list_splice_tail(&jumps, points);
-	list_splice_tail(&ftrace, points);
-
-	list_for_each_entry(pt, points, kp.list)
-		pt->armed = false;
 }
 
 /* ----------------------------- Registering ------------------------------ */
@@ -793,8 +356,8 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 		return ERR_PTR(-ENOMEM);
 	user->node.key = (unsigned long)kp;
 	user->kp = kp;
-	ret = resolve(kp->addr, kp->symbol_name, kp->offset, &user->addr,
-		      &user->entry);
+	ret = kprobe_resolve(kp->addr, kp->symbol_name, kp->offset, &user->addr,
+			     &user->entry);
 	if (!ret)
 		ret = kprobe_fault_alloc(user);
 	if (ret) {
@@ -851,13 +414,13 @@ static void undo_jumps(struct undo *order, int num)
 	int i;
 
 	for (i = 0; i < num; i++) {
-		batch_add(order[i].user->point, &batch);
+		kprobe_batch_add(order[i].user->point, &batch);
 		over = kprobe_optimizer_over(order[i].user->addr);
 		if (over)
-			batch_add(over, &batch);
+			kprobe_batch_add(over, &batch);
 	}
 	kprobe_optimizer_undo(&batch, KPROBE_RESTORE_BREAKPOINT);
-	batch_end(&batch);
+	kprobe_batch_end(&batch);
 }
 
 /* An obstacle for the jump of the point in front of it is gone. */
@@ -881,11 +444,11 @@ static void make_visible(struct kprobe_user *user)
 
 	if (user->pool)
 		kretprobe_pool_ready(user);
-	count_user(user, user->enabled);
-	report_flags(user);
+	kprobe_count_user(user, user->enabled);
+	kprobe_report_flags(user);
 	kprobe_fault_add(user);
 	list_add_tail_rcu(&user->list, &user->point->users);
-	choose_only(user->point);
+	kprobe_choose_only(user->point);
 }
 
 /**
@@ -937,12 +500,12 @@ int kprobe_users_register(struct kprobe_user **users, int num)
 	undo_jumps(order, num);
 
 	for (i = 0; i < num; i++) {
-		if (users[i]->enabled && !users[i]->point->armed && !switched_off)
-			batch_add(users[i]->point, &batch);
+		if (users[i]->enabled && !users[i]->point->armed && kprobes_switched_on())
+			kprobe_batch_add(users[i]->point, &batch);
 	}
 	i = num;
-	ret = arm_points(&batch);
-	batch_end(&batch);
+	ret = kprobe_points_arm(&batch);
+	kprobe_batch_end(&batch);
 	if (ret)
 		goto displace;
 
@@ -1043,7 +606,7 @@ static void free_point(struct kprobe_point *pt)
 	list_del(&pt->all);
 	if (!pt->gone) {
 		obstacle_gone(pt->node.key);
-		release_point(pt);
+		kprobe_release_point(pt);
 	}
 	kfree_rcu(pt, rcu);
 }
@@ -1074,7 +637,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 
 		if (!kp)
 			continue;
-		user = user_of(kp);
+		user = kprobe_user_of(kp);
 		if (!user) {
 			kp->addr = NULL;
 			continue;
@@ -1082,14 +645,14 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 		pt = user->point;
 		addr_table_del(&user_table, &user->node);
 		list_del_rcu(&user->list);
-		choose_only(pt);
+		kprobe_choose_only(pt);
 		list_add_tail(&user->batch, &leaving);
 		INIT_HLIST_NODE(&kp->hlist);
 		/* Handlers of one that is off have ended when it was switched. */
 		if (user->enabled || user->pool || pt->held)
 			wait = true;
 		if (user->enabled)
-			count_user(user, -1);
+			kprobe_count_user(user, -1);
 		pt->nr_users--;
 		unwant_post(pt, user);
 		if (user->pool)
@@ -1099,11 +662,11 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 	list_for_each_entry(user, &leaving, batch) {
 		pt = user->point;
 		if (pt->armed && !pt->nr_enabled)
-			batch_add(pt, &disarm);
+			kprobe_batch_add(pt, &disarm);
 		else
-			batch_add(pt, &quiet);
+			kprobe_batch_add(pt, &quiet);
 	}
-	disarm_points(&disarm);
+	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, &quiet);
 
 	/*
@@ -1117,12 +680,12 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 	}
 
 	if (wait)
-		quiesce(&quiet);
+		kprobe_quiesce(&quiet);
 	/* Their last handlers could still fault: see fault.c. */
 	list_for_each_entry(user, &leaving, batch)
 		again |= kprobe_fault_del(user);
 	if (again)
-		quiesce(&quiet);
+		kprobe_quiesce(&quiet);
 
 	list_for_each_entry_safe(pt, next_pt, &quiet, kp.list) {
 		pt->batched = false;
@@ -1179,324 +742,6 @@ void unregister_kprobes(struct kprobe **kps, int num)
 }
 EXPORT_SYMBOL_GPL(unregister_kprobes);
 
-/* ------------------------ Switching off and on -------------------------- */
-
-/* True if the text of a point is changed later, by kprobes_settle(). */
-static bool hold(struct kprobe_point *pt)
-{
-	if (READ_ONCE(holder) != current)
-		return false;
-	pt->held = true;
-	return true;
-}
-
-/**
- * disable_kprobe - switch a probe's handlers off
- * @p: a registered probe
- *
- * A point all of whose probes are off is disarmed: it costs nothing.
- *
- * Context: may sleep. Not from a handler.
- * Return: 0, also if it was off already; and no handler of the probe starts
- * any more. -EINVAL if it is not registered or its text is gone.
- */
-int disable_kprobe(struct kprobe *p)
-{
-	struct kprobe_user *user;
-	struct kprobe_point *pt;
-	LIST_HEAD(batch);
-
-	guard(mutex)(&kprobe_mutex);
-
-	user = user_of(p);
-	if (!user || user->point->gone)
-		return -EINVAL;
-	if (!user->enabled)
-		return 0;
-
-	pt = user->point;
-	WRITE_ONCE(user->enabled, false);
-	choose_only(pt);
-	count_user(user, -1);
-	report_flags(user);
-	if (!pt->nr_enabled && hold(pt))
-		return 0;
-	batch_add(pt, &batch);
-	if (!pt->nr_enabled && pt->armed)
-		disarm_points(&batch);
-	quiesce(&batch);
-	if (kprobe_fault_switch(user, false))
-		quiesce(&batch);
-	batch_end(&batch);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(disable_kprobe);
-
-/**
- * enable_kprobe - switch a probe's handlers on again
- * @p: a registered probe
- *
- * Context: may sleep. Not from a handler.
- * Return: 0, also if it was on already. -EINVAL if it is not registered or its
- * text is gone. Where the probe uses ftrace, an error of ftrace's, with the
- * probe still off.
- */
-int enable_kprobe(struct kprobe *p)
-{
-	struct kprobe_user *user;
-	struct kprobe_point *pt;
-	LIST_HEAD(batch);
-	int ret = 0;
-
-	guard(mutex)(&kprobe_mutex);
-
-	user = user_of(p);
-	if (!user || user->point->gone)
-		return -EINVAL;
-	if (user->enabled)
-		return 0;
-
-	pt = user->point;
-	/* Whether ftrace lets it change the instruction pointer, it must hear. */
-	if (!pt->armed && !switched_off && (pt->nr_want_post || !hold(pt))) {
-		batch_add(pt, &batch);
-		ret = arm_points(&batch);
-		batch_end(&batch);
-		if (ret)
-			return ret;
-	}
-	count_user(user, 1);
-	kprobe_fault_switch(user, true);
-	WRITE_ONCE(user->enabled, true);
-	choose_only(pt);
-	report_flags(user);
-	kprobe_optimizer_want(pt);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(enable_kprobe);
-
-/*
- * One site that ftrace has given to somebody else meanwhile must not keep all
- * other probes off.
- */
-static void arm_what_can_be(struct list_head *points)
-{
-	struct kprobe_point *pt, *next;
-	LIST_HEAD(done);
-	LIST_HEAD(one);
-	int ret;
-
-	list_for_each_entry_safe(pt, next, points, kp.list) {
-		list_move(&pt->kp.list, &one);
-		ret = arm_points(&one);
-		if (ret)
-			pr_warn("%pS stays off: %d\n", pt->kp.addr, ret);
-		list_splice_tail_init(&one, &done);
-	}
-	list_splice(&done, points);
-}
-
-/**
- * kprobes_hold - from here on change text for many switches at once
- *
- * What the caller switches with enable_kprobe() and disable_kprobe(), and the
- * same of return probes, has its full effect when kprobes_settle() returns: an
- * enabled probe may not be hit before, and a handler of a disabled one may
- * run. All that others do, and what the caller does otherwise, is as ever.
- *
- * Context: may sleep.
- * Return: true if kprobes_settle() is to be called; false if somebody else has
- * not settled yet, and each switch is on its own.
- */
-bool kprobes_hold(void)
-{
-	return !cmpxchg(&holder, NULL, current);
-}
-EXPORT_SYMBOL_GPL(kprobes_hold);
-
-/**
- * kprobes_settle - change the text for all that was switched
- *
- * A point that cannot be armed, for want of memory, stays off and the kernel's
- * log has it.
- *
- * Context: may sleep, the task that kprobes_hold() returned true to.
- */
-void kprobes_settle(void)
-{
-	struct kprobe_point *pt;
-	LIST_HEAD(arm);
-	LIST_HEAD(disarm);
-	LIST_HEAD(quiet);
-	bool on;
-
-	guard(mutex)(&kprobe_mutex);
-
-	WRITE_ONCE(holder, NULL);
-	/* Others may have armed or disarmed some of them meanwhile. */
-	list_for_each_entry(pt, &kprobe_points, all) {
-		if (!pt->held)
-			continue;
-		pt->held = false;
-		on = pt->nr_enabled && !switched_off;
-		if (pt->gone || pt->armed == on)
-			batch_add(pt, &quiet);
-		else
-			batch_add(pt, on ? &arm : &disarm);
-	}
-
-	if (arm_points(&arm))
-		arm_what_can_be(&arm);
-	list_for_each_entry(pt, &arm, kp.list)
-		kprobe_optimizer_want(pt);
-	batch_end(&arm);
-
-	disarm_points(&disarm);
-	list_splice(&disarm, &quiet);
-	if (!list_empty(&quiet))
-		quiesce(&quiet);
-	batch_end(&quiet);
-}
-EXPORT_SYMBOL_GPL(kprobes_settle);
-
-/**
- * kprobes_switch - arm what is enabled, or disarm everything
- * @on: which
- *
- * Context: may sleep.
- */
-void kprobes_switch(bool on)
-{
-	struct kprobe_point *pt;
-	LIST_HEAD(batch);
-
-	guard(mutex)(&kprobe_mutex);
-
-	if (switched_off == !on)
-		return;
-
-	list_for_each_entry(pt, &kprobe_points, all) {
-		if (!pt->gone && (on ? pt->nr_enabled && !pt->armed : pt->armed))
-			batch_add(pt, &batch);
-	}
-	if (on) {
-		if (arm_points(&batch))
-			arm_what_can_be(&batch);
-		list_for_each_entry(pt, &batch, kp.list)
-			kprobe_optimizer_want(pt);
-	} else {
-		disarm_points(&batch);
-		quiesce(&batch);
-	}
-	batch_end(&batch);
-	switched_off = !on;
-}
-
-/**
- * kprobes_switched_on - the state of the master switch
- *
- * Context: any.
- * Return: true if points are armed.
- */
-bool kprobes_switched_on(void)
-{
-	return !READ_ONCE(switched_off);
-}
-
-/* --------------------------- Text that goes ----------------------------- */
-
-/*
- * Takes the points in [start, end) out of service; the users stay, marked,
- * until they unregister. Text that nobody runs any more is left as it is, but
- * @running text, say initialisation that goes on asynchronously, is restored.
- */
-static void text_gone(unsigned long start, unsigned long end, bool running)
-{
-	struct kprobe_point *pt, *next;
-	LIST_HEAD(disarm);
-	LIST_HEAD(dead);
-
-	list_for_each_entry(pt, &kprobe_points, all) {
-		if (pt->gone || pt->node.key < start || pt->node.key >= end)
-			continue;
-		/* ftrace's own records go with the text; our filter must too. */
-		if (pt->armed && (running || kprobe_ftrace(&pt->kp)))
-			batch_add(pt, &disarm);
-		else
-			batch_add(pt, &dead);
-	}
-	disarm_points(&disarm);
-	kprobe_optimizer_undo(&dead, KPROBE_RESTORE_NOTHING);
-	list_splice(&disarm, &dead);
-
-	list_for_each_entry(pt, &dead, kp.list)
-		addr_table_del(&kprobe_point_table, &pt->node);
-	if (!list_empty(&dead))
-		quiesce(&dead);
-
-	list_for_each_entry_safe(pt, next, &dead, kp.list) {
-		pt->batched = false;
-		list_del_init(&pt->kp.list);
-		pt->armed = false;
-		pt->gone = true;
-		pt->kp.flags |= KPROBE_FLAG_GONE;
-		release_point(pt);
-		kprobe_point_report(pt);
-	}
-}
-
-/**
- * kprobe_free_init_mem - the kernel's init text is about to be freed
- *
- * Context: may sleep.
- */
-void kprobe_free_init_mem(void)
-{
-	guard(mutex)(&kprobe_mutex);
-	text_gone((unsigned long)__init_begin, (unsigned long)__init_end, false);
-}
-
-#ifdef CONFIG_MODULES
-static int module_event(struct notifier_block *nb, unsigned long event, void *data)
-{
-	struct module *mod = data;
-	int ret = 0;
-
-	guard(mutex)(&kprobe_mutex);
-
-	switch (event) {
-	case MODULE_STATE_COMING:
-		ret = kprobe_blacklist_add_module(mod);
-		break;
-	case MODULE_STATE_LIVE:
-	case MODULE_STATE_GOING:
-		for_class_mod_mem_type(type, text) {
-			struct module_memory *mem = &mod->mem[type];
-
-			/* Of a live module, init text is freed right after. */
-			if (!mem->size || (event == MODULE_STATE_LIVE &&
-					   type != MOD_INIT_TEXT))
-				continue;
-			text_gone((unsigned long)mem->base,
-				  (unsigned long)mem->base + mem->size,
-				  event == MODULE_STATE_LIVE);
-		}
-		kprobe_blacklist_del_module(mod, event == MODULE_STATE_GOING);
-		break;
-	}
-	return notifier_from_errno(ret);
-}
-
-/*
- * Before the tracers' notifier, which sets probes on modules that come: the
- * blacklist must know the module by then.
- */
-static struct notifier_block module_nb = {
-	.notifier_call = module_event,
-	.priority = 3,
-};
-#endif /* CONFIG_MODULES */
-
 /* ------------------------------- Start ---------------------------------- */
 
 /* Early: what was running may hit a probe as soon as one can be set. */
@@ -1526,7 +771,7 @@ static int __init kprobes_init(void)
 	ret = register_die_notifier(&exceptions_nb);
 #ifdef CONFIG_MODULES
 	if (!ret)
-		ret = register_module_notifier(&module_nb);
+		ret = register_module_notifier(&kprobe_module_nb);
 #endif
 	if (ret)
 		return ret;

@@ -110,7 +110,7 @@ static __always_inline void handle(struct kprobe_point *pt, struct pt_regs *regs
 		return;
 	}
 	raw_cpu_write(kprobe_cpu.running[ctx], &pt->kp);
-	/* First to be seen, then to look: see quiesce(). */
+	/* First to be seen, then to look: see kprobe_quiesce(). */
 	barrier();
 
 	/*

@@ -32,7 +32,7 @@
  * preempted, is freed after a tasks-RCU grace period, see slots.c.
  *
  * When unregistering returns, no handler of that probe runs any more. That is
- * not what the grace periods are for: see quiesce() in kernel/kprobes.c.
+ * not what the grace periods are for: see kprobe_quiesce() in arm.c.
  */
 #ifndef _KERNEL_KPROBES_INTERNAL_H
 #define _KERNEL_KPROBES_INTERNAL_H
@@ -244,13 +244,48 @@ static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 /* Takes the nth probe out of what a batch call was given. */
 typedef struct kprobe *(*kprobe_nth_t)(void *array, int i);
 
+struct kprobe_user *kprobe_user_of(struct kprobe *kp);
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);
 int kprobe_users_register(struct kprobe_user **users, int num);
 void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth);
+void kprobe_report_flags(struct kprobe_user *user);
+void kprobe_choose_only(struct kprobe_point *pt);
+void kprobe_count_user(struct kprobe_user *user, int sign);
 void kprobe_point_report(struct kprobe_point *pt);
+void kprobe_release_point(struct kprobe_point *pt);
+
+/* -------------------------------- hit.c --------------------------------- */
+
+#ifdef __ARCH_KPROBES_NEST
+/* Stands in kprobe_cpu::running for what is no probe; nobody's batch. */
+extern struct kprobe_point kprobe_busy_point;
+#endif
+
+/* -------------------------------- site.c -------------------------------- */
+
+int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
+		   unsigned long offset, unsigned long *target, bool *entry);
+int kprobe_check_site(unsigned long addr, struct module **mod);
+
+/* -------------------------------- arm.c --------------------------------- */
+
+void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch);
+void kprobe_batch_end(struct list_head *batch);
+void kprobe_quiesce(struct list_head *points);
+int kprobe_points_arm(struct list_head *points);
+void kprobe_points_disarm(struct list_head *points);
+
+/* ------------------------------- switch.c ------------------------------- */
+
 void kprobes_switch(bool on);
 bool kprobes_switched_on(void);
+
+/* -------------------------------- gone.c -------------------------------- */
+
+#ifdef CONFIG_MODULES
+extern struct notifier_block kprobe_module_nb;
+#endif
 
 /* ------------------------------- fault.c -------------------------------- */
 

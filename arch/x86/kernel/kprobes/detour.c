@@ -32,7 +32,7 @@
  * unless x86_detour::live is set. A direct detour has a branch to it that the
  * common hit does not take; its condition is patched away, which is one byte.
  * All of that is looked at after kprobe_cpu::running is set, so after the next
- * interrupt of all CPUs, who waits in quiesce() sees every hit that will call a
+ * interrupt of all CPUs, who waits in kprobe_quiesce() sees every hit that will call a
  * handler that was there before. The detour itself stays until no task can be
  * in it: slots.c.
  *
@@ -79,7 +79,7 @@ static __always_inline struct kprobe *enter(const struct x86_detour *d,
 {
 	struct kprobe *p = NULL, *now;
 
-	/* First to be seen, then to look: see quiesce(). */
+	/* First to be seen, then to look: see kprobe_quiesce(). */
 	while ((now = point_of(d)) != p) {
 		p = now;
 		raw_cpu_write(kprobe_cpu.running[ctx], p);

@@ -98,7 +98,7 @@ static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 	}
 	raw_cpu_write(kprobe_cpu.running[ctx], p);
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
-	/* First to be seen, then to look: see quiesce(). */
+	/* First to be seen, then to look: see kprobe_quiesce(). */
 	barrier();
 
 	if (!kprobe_run_pre(p, regs)) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: text that goes, of modules and of initialisation, and what it takes
+ * with it.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/cleanup.h>
+#include <linux/init.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+#include <asm/sections.h>
+
+#include "internal.h"
+
+/*
+ * Takes the points in [start, end) out of service; the users stay, marked,
+ * until they unregister. Text that nobody runs any more is left as it is, but
+ * @running text, say initialisation that goes on asynchronously, is restored.
+ */
+static void text_gone(unsigned long start, unsigned long end, bool running)
+{
+	struct kprobe_point *pt, *next;
+	LIST_HEAD(disarm);
+	LIST_HEAD(dead);
+
+	list_for_each_entry(pt, &kprobe_points, all) {
+		if (pt->gone || pt->node.key < start || pt->node.key >= end)
+			continue;
+		/* ftrace's own records go with the text; our filter must too. */
+		if (pt->armed && (running || kprobe_ftrace(&pt->kp)))
+			kprobe_batch_add(pt, &disarm);
+		else
+			kprobe_batch_add(pt, &dead);
+	}
+	kprobe_points_disarm(&disarm);
+	kprobe_optimizer_undo(&dead, KPROBE_RESTORE_NOTHING);
+	list_splice(&disarm, &dead);
+
+	list_for_each_entry(pt, &dead, kp.list)
+		addr_table_del(&kprobe_point_table, &pt->node);
+	if (!list_empty(&dead))
+		kprobe_quiesce(&dead);
+
+	list_for_each_entry_safe(pt, next, &dead, kp.list) {
+		pt->batched = false;
+		list_del_init(&pt->kp.list);
+		pt->armed = false;
+		pt->gone = true;
+		pt->kp.flags |= KPROBE_FLAG_GONE;
+		kprobe_release_point(pt);
+		kprobe_point_report(pt);
+	}
+}
+
+/**
+ * kprobe_free_init_mem - the kernel's init text is about to be freed
+ *
+ * Context: may sleep.
+ */
+void kprobe_free_init_mem(void)
+{
+	guard(mutex)(&kprobe_mutex);
+	text_gone((unsigned long)__init_begin, (unsigned long)__init_end, false);
+}
+
+#ifdef CONFIG_MODULES
+static int module_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct module *mod = data;
+	int ret = 0;
+
+	guard(mutex)(&kprobe_mutex);
+
+	switch (event) {
+	case MODULE_STATE_COMING:
+		ret = kprobe_blacklist_add_module(mod);
+		break;
+	case MODULE_STATE_LIVE:
+	case MODULE_STATE_GOING:
+		for_class_mod_mem_type(type, text) {
+			struct module_memory *mem = &mod->mem[type];
+
+			/* Of a live module, init text is freed right after. */
+			if (!mem->size || (event == MODULE_STATE_LIVE &&
+					   type != MOD_INIT_TEXT))
+				continue;
+			text_gone((unsigned long)mem->base,
+				  (unsigned long)mem->base + mem->size,
+				  event == MODULE_STATE_LIVE);
+		}
+		kprobe_blacklist_del_module(mod, event == MODULE_STATE_GOING);
+		break;
+	}
+	return notifier_from_errno(ret);
+}
+
+/*
+ * Before the tracers' notifier, which sets probes on modules that come: the
+ * blacklist must know the module by then.
+ */
+struct notifier_block kprobe_module_nb = {
+	.notifier_call = module_event,
+	.priority = 3,
+};
+#endif /* CONFIG_MODULES */
