@@ -11,7 +11,7 @@ stacks()
 {
 	while [ ! -e /tmp/stop ]; do
 		cat /proc/[0-9]*/stack 2>/dev/null
-		sleep 1
+		sleep 0.2
 	done >/tmp/stacks
 	grep -E 'trampoline|return_to_handler' /tmp/stacks >/tmp/bad_stacks
 }
