@@ -65,7 +65,6 @@ struct slot_block {
  * @block: that it is part of
  * @nr:	   slots that are in use or retired
  * @nr_dead: those of them that are retired
- * @rcu:   frees this, the memory itself goes at once
  * @maps:  three bitmaps of as many bits as the page has slots: in use or
  *	   retired; retired; being waited for
  */
@@ -75,7 +74,6 @@ struct slot_page {
 	struct slot_block *block;
 	unsigned int nr;
 	unsigned int nr_dead;
-	struct rcu_head rcu;
 	unsigned long maps[];
 };
 
@@ -176,22 +174,26 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	return true;
 }
 
-static void slot_blocks_del(struct slot_cache *c, struct list_head *unused)
+/* Unlinks blocks that nobody uses; readers may still have a page in hand. */
+static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 {
-	struct slot_block *block, *next;
+	struct slot_block *block;
 	struct slot_page *pg;
+	unsigned int i;
+	LIST_HEAD(blocks);
 
-	list_for_each_entry_safe(block, next, unused, list) {
-		c->nr_pages -= block->nr;
-		while (block->nr--) {
-			pg = block->page[block->nr];
-			addr_table_del(&c->table, &pg->node);
-			list_del_rcu(&pg->list);
-			kfree_rcu(pg, rcu);
-		}
-		execmem_free(block->text);
-		kfree(block);
+	list_for_each_entry(pg, &c->pages, list) {
+		if (!pg->block->used && pg == pg->block->page[0])
+			list_add(&pg->block->list, &blocks);
 	}
+	list_for_each_entry(block, &blocks, list) {
+		for (i = 0; i < block->nr; i++) {
+			addr_table_del(&c->table, &block->page[i]->node);
+			list_del_rcu(&block->page[i]->list);
+		}
+		c->nr_pages -= block->nr;
+	}
+	list_splice(&blocks, unused);
 }
 
 /**
@@ -229,17 +231,16 @@ void *slot_alloc(struct slot_cache *c)
 	return (void *)pg->node.key + i * c->size;
 }
 
-/* If that was the last of a block, the block goes to @unused. */
 static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
-			      unsigned int nr, struct list_head *unused)
+			      unsigned int nr)
 {
 	if (pg->nr == slots_per_page(c)) {
 		list_del_rcu(&pg->list);
 		list_add_rcu(&pg->list, &c->pages);
 	}
 	pg->nr -= nr;
-	if (!pg->nr && !--pg->block->used)
-		list_add(&pg->block->list, unused);
+	if (!pg->nr)
+		pg->block->used--;
 }
 
 static void slots_reclaim(struct work_struct *work);
@@ -259,7 +260,6 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 {
 	unsigned long addr = (unsigned long)slot;
 	struct slot_page *pg;
-	LIST_HEAD(unused);
 	unsigned int i;
 
 	guard(mutex)(&slot_mutex);
@@ -269,13 +269,12 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 	i = (addr & ~PAGE_MASK) / c->size;
 	if (!used) {
 		__clear_bit(i, page_used(c, pg));
-		slot_page_release(c, pg, 1, &unused);
-		slot_blocks_del(c, &unused);
-		return;
+		slot_page_release(c, pg, 1);
+	} else {
+		__set_bit(i, page_dead(c, pg));
+		pg->nr_dead++;
+		c->retired++;
 	}
-	__set_bit(i, page_dead(c, pg));
-	pg->nr_dead++;
-	c->retired++;
 	queue_delayed_work(system_unbound_wq, &slots_reclaim_work,
 			   SLOT_RETIRE_DELAY);
 }
@@ -314,7 +313,6 @@ static void slot_cache_collect(struct slot_cache *c)
 static void slot_cache_free_waiting(struct slot_cache *c)
 {
 	struct slot_page *pg, *next;
-	LIST_HEAD(unused);
 	unsigned int nr;
 
 	list_for_each_entry_safe(pg, next, &c->pages, list) {
@@ -324,13 +322,14 @@ static void slot_cache_free_waiting(struct slot_cache *c)
 		bitmap_andnot(page_used(c, pg), page_used(c, pg),
 			      page_waiting(c, pg), slots_per_page(c));
 		bitmap_zero(page_waiting(c, pg), slots_per_page(c));
-		slot_page_release(c, pg, nr, &unused);
+		slot_page_release(c, pg, nr);
 	}
-	slot_blocks_del(c, &unused);
 }
 
 static void slots_reclaim(struct work_struct *work)
 {
+	struct slot_block *block, *next;
+	LIST_HEAD(unused);
 	unsigned int i;
 
 	mutex_lock(&slot_mutex);
@@ -344,9 +343,19 @@ static void slots_reclaim(struct work_struct *work)
 		schedule_timeout_uninterruptible(HZ);
 
 	mutex_lock(&slot_mutex);
-	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
+	for (i = 0; i < ARRAY_SIZE(slot_caches); i++) {
 		slot_cache_free_waiting(slot_caches[i]);
+		slot_blocks_unlink(slot_caches[i], &unused);
+	}
 	mutex_unlock(&slot_mutex);
+
+	if (list_empty(&unused))
+		return;
+	synchronize_rcu();
+	list_for_each_entry_safe(block, next, &unused, list) {
+		execmem_free(block->text);
+		slot_block_free(block);
+	}
 }
 
 /**
