@@ -150,6 +150,22 @@ bool kprobes_hold(void)
 }
 EXPORT_SYMBOL_GPL(kprobes_hold);
 
+/* The fault handlers of probes that are off, now that their handlers are done. */
+static bool faulters_off(struct list_head *points)
+{
+	struct kprobe_user *user;
+	struct kprobe_point *pt;
+	bool any = false;
+
+	list_for_each_entry(pt, points, kp.list) {
+		list_for_each_entry(user, &pt->users, list) {
+			if (!user->enabled)
+				any |= kprobe_fault_switch(user, false);
+		}
+	}
+	return any;
+}
+
 /**
  * kprobes_settle - change the text for all that was switched
  *
@@ -190,6 +206,8 @@ void kprobes_settle(void)
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, &quiet);
 	if (!list_empty(&quiet))
+		kprobe_quiesce(&quiet);
+	if (faulters_off(&quiet))
 		kprobe_quiesce(&quiet);
 	kprobe_batch_end(&quiet);
 }
