@@ -524,6 +524,7 @@ void kprobe_run_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags
  */
 bool kprobe_has_fault(struct kprobe *p);
 int kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr);
+void kprobe_abandon(void);
 
 #ifdef __ARCH_KPROBES_NEST
 /*
@@ -766,6 +767,8 @@ bool kprobe_wants_post(struct kprobe *p);
 
 /* What they call back. */
 bool kprobe_text_reserved(unsigned long start, unsigned long end);
+void kprobe_label_targets(unsigned long start, unsigned long end,
+			  unsigned long *map);
 int kprobe_add_ksym_blacklist(unsigned long entry);
 int kprobe_add_area_blacklist(unsigned long start, unsigned long end);
 

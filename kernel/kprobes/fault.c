@@ -81,6 +81,28 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 	return ret;
 }
 
+#ifdef __ARCH_KPROBES_NEST
+/**
+ * kprobe_abandon - what runs here will not end
+ *
+ * After an oops the task is gone, with the handler that it was in, and the CPU
+ * goes on. Whoever asks what runs here must not find that any more: hits would
+ * be missed for ever, and faults be taken for those of a probe that is gone.
+ *
+ * Context: an oops, in the context of the handler.
+ */
+void kprobe_abandon(void)
+{
+	preempt_disable_notrace();
+	raw_cpu_and(asking, ~asking_bit());
+	jprobe_abandon();
+	raw_cpu_write(kprobe_cpu.running[kprobe_context(raw_cpu_read(kprobe_cpu.traps))],
+		      NULL);
+	preempt_enable_notrace();
+}
+NOKPROBE_SYMBOL(kprobe_abandon);
+#endif
+
 /**
  * kprobe_fault_alloc - make room for a fault handler
  * @user: a user that is being made

@@ -338,7 +338,10 @@ static int count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	struct ftrace_side *old = side_of(pt);
 	int cpu, ret;
 
-	/* Those that come up meanwhile begin with the new one. */
+	/*
+	 * Those that come up meanwhile begin with the new one. Who does so just
+	 * as this is done may count its first hit of the point wrongly.
+	 */
 	for_each_possible_cpu(cpu)
 		per_cpu(moving_ops, cpu) = cpu_online(cpu) ? &old->ops : &new->ops;
 	/* Pairs with the dependent read of moving_ops in is_for(). */

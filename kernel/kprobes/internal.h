@@ -473,8 +473,11 @@ static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
 
 #ifdef CONFIG_JPROBES
 void jprobe_enter(void *handler, struct pt_regs *regs);
+void jprobe_abandon(void);
 #else
 static __always_inline void jprobe_enter(void *handler, struct pt_regs *regs) { }
+
+static inline void jprobe_abandon(void) { }
 #endif
 
 #endif /* _KERNEL_KPROBES_INTERNAL_H */

@@ -22,8 +22,10 @@
 
 #include <linux/export.h>
 #include <linux/kprobes.h>
+#include <linux/llist.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/rethook.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -47,6 +49,40 @@ static __always_inline void **this_frame(void)
 	return &raw_cpu_ptr(&jprobe_cpu)->frame[ctx];
 }
 
+/*
+ * A handler that ends with jprobe_return() does not return, nor do functions that
+ * it was called through; but who follows calls waits for that: it would take the
+ * next return of the task for theirs. The graph tracer is kept off. fprobes
+ * cannot be, so what they have noted meanwhile is taken back; interrupts have
+ * taken theirs back by themselves.
+ */
+#ifdef CONFIG_RETHOOK
+static __always_inline struct llist_node *hooks_now(void)
+{
+	return READ_ONCE(current->rethooks.first);
+}
+
+static __always_inline void forget_hooks(struct llist_node *before)
+{
+	struct llist_node *hook;
+
+	while (unlikely((hook = hooks_now()) != before)) {
+		WRITE_ONCE(current->rethooks.first, hook->next);
+		barrier();
+		rethook_recycle(container_of(hook, struct rethook_node, llist));
+	}
+}
+#else
+static __always_inline struct llist_node *hooks_now(void)
+{
+	return NULL;
+}
+
+static __always_inline void forget_hooks(struct llist_node *before)
+{
+}
+#endif
+
 /**
  * jprobe_enter - a function with a jprobe is being called
  * @handler: of the jprobe
@@ -56,12 +92,27 @@ static __always_inline void **this_frame(void)
  */
 void __kprobe_hit jprobe_enter(void *handler, struct pt_regs *regs)
 {
+	struct llist_node *hooks = hooks_now();
 	void **frame = this_frame();
 
+	pause_graph_tracing();
 	arch_jprobe_call(handler, regs, frame);
 	barrier();
 	*frame = NULL;
+	unpause_graph_tracing();
+	forget_hooks(hooks);
 }
+
+/**
+ * jprobe_abandon - the handler that runs here will not end
+ *
+ * Context: an oops in it.
+ */
+void jprobe_abandon(void)
+{
+	*this_frame() = NULL;
+}
+NOKPROBE_SYMBOL(jprobe_abandon);
 
 /**
  * jprobe_return - end the handler of a jprobe

@@ -12,7 +12,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
-#include <linux/bsearch.h>
+#include <linux/bitops.h>
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
@@ -78,11 +78,16 @@ static bool build_index(void)
 	if (!sites)
 		return false;
 #ifdef CONFIG_JUMP_LABEL
-	/* Not of init text, which is gone; the size may be read from the text. */
+	/*
+	 * Not of init text, which is gone: the size may be read from the text,
+	 * and that must not be changing.
+	 */
+	jump_label_lock();
 	for (entry = __start___jump_table; entry < __stop___jump_table; entry++) {
 		if (core_kernel_text(jump_entry_code(entry)))
 			note(jump_entry_code(entry), jump_entry_size(entry));
 	}
+	jump_label_unlock();
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	for (site = __start_static_call_sites; site < __stop_static_call_sites; site++) {
@@ -179,10 +184,53 @@ static bool within_site(unsigned long start, unsigned long end)
  */
 bool kprobe_text_reserved(unsigned long start, unsigned long end)
 {
-	if (!core_kernel_text(start))
-		return near_in_module(start, end) && ask_owners(start, end);
+	if (!core_kernel_text(start)) {
+		bool maybe;
+
+		/* Those of a module that is coming are being sorted. */
+		jump_label_lock();
+		maybe = near_in_module(start, end);
+		jump_label_unlock();
+		return maybe && ask_owners(start, end);
+	}
 	/* Init text comes and goes, so it is not in the index. */
 	if (system_state < SYSTEM_RUNNING || (!sites && !build_index()))
 		return ask_owners(start, end);
 	return within_site(start, end);
+}
+
+/**
+ * kprobe_label_targets - where jump labels lead to, whatever they do now
+ * @start: of the text that is looked at
+ * @end:   of it
+ * @map:   a bit for each byte, which is set for a target
+ *
+ * A label that is off is no branch to see in the text; it may be on any time.
+ *
+ * Context: kprobe_mutex held, which keeps a module's text; may sleep.
+ */
+void kprobe_label_targets(unsigned long start, unsigned long end, unsigned long *map)
+{
+#ifdef CONFIG_JUMP_LABEL
+	struct jump_entry *entry = __start___jump_table, *stop = __stop___jump_table;
+	unsigned long offset;
+
+	jump_label_lock();
+#ifdef CONFIG_MODULES
+	if (!core_kernel_text(start)) {
+		struct module *mod;
+
+		scoped_guard(preempt)
+			mod = __module_text_address(start);
+		entry = mod ? mod->jump_entries : NULL;
+		stop = mod ? entry + mod->num_jump_entries : NULL;
+	}
+#endif
+	for (; entry < stop; entry++) {
+		offset = jump_entry_target(entry) - start;
+		if (offset < end - start)
+			__set_bit(offset, map);
+	}
+	jump_label_unlock();
+#endif
 }

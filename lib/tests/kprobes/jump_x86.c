@@ -230,6 +230,17 @@ static void branch_target_inside_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(target), kpt_jump_target, 1);
 }
 
+DEFINE_STATIC_KEY_FALSE(kpt_jump_label_key);
+
+static void target_of_a_jump_label_inside_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(label), kpt_jump_label, 1);
+	static_branch_enable(&kpt_jump_label_key);
+	KUNIT_EXPECT_EQ(test, kpt_jump_label(7), 15UL);
+	static_branch_disable(&kpt_jump_label_key);
+	KUNIT_EXPECT_EQ(test, kpt_jump_label(7), KPT_RESULT(7ul));
+}
+
 static void branch_target_of_the_cold_part_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(split), kpt_jump_split, 1);
@@ -1537,6 +1548,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
 	KUNIT_CASE(unregistering_before_it_is_one_is_safe),
 	KUNIT_CASE(branch_target_inside_refuses),
+	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
 	KUNIT_CASE(fixup_target_inside_refuses),

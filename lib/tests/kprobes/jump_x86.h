@@ -27,6 +27,8 @@ KPT_JUMP_TARGET(loop);
 
 /* Two instructions, the second of which is a branch target: of the function, */
 KPT_JUMP_TARGET(target);
+/* of a jump label that is off: on, it returns 2 * arg + 1, */
+KPT_JUMP_TARGET(label);
 /* of its cold part, */
 KPT_JUMP_TARGET(split);
 /* of its cold part, which is not the only one of that name, */

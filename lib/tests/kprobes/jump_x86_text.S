@@ -78,6 +78,23 @@ SYM_FUNC_START(kpt_jump_target)
 	RET
 SYM_FUNC_END(kpt_jump_target)
 
+SYM_FUNC_START(kpt_jump_label)
+	mov	%rdi, %rax
+.Llabel_site:
+	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
+	AT label
+	add	%rdi, %rax
+.Llabel_target:
+	lea	1(%rax,%rdi), %rax
+	RET
+SYM_FUNC_END(kpt_jump_label)
+
+	.pushsection __jump_table, "aw"
+	.balign 8
+	.long	.Llabel_site - ., .Llabel_target - .
+	.quad	kpt_jump_label_key - .
+	.popsection
+
 	.pushsection .text.unlikely, "ax", @progbits
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_split.cold)
 	dec	%ecx

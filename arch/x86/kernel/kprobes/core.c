@@ -22,9 +22,14 @@
 
 extern char __static_call_text_start[], __static_call_text_end[];
 
-/* Return on another stack than they were called on. */
+/*
+ * Return on another stack than they were called on; or called in the context of
+ * an interrupt and returning in what that came over, where a handler may run.
+ */
 struct kretprobe_blackpoint kretprobe_blacklist[] = {
 	{ .name = "__switch_to" },
+	{ .name = "irq_exit" },
+	{ .name = "irq_exit_rcu" },
 	{ .name = NULL },
 };
 

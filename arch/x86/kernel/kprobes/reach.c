@@ -27,6 +27,7 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/bitmap.h>
+#include <linux/cleanup.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
@@ -125,6 +126,8 @@ static int scan(unsigned long start, unsigned long end)
 	unsigned long at, target;
 	struct insn insn;
 
+	/* A site that is being patched would put us out of step. */
+	guard(mutex)(&text_mutex);
 	for (at = start; at < end; at += insn.length) {
 		if (x86_text_insn(&text, &insn, at))
 			return KPROBE_WHY_UNKNOWN;
@@ -205,6 +208,7 @@ static int look_at_function(unsigned long addr)
 	function.end = function.start + size;
 	function.std = false;
 	function.why = scan(function.start, function.end) ?: scan_other_part();
+	kprobe_label_targets(function.start, function.end, function.targets);
 	return function.why;
 }
 
