@@ -145,11 +145,32 @@ guest_tests()
 		2>&1 | note
 }
 
+# What make run shows is shown, and its probes are hit.
+run_shows()
+{
+	local log=$build/logs/run-$kernel.txt
+
+	# shellcheck disable=SC2254,SC2194
+	case run in
+	${TEST:-run}) ;;
+	*) return 0 ;;
+	esac
+	if "$here/guest.sh" -t 300 -l "run-$kernel" "$build/$kernel" run \
+			SYMBOL=kernel_clone OFFSET=0 >"$log" 2>&1 &&
+	   grep -q '^The probes saw' "$log"; then
+		echo "ok - run: make run shows what it says, and its probes are hit"
+	else
+		echo "not ok - run: make run shows what it says, and its probes are hit"
+		sed 's/^/    # /' "$log" | tail -n 5
+	fi | note
+}
+
 mkdir -p "$build/logs"
 need_qemu
 kunit_in_guest
 kunit_on_one_cpu
 guest_tests
+run_shows
 [ "$kernel" != x86_64 ] || kunit_by_tool
 sleep 0.2	# for the last tee
 

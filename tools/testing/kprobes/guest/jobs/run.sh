@@ -1,4 +1,102 @@
 # SPDX-License-Identifier: GPL-2.0
-# Run the shell commands in CMD, for a look at something.
-. /lib.sh
-eval "$CMD"
+# The guest's half of "make run": probe SYMBOL+OFFSET while something uses it,
+# and show each thing that kprobes offer.
+
+ctl=/sys/kernel/debug/kprobes
+failed=
+
+step() { printf '\n== %s\n' "$*"; }
+fail() { echo "kprobes: run: $*"; failed=1; }
+# What a module printed, without the time stamps.
+lines() { dmesg | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
+
+# Fork and read files until stopped.
+workload()
+{
+	while :; do
+		/bin/busybox cat /proc/self/stat /init >/dev/null
+		(: </proc/version)
+	done
+}
+
+load()
+{
+	module=$1
+	shift
+	insmod "/modules/$module.ko" "$@" 2>/tmp/err && return
+	fail "$module did not load: $(cat /tmp/err)"
+	return 1
+}
+
+# Wait for the workload to be seen, ten seconds at most.
+wait_for()
+{
+	for _ in $(seq 50); do
+		[ "$(lines "$1" | grep -c "$2")" -lt "$3" ] || return 0
+		usleep 200000
+	done
+}
+
+echo "Linux $(uname -r) on $(nproc) CPUs. Meanwhile a loop forks and reads files."
+workload &
+workload=$!
+
+step "1. The function that we look into, and where it is in this kernel's memory"
+if ! grep " [tTwW] ${SYMBOL#*:}\$" /proc/kallsyms; then
+	kill $workload
+	echo "kprobes: run: no function $SYMBOL in this kernel: give another SYMBOL="
+	exit 1
+fi
+
+step "2. A kprobe on $SYMBOL+$OFFSET: registers before and behind that one instruction"
+echo "insmod kprobe_example.ko symbol=$SYMBOL offset=$OFFSET limit=4"
+load kprobe_example symbol="$SYMBOL" offset="$OFFSET" limit=4 &&
+	wait_for kprobe_example 'before' 2
+lines kprobe_example
+
+step "3. A return probe on $SYMBOL: what each call returned and how long it took"
+echo "insmod kretprobe_example.ko func=$SYMBOL limit=6"
+load kretprobe_example func="$SYMBOL" limit=6 &&
+	wait_for kretprobe_example 'returned' 2
+lines kretprobe_example
+
+step "4. Probes on several functions in one go, to count their calls"
+echo "insmod kprobe_batch.ko symbols=vfs_read,do_sys_openat2,wake_up_new_task"
+load kprobe_batch symbols=vfs_read,do_sys_openat2,wake_up_new_task
+lines kprobe_batch
+
+step "5. $ctl/list: the probes that are set now (k: kprobe, r: return probe)"
+cat $ctl/list
+
+step "6. $ctl/enabled: 1 if probes are armed; write 0 to disarm them all"
+cat $ctl/enabled
+
+step "7. $ctl/blacklist (head): code that may not be probed, as probes run through it"
+head -n 5 $ctl/blacklist
+
+if [ -e /proc/sys/debug/kprobes-optimization ]; then
+	step "8. sysctl debug.kprobes-optimization: 1 if breakpoints may become jumps"
+	cat /proc/sys/debug/kprobes-optimization
+fi
+
+sleep 1
+step "9. All modules unloaded: how often each probe was hit"
+for module in kprobe_batch kretprobe_example kprobe_example; do
+	[ ! -d "/sys/module/$module" ] || rmmod $module || fail "$module does not unload"
+done
+lines kprobe_example | tail -n 1
+lines kretprobe_example | tail -n 1
+lines kprobe_batch | tail -n 4
+
+step "10. $ctl/list again: nothing is left"
+cat $ctl/list
+[ -z "$(cat $ctl/list)" ] || fail "probes are left in $ctl/list"
+kill $workload
+
+echo
+before=$(lines kprobe_example | grep -c ' before ') || true
+returned=$(lines kretprobe_example | grep -c ' returned ') || true
+[ "$before" -gt 0 ] || fail "no hit on $SYMBOL+$OFFSET: choose a function that forks or file reads reach"
+[ "$returned" -gt 0 ] || fail "no return from $SYMBOL was seen"
+[ -n "$failed" ] || echo "The probes saw $SYMBOL: $before hits and $returned returns are printed above."
+[ -z "$failed" ]
