@@ -31,8 +31,10 @@ pairing()
 	is "$1: returns of the fprobe" "$(get fprobe_returns)" "$(get fprobe_entries)"
 	is "$1: calls missed" "$(get missed)" 0
 	is "$1: out of order, or wrong" "$(get wrong)" 0
-	is "$1: bad stacks" "$(head -n 3 /tmp/bad_stacks)" ""
 	at_least "$1: stacks that show the function" "$(grep -c 'traced+' /tmp/stacks)" 1
+	# A task that begins to run while its stack is walked shows anything.
+	[ $(($(wc -l </tmp/bad_stacks) * 200)) -le "$(grep -c 'traced+' /tmp/stacks)" ] ||
+		is "$1: bad stacks" "$(head -n 3 /tmp/bad_stacks)" ""
 }
 
 seconds=${RETURNS_SECONDS:-10}
