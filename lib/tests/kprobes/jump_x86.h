@@ -7,6 +7,8 @@
 #ifndef _LIB_TESTS_KPROBES_JUMP_X86_H
 #define _LIB_TESTS_KPROBES_JUMP_X86_H
 
+#include <linux/jump_label.h>
+
 #include "fixture.h"
 
 #define KPT_JUMP_SIZE		5
@@ -29,6 +31,7 @@ KPT_JUMP_TARGET(loop);
 KPT_JUMP_TARGET(target);
 /* of a jump label that is off: on, it returns 2 * arg + 1, */
 KPT_JUMP_TARGET(label);
+extern struct static_key_false kpt_jump_label_key;
 /* of its cold part, */
 KPT_JUMP_TARGET(split);
 /* of its cold part, which is not the only one of that name, */
