@@ -234,6 +234,8 @@ DEFINE_STATIC_KEY_FALSE(kpt_jump_label_key);
 
 static void target_of_a_jump_label_inside_refuses(struct kunit *test)
 {
+	if (!IS_ENABLED(CONFIG_JUMP_LABEL))
+		kunit_skip(test, "no jump labels");
 	check_stays_breakpoint(test, AT(label), kpt_jump_label, 1);
 	static_branch_enable(&kpt_jump_label_key);
 	KUNIT_EXPECT_EQ(test, kpt_jump_label(7), 15UL);
