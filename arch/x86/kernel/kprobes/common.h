@@ -171,7 +171,7 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 int x86_insn_prepare(struct kprobe *p);
 void x86_insn_forget(struct kprobe *p);
 int x86_insn_prepare_step(struct kprobe *p);
-void x86_insn_batch(bool begin);
+void x86_insn_batch(void);
 
 /* emulate.c */
 bool x86_emulate(struct kprobe *p, struct pt_regs *regs);

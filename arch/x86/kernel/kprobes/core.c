@@ -291,9 +291,9 @@ void arch_remove_kprobe(struct kprobe *p)
 void arch_kprobes_batch(bool begin)
 {
 	x86_text_batch();
-	x86_insn_batch(begin);
+	x86_insn_batch();
 #ifdef __ARCH_KPROBES_DETOUR
-	x86_reach_batch(begin);
+	x86_reach_batch();
 #endif
 }
 

@@ -157,7 +157,7 @@ static __always_inline bool x86_detour_first(const struct x86_detour *d,
 
 /* reach.c */
 int x86_reach_plan(struct kprobe *p, struct x86_plan *plan);
-void x86_reach_batch(bool begin);
+void x86_reach_batch(void);
 
 /* detour.c */
 enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d, unsigned long ip,

@@ -465,12 +465,11 @@ static void add_copy(u8 *slot, const struct x86_copy *copy)
 
 /**
  * x86_insn_batch - points are about to be prepared, or have been
- * @begin: which
  *
  * Context: kprobe_mutex held.
  * On return all copies that have been made can be executed.
  */
-void x86_insn_batch(bool begin)
+void x86_insn_batch(void)
 {
 	write_copies();
 }

@@ -66,11 +66,10 @@ static void forget_function(void)
 
 /**
  * x86_reach_batch - plans are about to be made, or have been
- * @begin: which
  *
  * Context: kprobe_mutex held.
  */
-void x86_reach_batch(bool begin)
+void x86_reach_batch(void)
 {
 	forget_function();
 }
