@@ -353,7 +353,6 @@ void kprobe_blacklist_del_module(struct module *mod, bool going);
  * @pages:    all of them, those with room first; walked under RCU
  * @table:    finds a page by address
  * @nr_pages: how many
- * @retired:  pieces that wait for the worker
  */
 struct slot_cache {
 	size_t size;
@@ -361,12 +360,12 @@ struct slot_cache {
 	struct list_head pages;
 	struct addr_table table;
 	unsigned int nr_pages;
-	unsigned int retired;
 };
 
 void *slot_alloc(struct slot_cache *c);
 void slot_retire(struct slot_cache *c, void *slot, bool used);
 void slots_flush(void);
+void kprobe_wait_for_tasks(void);
 
 /* True if @addr lies in a page of the cache. Lock-free, preemption off. */
 static __always_inline bool slot_cache_covers(const struct slot_cache *c,

@@ -18,12 +18,9 @@
  * there. None of those instructions sleeps, and a task that does in a call
  * returns behind the jump (the architecture makes sure, see arch/x86/kernel/
  * kprobes/reach.c). So it got there and did not leave because it was preempted
- * or interrupted. synchronize_rcu_tasks() waits until each task has scheduled
- * of its own will or run in user mode, which it does somewhere else; idle tasks,
- * which it leaves out, were interrupted, and have scheduled when each CPU has
- * run a work item. Without preemption a task cannot be preempted there, and
- * synchronize_rcu_tasks() is a plain grace period, which ends interrupts. With
- * PREEMPT_DYNAMIC the kernel is built for full preemption, whatever is chosen.
+ * or interrupted, as in a slot, and what is waited for is the same: slots.c has
+ * the argument. With PREEMPT_DYNAMIC the kernel is built for full preemption,
+ * whatever is chosen.
  *
  * The way back is taken at once, by whoever needs it: who disarms the point, or
  * adds a probe to it, or sets one in the replaced bytes. Nobody needs to wait
@@ -224,10 +221,6 @@ static void make_detours(void)
 	arch_kprobes_batch(false);
 }
 
-static void run_nothing(struct work_struct *unused)
-{
-}
-
 static void optimize(struct work_struct *work)
 {
 	struct kprobe_point *pt, *next;
@@ -248,10 +241,7 @@ static void optimize(struct work_struct *work)
 	arch_kprobes_sync();
 	mutex_unlock(&kprobe_mutex);
 
-	synchronize_rcu_tasks();
-	/* Fails only for want of memory, which comes back. */
-	while (schedule_on_each_cpu(run_nothing))
-		schedule_timeout_uninterruptible(HZ);
+	kprobe_wait_for_tasks();
 
 	/* Only we divert points, so who still is has been for all that time. */
 	mutex_lock(&kprobe_mutex);

@@ -30,6 +30,7 @@
 #include <linux/bitmap.h>
 #include <linux/execmem.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -273,7 +274,6 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 	} else {
 		__set_bit(i, page_dead(c, pg));
 		pg->nr_dead++;
-		c->retired++;
 	}
 	queue_delayed_work(system_unbound_wq, &slots_reclaim_work,
 			   SLOT_RETIRE_DELAY);
@@ -290,8 +290,23 @@ static struct slot_cache *const slot_caches[] = {
 #endif
 };
 
-static void slot_run_nothing(struct work_struct *unused)
+static void run_nothing(struct work_struct *unused)
 {
+}
+
+/**
+ * kprobe_wait_for_tasks - until all tasks have scheduled of their own will
+ *
+ * Or have run in user mode; idle tasks too. See above what that is good for.
+ *
+ * Context: may sleep, for long.
+ */
+void kprobe_wait_for_tasks(void)
+{
+	synchronize_rcu_tasks();
+	/* Fails only for want of memory, which comes back. */
+	while (schedule_on_each_cpu(run_nothing))
+		schedule_timeout_uninterruptible(HZ);
 }
 
 /* Two steps, with the wait between them: collect the dead, free them. */
@@ -307,7 +322,6 @@ static void slot_cache_collect(struct slot_cache *c)
 		bitmap_zero(page_dead(c, pg), slots_per_page(c));
 		pg->nr_dead = 0;
 	}
-	c->retired = 0;
 }
 
 static void slot_cache_free_waiting(struct slot_cache *c)
@@ -337,10 +351,7 @@ static void slots_reclaim(struct work_struct *work)
 		slot_cache_collect(slot_caches[i]);
 	mutex_unlock(&slot_mutex);
 
-	synchronize_rcu_tasks();
-	/* Fails only for want of memory, which comes back. */
-	while (schedule_on_each_cpu(slot_run_nothing))
-		schedule_timeout_uninterruptible(HZ);
+	kprobe_wait_for_tasks();
 
 	mutex_lock(&slot_mutex);
 	for (i = 0; i < ARRAY_SIZE(slot_caches); i++) {
