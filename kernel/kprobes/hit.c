@@ -41,12 +41,8 @@ static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
 	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (!READ_ONCE(user->enabled))
 			continue;
-		if (user->pre) {
-			if (user->pre(user->self, regs))
-				return 1;
-		} else if (user->jprobe) {
-			jprobe_enter(user->jprobe, regs);
-		}
+		if (user->pre && user->pre(user->self, regs))
+			return 1;
 	}
 	return 0;
 }

@@ -195,15 +195,16 @@ struct kprobe_point {
  * @list:    in kprobe_point::users
  * @batch:   links users that leave together
  * @kp:	     the user's structure: passed to handlers, written for its reader
- * @pre:     the pre-handler at the time of registration; kretprobe_pre()
- * @self:    what it is called with: @kp, or in its place @pool
+ * @pre:     the pre-handler at the time of registration; of other probes than
+ *	     kprobes, what does their part of a hit
+ * @self:    what it is called with: @kp; or what those need in its place
  * @post:    likewise
  * @pool:    of a return probe, its instances; NULL otherwise
- * @jprobe:  of a jprobe, its handler; NULL otherwise
  * @faulter: its fault handler; NULL if it has none
  * @point:   where it sits
  * @addr:    what the target resolved to
  * @entry:   that is the entry of a function
+ * @jprobe:  it is a jprobe
  * @enabled: its handlers are to run
  * @rcu:     frees it once no hit can have it in hand
  */
@@ -216,11 +217,11 @@ struct kprobe_user {
 	struct kprobe *self;
 	kprobe_post_handler_t post;
 	struct kretprobe_pool *pool;
-	void *jprobe;
 	struct kprobe_faulter *faulter;
 	struct kprobe_point *point;
 	unsigned long addr;
 	bool entry;
+	bool jprobe;
 	bool enabled;
 	struct rcu_head rcu;
 };
@@ -471,11 +472,8 @@ static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
 /* ------------------------------- jprobe.c ------------------------------- */
 
 #ifdef CONFIG_JPROBES
-void jprobe_enter(void *handler, struct pt_regs *regs);
 void jprobe_abandon(void);
 #else
-static __always_inline void jprobe_enter(void *handler, struct pt_regs *regs) { }
-
 static inline void jprobe_abandon(void) { }
 #endif
 

@@ -83,14 +83,10 @@ static __always_inline void forget_hooks(struct llist_node *before)
 }
 #endif
 
-/**
- * jprobe_enter - a function with a jprobe is being called
- * @handler: of the jprobe
- * @regs:    registers at the function's entry
- *
- * Context: as a pre-handler.
+/*
+ * The pre-handler of a jprobe. @handler is the jprobe's; see struct kprobe_user.
  */
-void __kprobe_hit jprobe_enter(void *handler, struct pt_regs *regs)
+static int __kprobe_hit jprobe_pre(struct kprobe *handler, struct pt_regs *regs)
 {
 	struct llist_node *hooks = hooks_now();
 	void **frame = this_frame();
@@ -101,6 +97,7 @@ void __kprobe_hit jprobe_enter(void *handler, struct pt_regs *regs)
 	*frame = NULL;
 	unpause_graph_tracing();
 	forget_hooks(hooks);
+	return 0;
 }
 
 /**
@@ -154,9 +151,10 @@ static struct kprobe_user *jprobe_user_alloc(struct jprobe *jp)
 		kprobe_user_free(user);
 		return ERR_PTR(-EINVAL);
 	}
-	user->pre = NULL;
+	user->pre = jprobe_pre;
+	user->self = jp->entry;
 	user->post = NULL;
-	user->jprobe = jp->entry;
+	user->jprobe = true;
 	return user;
 }
 
