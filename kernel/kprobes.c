@@ -167,6 +167,7 @@ static int place_user(struct kprobe_user *user)
 		INIT_LIST_HEAD(&pt->users);
 		INIT_LIST_HEAD(&pt->faulters);
 		INIT_LIST_HEAD(&pt->kp.list);
+		INIT_LIST_HEAD(&pt->held);
 #ifdef __ARCH_KPROBES_DETOUR
 		INIT_LIST_HEAD(&pt->opt);
 #endif
@@ -604,6 +605,7 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 static void free_point(struct kprobe_point *pt)
 {
 	list_del(&pt->all);
+	list_del(&pt->held);
 	if (!pt->gone) {
 		obstacle_gone(pt->node.key);
 		kprobe_release_point(pt);
@@ -649,7 +651,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 		list_add_tail(&user->batch, &leaving);
 		INIT_HLIST_NODE(&kp->hlist);
 		/* Handlers of one that is off have ended when it was switched. */
-		if (user->enabled || user->pool || pt->held)
+		if (user->enabled || user->pool || !list_empty(&pt->held))
 			wait = true;
 		if (user->enabled)
 			kprobe_count_user(user, -1);

@@ -175,11 +175,12 @@ bool kprobe_fault_del(struct kprobe_user *user)
  * @on:	  which
  *
  * Context: kprobe_mutex held.
- * Return: true if it has a fault handler, which may be running.
+ * Return: true if it has a fault handler that was not so before; one that is
+ * off from now on may be running.
  */
 bool kprobe_fault_switch(struct kprobe_user *user, bool on)
 {
-	if (!user->faulter)
+	if (!user->faulter || user->faulter->on == on)
 		return false;
 	WRITE_ONCE(user->faulter->on, on);
 	return true;

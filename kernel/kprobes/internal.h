@@ -156,7 +156,7 @@ enum kprobe_state {
  * @armed:	hits come
  * @gone:	the text was freed; only unregistering its users is left
  * @batched:	already in the batch that is being put together
- * @held:	switched between kprobes_hold() and kprobes_settle()
+ * @held:	in a list of those that kprobes_settle() is to look at
  * @ops:	ftrace_ops that the point is armed in
  * @opt:	in a list of the optimizer's, by @state
  * @state:	how far the optimizer has got
@@ -177,7 +177,7 @@ struct kprobe_point {
 	bool armed;
 	bool gone;
 	bool batched;
-	bool held;
+	struct list_head held;
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	struct ftrace_ops *ops;
 #endif

@@ -14,16 +14,41 @@
 /* The master switch of debugfs: off, nothing is armed. */
 static bool switched_off;
 
-/* Who switches many probes, and wants the text changed once for all of them. */
+/*
+ * Who switches many probes, and wants the text changed once for all of them;
+ * and the points whose text that is.
+ */
 static struct task_struct *holder;
+static LIST_HEAD(held);
 
 /* True if the text of a point is changed later, by kprobes_settle(). */
 static bool hold(struct kprobe_point *pt)
 {
 	if (READ_ONCE(holder) != current)
 		return false;
-	pt->held = true;
+	list_move_tail(&pt->held, &held);
 	return true;
+}
+
+/*
+ * Waits for the handlers of what was switched off at these points; then for the
+ * fault handlers, which those may have needed until then.
+ */
+static void quiesce_switched(struct list_head *points)
+{
+	struct kprobe_user *user;
+	struct kprobe_point *pt;
+	bool again = false;
+
+	kprobe_quiesce(points);
+	list_for_each_entry(pt, points, kp.list) {
+		list_for_each_entry(user, &pt->users, list) {
+			if (!user->enabled)
+				again |= kprobe_fault_switch(user, false);
+		}
+	}
+	if (again)
+		kprobe_quiesce(points);
 }
 
 /**
@@ -60,9 +85,7 @@ int disable_kprobe(struct kprobe *p)
 	kprobe_batch_add(pt, &batch);
 	if (!pt->nr_enabled && pt->armed)
 		kprobe_points_disarm(&batch);
-	kprobe_quiesce(&batch);
-	if (kprobe_fault_switch(user, false))
-		kprobe_quiesce(&batch);
+	quiesce_switched(&batch);
 	kprobe_batch_end(&batch);
 	return 0;
 }
@@ -150,22 +173,6 @@ bool kprobes_hold(void)
 }
 EXPORT_SYMBOL_GPL(kprobes_hold);
 
-/* The fault handlers of probes that are off, now that their handlers are done. */
-static bool faulters_off(struct list_head *points)
-{
-	struct kprobe_user *user;
-	struct kprobe_point *pt;
-	bool any = false;
-
-	list_for_each_entry(pt, points, kp.list) {
-		list_for_each_entry(user, &pt->users, list) {
-			if (!user->enabled)
-				any |= kprobe_fault_switch(user, false);
-		}
-	}
-	return any;
-}
-
 /**
  * kprobes_settle - change the text for all that was switched
  *
@@ -176,7 +183,7 @@ static bool faulters_off(struct list_head *points)
  */
 void kprobes_settle(void)
 {
-	struct kprobe_point *pt;
+	struct kprobe_point *pt, *next;
 	LIST_HEAD(arm);
 	LIST_HEAD(disarm);
 	LIST_HEAD(quiet);
@@ -186,10 +193,8 @@ void kprobes_settle(void)
 
 	WRITE_ONCE(holder, NULL);
 	/* Others may have armed or disarmed some of them meanwhile. */
-	list_for_each_entry(pt, &kprobe_points, all) {
-		if (!pt->held)
-			continue;
-		pt->held = false;
+	list_for_each_entry_safe(pt, next, &held, held) {
+		list_del_init(&pt->held);
 		on = pt->nr_enabled && !switched_off;
 		if (pt->gone || pt->armed == on)
 			kprobe_batch_add(pt, &quiet);
@@ -206,9 +211,7 @@ void kprobes_settle(void)
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, &quiet);
 	if (!list_empty(&quiet))
-		kprobe_quiesce(&quiet);
-	if (faulters_off(&quiet))
-		kprobe_quiesce(&quiet);
+		quiesce_switched(&quiet);
 	kprobe_batch_end(&quiet);
 }
 EXPORT_SYMBOL_GPL(kprobes_settle);
