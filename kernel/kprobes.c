@@ -48,13 +48,6 @@ static bool initialised;
 
 /* ------------------------------- Points --------------------------------- */
 
-static struct kprobe_point *find_point(unsigned long addr)
-{
-	struct kprobe *p = get_kprobe((void *)addr);
-
-	return p ? to_point(p) : NULL;
-}
-
 /**
  * kprobe_user_of - find what the manager knows of a user's structure
  * @kp: the structure, of which nothing is read
@@ -153,7 +146,7 @@ static int place_user(struct kprobe_user *user)
 	if (ret)
 		return ret;
 
-	pt = find_point(user->addr);
+	pt = kprobe_point_at(user->addr);
 	if (!pt) {
 		ret = -ENOMEM;
 		pt = kzalloc(sizeof(*pt), GFP_KERNEL);
