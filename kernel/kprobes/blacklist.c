@@ -33,7 +33,32 @@ static struct {
 	unsigned int room;
 } draft;
 
-static int draft_add(unsigned long start, unsigned long end)
+/* No function has more padding in front of it. */
+#define PREFIX_MAX	64
+
+/**
+ * kprobe_is_prefix - is this the padding in front of a function?
+ * @start: where a symbol is
+ * @size:  its size
+ *
+ * Padding has a symbol of its own, and may execute: x86 counts calls in there.
+ * What kCFI keeps there is the hash of a prototype in the shape of an
+ * instruction.
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool kprobe_is_prefix(unsigned long start, unsigned long size)
+{
+	char name[KSYM_NAME_LEN];
+
+	/* Few functions are that short, so most names are not looked up. */
+	if (size > PREFIX_MAX || lookup_symbol_name(start, name))
+		return false;
+	return str_has_prefix(name, "__pfx_") || str_has_prefix(name, "__cfi_");
+}
+
+static int draft_add(unsigned long start, unsigned long end, unsigned int prefix)
 {
 	struct kprobe_refused *range;
 	unsigned int room;
@@ -49,7 +74,11 @@ static int draft_add(unsigned long start, unsigned long end)
 		draft.range = range;
 		draft.room = room;
 	}
-	draft.range[draft.nr++] = (struct kprobe_refused){ start, end };
+	draft.range[draft.nr++] = (struct kprobe_refused){
+		.start = start - prefix,
+		.end = end,
+		.prefix = prefix,
+	};
 	return 0;
 }
 
@@ -65,6 +94,9 @@ static int refused_cmp(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
+	/* A function goes before the padding that it begins with. */
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
 	return 0;
 }
 
@@ -109,7 +141,8 @@ static int draft_begin(unsigned long start, unsigned long end)
 	for (i = 0; bl && i < bl->nr; i++) {
 		if (bl->range[i].start >= start && bl->range[i].start < end)
 			continue;
-		ret = draft_add(bl->range[i].start, bl->range[i].end);
+		ret = draft_add(bl->range[i].start + bl->range[i].prefix,
+				bl->range[i].end, bl->range[i].prefix);
 		if (ret)
 			return ret;
 	}
@@ -120,6 +153,8 @@ static int draft_begin(unsigned long start, unsigned long end)
  * kprobe_add_ksym_blacklist - refuse a function
  * @entry: any address in it
  *
+ * The padding in front of the function is refused with it.
+ *
  * For arch_populate_kprobe_blacklist().
  *
  * Return: bytes from @entry to the end of the function, or a negative errno:
@@ -127,12 +162,16 @@ static int draft_begin(unsigned long start, unsigned long end)
  */
 int kprobe_add_ksym_blacklist(unsigned long entry)
 {
-	unsigned long size, offset;
+	unsigned long size, offset, start, prefix;
 	int ret;
 
 	if (!kallsyms_lookup_size_offset(entry, &size, &offset) || !size)
 		return -EINVAL;
-	ret = draft_add(entry - offset, entry - offset + size);
+	start = entry - offset;
+	if (!kallsyms_lookup_size_offset(start - 1, &prefix, NULL) ||
+	    !kprobe_is_prefix(start - prefix, prefix))
+		prefix = 0;
+	ret = draft_add(start, start + size, prefix);
 	return ret ? : (int)(size - offset);
 }
 
@@ -218,7 +257,7 @@ static int name_set_make(struct name_set *set, unsigned int first)
 	if (!set->hash)
 		return -ENOMEM;
 	for (i = first; i < draft.nr; i++) {
-		if (!lookup_symbol_name(draft.range[i].start, name))
+		if (!lookup_symbol_name(draft.range[i].start + draft.range[i].prefix, name))
 			set->hash[set->nr++] = name_hash(name, strcspn(name, "."));
 	}
 	sort(set->hash, set->nr, sizeof(u32), u32_cmp, NULL);

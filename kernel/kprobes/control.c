@@ -158,7 +158,7 @@ static int blacklist_show(struct seq_file *m, void *v)
 	if (r->start == r->end)
 		return SEQ_SKIP;
 	seq_printf(m, "0x%0*lx-0x%0*lx\t%ps\n", ADDR_DIGITS, shown(m, r->start),
-		   ADDR_DIGITS, shown(m, r->end), (void *)r->start);
+		   ADDR_DIGITS, shown(m, r->end), (void *)r->start + r->prefix);
 	return 0;
 }
 

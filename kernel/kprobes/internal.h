@@ -316,12 +316,14 @@ bool kprobe_fault_switch(struct kprobe_user *user, bool on);
 
 /**
  * struct kprobe_refused - a function that may not be probed
- * @start: its first byte
- * @end:   one past its last
+ * @start:  its first byte, or that of the padding in front of it
+ * @end:    one past its last
+ * @prefix: bytes of padding
  */
 struct kprobe_refused {
 	unsigned long start;
 	unsigned long end;
+	unsigned int prefix;
 };
 
 /**
@@ -341,6 +343,7 @@ extern unsigned long __start_kprobe_blacklist[], __stop_kprobe_blacklist[];
 
 extern struct kprobe_blacklist __rcu *kprobe_blacklist;
 
+bool kprobe_is_prefix(unsigned long start, unsigned long size);
 int kprobe_blacklist_init(void);
 int kprobe_blacklist_add_module(struct module *mod);
 void kprobe_blacklist_del_module(struct module *mod, bool going);

@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/bug.h>
 #include <linux/cleanup.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -53,7 +54,7 @@ kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry)
 {
-	unsigned long into;
+	unsigned long into, size;
 
 	if (!addr == !symbol)
 		return -EINVAL;
@@ -63,8 +64,10 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 			return -ENOENT;
 	}
 	*target = (unsigned long)addr + offset;
-	if (!kallsyms_lookup_size_offset(*target, NULL, &into))
+	if (!kallsyms_lookup_size_offset(*target, &size, &into))
 		return -ENOENT;
+	if (kprobe_is_prefix(*target - into, size))
+		return -EINVAL;
 	*target = (unsigned long)arch_adjust_kprobe_addr(*target, into, entry);
 	return *target ? 0 : -EINVAL;
 }
@@ -92,6 +95,46 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
 	return entry ? 0 : -EINVAL;
 }
 
+/*
+ * A trap of BUG() or WARN(), by whose address it is known. Where architectures
+ * trap by an instruction that they refuse anyway, nobody needs to search.
+ */
+static bool is_known_trap(unsigned long addr)
+{
+#ifdef __ARCH_KPROBES_REFUSE_TRAPS
+	return false;
+#else
+	return find_bug(addr);
+#endif
+}
+
+#ifdef CONFIG_MODULES
+static int hold_module(unsigned long addr, struct module **mod)
+{
+	scoped_guard(preempt) {
+		*mod = __module_text_address(addr);
+		if (!*mod)
+			return -EINVAL;
+		if (!try_module_get(*mod)) {
+			*mod = NULL;
+			return -ENOENT;
+		}
+	}
+	/* Init text is a target only while it is sure to be there. */
+	if (within_module_init(addr, *mod) && (*mod)->state != MODULE_STATE_COMING) {
+		module_put(*mod);
+		*mod = NULL;
+		return -EINVAL;
+	}
+	return 0;
+}
+#else
+static int hold_module(unsigned long addr, struct module **mod)
+{
+	return -EINVAL;
+}
+#endif
+
 /**
  * kprobe_check_site - is the address text that we may probe?
  * @addr: the address
@@ -105,27 +148,20 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
  */
 int kprobe_check_site(unsigned long addr, struct module **mod)
 {
+	int ret;
+
+	lockdep_assert_held(&kprobe_mutex);
+
 	*mod = NULL;
 	if (!core_kernel_text(addr)) {
-		scoped_guard(preempt) {
-			*mod = __module_text_address(addr);
-			if (!*mod)
-				return -EINVAL;
-			if (!try_module_get(*mod)) {
-				*mod = NULL;
-				return -ENOENT;
-			}
-		}
-		/* Init text is a target only while it is sure to be there. */
-		if (within_module_init(addr, *mod) &&
-		    (*mod)->state != MODULE_STATE_COMING)
-			goto refuse;
+		ret = hold_module(addr, mod);
+		if (ret)
+			return ret;
 	}
-	if (within_kprobe_blacklist(addr) || kprobe_text_reserved(addr, addr))
-		goto refuse;
-	return 0;
+	if (!within_kprobe_blacklist(addr) && !kprobe_text_reserved(addr, addr) &&
+	    !is_known_trap(addr))
+		return 0;
 
-refuse:
 	module_put(*mod);
 	*mod = NULL;
 	return -EINVAL;

@@ -220,6 +220,55 @@ static void inside_a_hit_path_function_is_refused(struct kunit *test)
 	}
 }
 
+/*
+ * Text that executes where no handler may run, or of which ftrace makes copies,
+ * and padding in front of functions, in which x86 counts calls.
+ */
+static const struct hit_path out_of_bounds[] = {
+	{ "__switch_to" },
+	{ "__switch_to_asm" },
+	{ "ftrace_caller" },
+	{ "ftrace_caller_op_ptr" },
+	{ "ftrace_call" },
+	{ "ftrace_caller_end" },
+	{ "ftrace_regs_caller" },
+	{ "ftrace_regs_caller_op_ptr" },
+	{ "ftrace_regs_call" },
+	{ "ftrace_regs_caller_jmp" },
+	{ "ftrace_regs_caller_end" },
+	{ "__pfx_do_int3" },
+	{ "__pfx_vfs_read" },
+	{ "__pfx_kpt_before_marked" },
+	{ "__pfx_kpt_marked" },
+	{ "__cfi_vfs_read" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(out_of_bounds, out_of_bounds, name);
+
+/* At every byte: the first that is taken would be one too many. */
+static void text_out_of_bounds_is_refused(struct kunit *test)
+{
+	const struct hit_path *fn = test->param_value;
+	unsigned int offset;
+
+	for (offset = 0; offset < 8; offset++) {
+		struct kprobe p = {
+			.symbol_name = fn->name,
+			.offset = offset,
+			.flags = KPROBE_FLAG_DISABLED,
+		};
+		int ret = register_kprobe(&p);
+
+		if (!ret)
+			unregister_kprobe(&p);
+		if (ret == -ENOENT)
+			kunit_skip(test, "not in this kernel");
+		KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", fn->name, offset);
+		if (!offset)
+			KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	}
+}
+
 /* Handlers must be able to call what only the subsystem may not be hit in. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -261,6 +310,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(blacklisted_function_may_be_called_by_handlers),
 	KUNIT_CASE_PARAM(hit_path_function_is_refused, hit_path_gen_params),
 	KUNIT_CASE(inside_a_hit_path_function_is_refused),
+	KUNIT_CASE_PARAM(text_out_of_bounds_is_refused, out_of_bounds_gen_params),
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
 #endif

@@ -30,6 +30,9 @@ typedef u8 kprobe_opcode_t;
 #define __ARCH_KPROBE_JUMP_SIZE		5
 #endif
 
+/* Decoding refuses UD0, UD1 and UD2, whatever they are for. */
+#define __ARCH_KPROBES_REFUSE_TRAPS
+
 /* How far behind the point the instruction pointer is in a pre-handler. */
 #define __ARCH_KPROBE_IP_BEHIND	1
 

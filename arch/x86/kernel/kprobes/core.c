@@ -53,6 +53,17 @@ static const char *const hit_path[] __initconst = {
 	"__x86_indirect_jump_thunk_array", "__x86_indirect_its_thunk_array",
 };
 
+/*
+ * A handler in the midst of a task switch would find one task by its stack and
+ * another as current. The others run with page tables that map no handlers, or
+ * from a copy that would have the breakpoint but not the point.
+ */
+static const char *const switchers[] __initconst = {
+	"__switch_to", "__switch_to_asm",
+	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
+	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
+};
+
 static const char *const thunk_prefixes[] __initconst = {
 	"__x86_indirect_thunk_", "__x86_indirect_call_thunk_",
 	"__x86_indirect_jump_thunk_", "__x86_indirect_its_thunk_",
@@ -67,6 +78,22 @@ static int __init refuse_symbol(const char *name)
 		return 0;
 	ret = kprobe_add_ksym_blacklist(addr);
 	return ret == -ENOMEM ? ret : 0;
+}
+
+/*
+ * ftrace copies the code of its callers into trampolines, with a breakpoint that
+ * is in it and without the point. Every label in them is a symbol of its own.
+ */
+static int __init refuse_ftrace_callers(void)
+{
+	unsigned long first = kallsyms_lookup_name("ftrace_caller");
+	unsigned long last = kallsyms_lookup_name(IS_ENABLED(CONFIG_X86_64) ?
+						  "ftrace_regs_caller_end" :
+						  "ftrace_regs_call");
+
+	if (!first || last < first)
+		return 0;
+	return kprobe_add_area_blacklist(first, last + 1);
 }
 
 /**
@@ -97,6 +124,11 @@ int __init arch_populate_kprobe_blacklist(void)
 		ret = kprobe_add_area_blacklist((unsigned long)__static_call_text_start,
 						(unsigned long)__static_call_text_end);
 
+	if (!ret)
+		ret = refuse_ftrace_callers();
+
+	for (i = 0; !ret && i < ARRAY_SIZE(switchers); i++)
+		ret = refuse_symbol(switchers[i]);
 	for (i = 0; !ret && i < ARRAY_SIZE(hit_path); i++)
 		ret = refuse_symbol(hit_path[i]);
 	for (i = 0; !ret && i < ARRAY_SIZE(thunk_prefixes); i++) {
