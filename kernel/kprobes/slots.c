@@ -9,17 +9,18 @@
  * a worker takes all that have come together, waits once until no task can
  * rest in any of them, and only then gives them back. Nobody waits for it.
  *
- * Why waiting for tasks-RCU and then running a work item on each CPU is
- * enough: nothing enters a slot once its point is unlinked and quiescent. Who
- * is in a slot at that time runs there, is interrupted there, or was preempted
- * there. It leaves within a few instructions of its own, none of which sleeps:
- * calls are emulated, and a copy that faults has its address moved back to the
- * original before the fault is looked at. So a task that has scheduled of its
- * own will, or run in user mode, has left; that is what tasks-RCU waits for.
- * It does not wait for idle tasks, which are never preempted, but may have
- * been interrupted in a slot: when each CPU has run a work item, the idle task
- * of that CPU has scheduled. Without preemption synchronize_rcu_tasks() is an
- * ordinary grace period, and says the same of every task.
+ * Why waiting for tasks-RCU and then for RCU is enough: nothing enters a slot
+ * once its point is unlinked and quiescent. A task that is in a slot at that
+ * time runs there, is interrupted there, or was preempted there. It leaves
+ * within a few instructions, none of which sleeps: calls are emulated, and a
+ * copy that faults has its address moved back to the original before the fault
+ * is looked at. So a task that has scheduled voluntarily, or run in user mode,
+ * has left; that is what tasks-RCU waits for. It does not wait for idle tasks.
+ * Those run with preemption off and may have been interrupted in a slot, in
+ * code that may be probed, which is never where RCU does not watch: for RCU
+ * that is one reader, which ends when the idle task goes to sleep, or leaves
+ * the CPU to another. Without preemption synchronize_rcu_tasks() is an ordinary
+ * grace period, and says the same of every task.
  *
  * Making memory executable interrupts every CPU. So a cache that grows takes
  * more pages at a time, an eighth of what it has, in one block; and a block goes
@@ -290,23 +291,20 @@ static struct slot_cache *const slot_caches[] = {
 #endif
 };
 
-static void run_nothing(struct work_struct *unused)
-{
-}
-
 /**
- * kprobe_wait_for_tasks - until all tasks have scheduled of their own will
+ * kprobe_wait_for_tasks - until no task rests where it was
  *
- * Or have run in user mode; idle tasks too. See above what that is good for.
+ * Every task has scheduled voluntarily since, or run in user mode, or is an
+ * idle task that has gone to sleep. See above for what that is good for. A task
+ * that keeps a CPU busy is waited for as in any grace period; in user mode it
+ * delays nothing, as nothing of ours has to run on its CPU.
  *
  * Context: may sleep, for long.
  */
 void kprobe_wait_for_tasks(void)
 {
 	synchronize_rcu_tasks();
-	/* Fails only for want of memory, which comes back. */
-	while (schedule_on_each_cpu(run_nothing))
-		schedule_timeout_uninterruptible(HZ);
+	synchronize_rcu();
 }
 
 /* Two steps, with the wait between them: collect the dead, free them. */
