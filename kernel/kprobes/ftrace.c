@@ -18,19 +18,22 @@
 #include <linux/cpumask.h>
 #include <linux/ftrace.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "internal.h"
 
 /**
  * struct ftrace_side - one of the two ops
- * @ops: what ftrace knows
- * @nr:	 points armed in it
+ * @ops:   what ftrace knows
+ * @nr:	   points armed in it
+ * @since: which registration of either of them this one was
  */
 struct ftrace_side {
 	struct ftrace_ops ops;
 	unsigned int nr;
+	unsigned long since;
 };
 
 static struct ftrace_side plain_side = {
@@ -47,6 +50,9 @@ static struct ftrace_side ipmodify_side = {
 	},
 };
 
+/* How often one of them was registered; under kprobe_mutex. */
+static unsigned long registrations;
+
 /* Read by the architectures' handlers. */
 bool kprobe_ftrace_disabled __read_mostly;
 
@@ -62,20 +68,76 @@ void kprobe_ftrace_kill(void)
 
 /*
  * A point that moves from one of the ops to the other is in both for a while,
- * and ftrace calls both for one hit, one after the other. Which of them counts
- * must not change in between. Preemption is off from the one call to the other,
- * so each CPU learns of the change from a work item of its own.
+ * and ftrace calls both for one hit, one after the other: those first that were
+ * registered last. Which of the calls counts must not change in between. So the
+ * first call of a hit notes whether it has counted, and once that is known of
+ * all hits, the second one goes by the note:
+ *
+ *	MOVE_NONE	the calls of kprobe_point::ops count
+ *	MOVE_NOTED	so they do; the first call notes it
+ *	MOVE_COUNTED	the calls of @by count; but the second call counts only
+ *			if the first has not, whatever it went by
+ *
+ * Preemption is off from the one call to the other, so that an RCU grace period
+ * separates the stages: no hit sees more than two of them, and no hit that sees
+ * the last one has a first call that did not note.
+ *
+ * The notes are for each context of a CPU: hits nest. Stages and notes are
+ * written with kprobe_mutex held, and by the calls.
  */
-static struct kprobe_point *moving;
-static DEFINE_PER_CPU(struct ftrace_ops *, moving_ops);
+enum move_stage {
+	MOVE_NONE,
+	MOVE_NOTED,
+	MOVE_COUNTED,
+};
+
+static struct {
+	struct kprobe_point *pt;
+	struct ftrace_ops *by;
+	struct ftrace_ops *first;
+	enum move_stage stage;
+} move;
+
+#define MOVE_CONTEXTS	4
+
+static DEFINE_PER_CPU(bool [MOVE_CONTEXTS], has_counted);
+
+static __always_inline unsigned int move_context(void)
+{
+#ifdef __ARCH_KPROBES_NEST
+	return kprobe_context(raw_cpu_read(kprobe_cpu.traps));
+#else
+	return interrupt_context_level();
+#endif
+}
+
+static noinline __kprobe_hit bool is_for_moving(struct kprobe_point *pt,
+						struct ftrace_ops *ops)
+{
+	enum move_stage stage = smp_load_acquire(&move.stage);
+	unsigned int ctx = move_context();
+	bool counts;
+
+	if (stage == MOVE_COUNTED) {
+		if (ops != move.first)
+			return !raw_cpu_read(has_counted[ctx]);
+		counts = ops == move.by;
+	} else {
+		counts = ops == READ_ONCE(pt->ops);
+	}
+	if (ops == move.first)
+		raw_cpu_write(has_counted[ctx], counts);
+	return counts;
+}
 
 /* Is a call of @ops for this point? Preemption is off. */
 static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *ops)
 {
 	if (unlikely(!pt))
 		return false;
-	if (unlikely(pt == READ_ONCE(moving)))
-		return raw_cpu_read(moving_ops) == ops;
+	/* Pairs with the end of count_by(): without a move, the ops are the new. */
+	if (unlikely(pt == smp_load_acquire(&move.pt)))
+		return is_for_moving(pt, ops);
 	return likely(READ_ONCE(pt->ops) == ops);
 }
 
@@ -226,6 +288,7 @@ static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int n
 			ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);
 			return ret;
 		}
+		side->since = ++registrations;
 	}
 	side->nr += nr;
 	return 0;
@@ -324,34 +387,38 @@ void kprobe_ftrace_disarm(struct list_head *points)
 	}
 }
 
-static void learn_of_move(struct work_struct *unused)
-{
-	struct ftrace_ops *new = side_of(moving) == &plain_side ? &ipmodify_side.ops :
-								   &plain_side.ops;
-
-	raw_cpu_write(moving_ops, new);
-}
-
-/* From here on the calls of @new count, on each CPU from one hit to the next. */
-static int count_by(struct kprobe_point *pt, struct ftrace_side *new)
+/*
+ * From here on the calls of @new count. Both sides are armed: every hit that
+ * begins after the first grace period calls both.
+ */
+static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 {
 	struct ftrace_side *old = side_of(pt);
-	int cpu, ret;
+	unsigned int ctx;
+	int cpu;
 
-	/*
-	 * Those that come up meanwhile begin with the new one. Who does so just
-	 * as this is done may count its first hit of the point wrongly.
-	 */
-	for_each_possible_cpu(cpu)
-		per_cpu(moving_ops, cpu) = cpu_online(cpu) ? &old->ops : &new->ops;
-	/* Pairs with the dependent read of moving_ops in is_for(). */
-	smp_store_release(&moving, pt);
-	ret = schedule_on_each_cpu(learn_of_move);
-	if (!ret)
-		WRITE_ONCE(pt->ops, &new->ops);
-	/* Either way pt->ops, which this publishes, says what moving_ops does. */
-	smp_store_release(&moving, NULL);
-	return ret;
+	lockdep_assert_held(&kprobe_mutex);
+
+	synchronize_rcu();
+	/* What the last move has left. */
+	for_each_possible_cpu(cpu) {
+		for (ctx = 0; ctx < MOVE_CONTEXTS; ctx++)
+			per_cpu(has_counted[ctx], cpu) = false;
+	}
+	move.by = &new->ops;
+	move.first = new->since > old->since ? &new->ops : &old->ops;
+	move.stage = MOVE_NOTED;
+	/* Pairs with is_for(): a call that finds the move finds all of it. */
+	smp_store_release(&move.pt, pt);
+	synchronize_rcu();
+
+	smp_store_release(&move.stage, MOVE_COUNTED);
+	synchronize_rcu();
+
+	WRITE_ONCE(pt->ops, &new->ops);
+	/* A call that finds no move finds the ops. */
+	smp_store_release(&move.pt, NULL);
+	move.stage = MOVE_NONE;
 }
 
 /**
@@ -378,7 +445,7 @@ int kprobe_ftrace_choose(struct kprobe_point *pt)
 	ret = side_arm(new, &ip, 1);
 	if (ret)
 		return ret;
-	ret = count_by(pt, new);
-	side_disarm(ret ? new : old, &ip, 1);
-	return ret;
+	count_by(pt, new);
+	side_disarm(old, &ip, 1);
+	return 0;
 }
