@@ -548,11 +548,18 @@ enum kprobe_context {
  *	     wait until a point is quiet
  * @traps:   what exceptions among them that count as NMIs, without being any,
  *	     have added to preempt_count()
+ * @covered: how many points in front of which another is shown, in the lower
+ *	     half; above that, how often this has changed. Read as @running is.
  */
 struct kprobe_cpu {
 	struct kprobe *running[KPROBE_NR_CTX];
 	unsigned int traps;
+	unsigned int covered;
 };
+
+#define KPROBE_COVERED_MASK	0xffffu
+#define KPROBE_COVER		(KPROBE_COVERED_MASK + 1 + 1)
+#define KPROBE_UNCOVER		(KPROBE_COVERED_MASK + 1 - 1)
 
 DECLARE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
@@ -656,6 +663,10 @@ static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 	kc = raw_cpu_ptr(&kprobe_cpu);
 	ctx = kprobe_context(kc->traps);
 	prev = kc->running[ctx];
+	if (unlikely(prev)) {
+		raw_cpu_add(kprobe_cpu.covered, KPROBE_COVER);
+		smp_wmb();	/* pairs with that of runs_any() */
+	}
 	WRITE_ONCE(kc->running[ctx], p);
 #else
 	preempt_disable_notrace();
@@ -676,6 +687,10 @@ static __always_inline void kprobe_leave(struct kprobe *prev)
 		struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
 
 		WRITE_ONCE(kc->running[kprobe_context(kc->traps)], prev);
+		if (unlikely(prev)) {
+			smp_wmb();	/* likewise */
+			raw_cpu_add(kprobe_cpu.covered, KPROBE_UNCOVER);
+		}
 	}
 #else
 	raw_cpu_write(current_kprobe, prev);

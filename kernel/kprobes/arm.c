@@ -81,9 +81,11 @@ static void arch_disarm_kprobes(struct list_head *points)
 static bool runs_any(int cpu, struct list_head *points)
 {
 	struct kprobe_cpu *kc = per_cpu_ptr(&kprobe_cpu, cpu);
+	unsigned int covered = READ_ONCE(kc->covered);
 	struct kprobe *p, *running;
 	unsigned int i;
 
+	smp_rmb();	/* pairs with kprobe_enter() */
 	for (i = 0; i < KPROBE_NR_CTX; i++) {
 		running = kprobe_running_point(READ_ONCE(kc->running[i]));
 		if (!running || running == &kprobe_busy_point.kp)
@@ -93,7 +95,9 @@ static bool runs_any(int cpu, struct list_head *points)
 				return true;
 		}
 	}
-	return false;
+	smp_rmb();	/* likewise, with kprobe_leave() */
+	/* What is covered is not to be seen: it could be any of the points. */
+	return covered & KPROBE_COVERED_MASK || covered != READ_ONCE(kc->covered);
 }
 
 /**

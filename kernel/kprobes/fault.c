@@ -98,6 +98,8 @@ void kprobe_abandon(void)
 	jprobe_abandon();
 	raw_cpu_write(kprobe_cpu.running[kprobe_context(raw_cpu_read(kprobe_cpu.traps))],
 		      NULL);
+	/* What was covered there is gone, too. */
+	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(kprobe_abandon);
