@@ -46,6 +46,38 @@ LIST_HEAD(kprobe_points);
 
 static bool initialised;
 
+/**
+ * kprobe_deny_handler - is somebody calling from a handler who must not?
+ * @what: what they want to do
+ * @kp:   to this probe; may be NULL, and need not be registered
+ *
+ * All that changes probes may sleep, and waits for handlers. A handler that
+ * asks for it is told in the log.
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
+{
+	const struct kprobe *running;
+
+	preempt_disable_notrace();
+	running = kprobe_running();
+	preempt_enable_notrace();
+	if (likely(!running))
+		return false;
+
+	if (kp && kp->symbol_name)
+		pr_warn_ratelimited("cannot %s a probe of %s+%#x: %pS is a handler, which may not sleep\n",
+				    what, kp->symbol_name, kp->offset,
+				    __builtin_return_address(0));
+	else
+		pr_warn_ratelimited("cannot %s a probe of %pS: %pS is a handler, which may not sleep\n",
+				    what, kp ? kp->addr : NULL,
+				    __builtin_return_address(0));
+	return true;
+}
+
 /* ------------------------------- Points --------------------------------- */
 
 /**
@@ -160,7 +192,6 @@ static int place_user(struct kprobe_user *user)
 		INIT_LIST_HEAD(&pt->users);
 		INIT_LIST_HEAD(&pt->faulters);
 		INIT_LIST_HEAD(&pt->kp.list);
-		INIT_LIST_HEAD(&pt->held);
 #ifdef __ARCH_KPROBES_DETOUR
 		INIT_LIST_HEAD(&pt->opt);
 #endif
@@ -307,6 +338,22 @@ bool kprobe_wants_post(struct kprobe *p)
 }
 #endif
 
+/*
+ * What handlers read without a lock. Where the architecture tests post_handler
+ * and then calls it, another CPU may do both at any time, so that once it is
+ * set it stays: with no post-handler enabled it finds nothing to run. Where
+ * hits run kprobe_run_post() themselves, the member only says whether to.
+ */
+static void choose_post_handler(struct kprobe_point *pt)
+{
+	if (pt->nr_post)
+		WRITE_ONCE(pt->kp.post_handler, kprobe_run_post);
+#ifdef __ARCH_KPROBES_NEST
+	else
+		WRITE_ONCE(pt->kp.post_handler, NULL);
+#endif
+}
+
 /**
  * kprobe_count_user - keep what depends on enabled users in line with them
  * @user: who is about to be enabled, or not any more
@@ -321,7 +368,7 @@ void kprobe_count_user(struct kprobe_user *user, int sign)
 	pt->nr_enabled += sign;
 	if (user->post)
 		pt->nr_post += sign;
-	WRITE_ONCE(pt->kp.post_handler, pt->nr_post ? kprobe_run_post : NULL);
+	choose_post_handler(pt);
 	if (pt->nr_enabled)
 		pt->kp.flags &= ~KPROBE_FLAG_DISABLED;
 	else
@@ -343,8 +390,6 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 	struct kprobe_user *user;
 	int ret;
 
-	if (!kp)
-		return ERR_PTR(-EINVAL);
 	user = kzalloc(sizeof(*user), GFP_KERNEL);
 	if (!user)
 		return ERR_PTR(-ENOMEM);
@@ -445,16 +490,8 @@ static void make_visible(struct kprobe_user *user)
 	kprobe_choose_only(user->point);
 }
 
-/**
- * kprobe_users_register - register a batch
- * @users: from kprobe_user_alloc(); theirs if this succeeds, else still ours
- * @num:   how many
- *
- * Context: may sleep; not from a handler, nor with kprobe_mutex held.
- * Return: 0 with all of them registered, or an errno of register_kprobe() with
- * nothing changed.
- */
-int kprobe_users_register(struct kprobe_user **users, int num)
+/* All of them or none; users are the caller's again if it fails. */
+static int register_users(struct kprobe_user **users, int num)
 {
 	struct undo single, *order = &single;
 	bool sorted = true;
@@ -529,6 +566,54 @@ out:
 }
 
 /**
+ * kprobe_register_batch - register probes of any kind
+ * @probes: array of pointers to what begins with a struct kprobe
+ * @num:    how many
+ * @make:   makes a user of one: from kprobe_user_alloc(), or an ERR_PTR
+ *
+ * Context: may sleep; not from a handler, nor with kprobe_mutex held.
+ * Return: 0, or an errno of register_kprobe() with nothing changed.
+ */
+int kprobe_register_batch(void *probes, int num, kprobe_make_user_t make)
+{
+	struct kprobe_user *single, **users = &single;
+	void **probe = probes;
+	int i, ret = 0;
+
+	if (num <= 0 || !probes)
+		return -EINVAL;
+	if (kprobe_deny_handler("register", *probe))
+		return -EDEADLK;
+	if (num > 1) {
+		users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
+		if (!users)
+			return -ENOMEM;
+	}
+
+	for (i = 0; i < num; i++) {
+		users[i] = probe[i] ? make(probe[i]) : ERR_PTR(-EINVAL);
+		if (IS_ERR(users[i])) {
+			ret = PTR_ERR(users[i]);
+			break;
+		}
+	}
+	if (!ret)
+		ret = register_users(users, num);
+	if (ret) {
+		while (i--)
+			kprobe_user_free(users[i]);
+	}
+	if (users != &single)
+		kvfree(users);
+	return ret;
+}
+
+static struct kprobe_user *make_user(void *probe)
+{
+	return kprobe_user_alloc(probe);
+}
+
+/**
  * register_kprobe - set a probe
  * @p: the probe, see struct kprobe for what to fill in
  *
@@ -541,6 +626,7 @@ out:
  *   be probed or that others patch
  * * -ENOENT: no such symbol, or none that covers the address
  * * -EILSEQ: not the start of an instruction, or of one that cannot be probed
+ * * -EDEADLK: the caller is a handler
  * * -ENOMEM
  */
 int register_kprobe(struct kprobe *p)
@@ -563,33 +649,7 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  */
 int register_kprobes(struct kprobe **kps, int num)
 {
-	struct kprobe_user *single, **users = &single;
-	int i, ret = 0;
-
-	if (num <= 0 || !kps)
-		return -EINVAL;
-	if (num > 1) {
-		users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
-		if (!users)
-			return -ENOMEM;
-	}
-
-	for (i = 0; i < num; i++) {
-		users[i] = kprobe_user_alloc(kps[i]);
-		if (IS_ERR(users[i])) {
-			ret = PTR_ERR(users[i]);
-			break;
-		}
-	}
-	if (!ret)
-		ret = kprobe_users_register(users, num);
-	if (ret) {
-		while (i--)
-			kprobe_user_free(users[i]);
-	}
-	if (users != &single)
-		kvfree(users);
-	return ret;
+	return kprobe_register_batch(kps, num, make_user);
 }
 EXPORT_SYMBOL_GPL(register_kprobes);
 
@@ -598,7 +658,6 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 static void free_point(struct kprobe_point *pt)
 {
 	list_del(&pt->all);
-	list_del(&pt->held);
 	if (!pt->gone) {
 		obstacle_gone(pt->node.key);
 		kprobe_release_point(pt);
@@ -607,14 +666,17 @@ static void free_point(struct kprobe_point *pt)
 }
 
 /**
- * kprobe_users_unregister - unregister a batch
- * @array: what the caller was given
- * @num:   how many
- * @nth:   takes the probes out of it
+ * unregister_kprobes - take many probes out at once
+ * @kps: the probes
+ * @num: how many
  *
- * Context: may sleep; not from a handler.
+ * Those that are not registered have their addr cleared and do not hinder the
+ * others.
+ *
+ * Context: may sleep. Not from a handler.
+ * On return no handler of any of them runs, nor ever will.
  */
-void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
+void unregister_kprobes(struct kprobe **kps, int num)
 {
 	struct kprobe_point *pt, *next_pt;
 	struct kprobe_user *user, *next;
@@ -625,10 +687,13 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 	bool again = false;
 	int i;
 
+	if (num <= 0 || !kps || kprobe_deny_handler("unregister", *kps))
+		return;
+
 	mutex_lock(&kprobe_mutex);
 
 	for (i = 0; i < num; i++) {
-		struct kprobe *kp = nth(array, i);
+		struct kprobe *kp = kps[i];
 
 		if (!kp)
 			continue;
@@ -644,7 +709,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 		list_add_tail(&user->batch, &leaving);
 		INIT_HLIST_NODE(&kp->hlist);
 		/* Handlers of one that is off have ended when it was switched. */
-		if (user->enabled || user->pool || !list_empty(&pt->held))
+		if (user->enabled || user->pool)
 			wait = true;
 		if (user->enabled)
 			kprobe_count_user(user, -1);
@@ -698,11 +763,7 @@ void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth)
 
 	mutex_unlock(&kprobe_mutex);
 }
-
-static struct kprobe *nth_kprobe(void *array, int i)
-{
-	return ((struct kprobe **)array)[i];
-}
+EXPORT_SYMBOL_GPL(unregister_kprobes);
 
 /**
  * unregister_kprobe - take a probe out
@@ -718,24 +779,6 @@ void unregister_kprobe(struct kprobe *p)
 	unregister_kprobes(&p, 1);
 }
 EXPORT_SYMBOL_GPL(unregister_kprobe);
-
-/**
- * unregister_kprobes - take many probes out at once
- * @kps: the probes
- * @num: how many
- *
- * Those that are not registered have their addr cleared and do not hinder the
- * others.
- *
- * Context: may sleep. Not from a handler.
- * On return no handler of any of them runs, nor ever will.
- */
-void unregister_kprobes(struct kprobe **kps, int num)
-{
-	if (num > 0 && kps)
-		kprobe_users_unregister(kps, num, nth_kprobe);
-}
-EXPORT_SYMBOL_GPL(unregister_kprobes);
 
 /* ------------------------------- Start ---------------------------------- */
 

@@ -165,7 +165,7 @@ typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri,
  *		   left them, see regs_return_value(); may be NULL
  * @entry_handler: runs when it is called; non-zero skips this call; may be NULL
  * @maxactive:	   how many calls may be under way at once; <= 0 leaves it to
- *		   the subsystem, which writes back what it chose
+ *		   the subsystem
  * @nmissed:	   calls that went unprobed because no instance was free
  * @data_size:	   bytes of kretprobe_instance::data that the handlers share,
  *		   at most KRETPROBE_MAX_DATA_SIZE
@@ -238,8 +238,8 @@ int register_kprobes(struct kprobe **kps, int num);
 void unregister_kprobes(struct kprobe **kps, int num);
 int enable_kprobe(struct kprobe *p);
 int disable_kprobe(struct kprobe *p);
-bool kprobes_hold(void);
-void kprobes_settle(void);
+int enable_kprobes(struct kprobe **kps, int num);
+int disable_kprobes(struct kprobe **kps, int num);
 
 #else /* !CONFIG_KPROBES */
 
@@ -267,13 +267,14 @@ static inline int disable_kprobe(struct kprobe *kp)
 	return -EOPNOTSUPP;
 }
 
-static inline bool kprobes_hold(void)
+static inline int enable_kprobes(struct kprobe **kps, int nr)
 {
-	return false;
+	return -EOPNOTSUPP;
 }
 
-static inline void kprobes_settle(void)
+static inline int disable_kprobes(struct kprobe **kps, int nr)
 {
+	return -EOPNOTSUPP;
 }
 
 #endif /* CONFIG_KPROBES */
@@ -336,6 +337,30 @@ static inline int enable_kretprobe(struct kretprobe *rp)
 static inline int disable_kretprobe(struct kretprobe *rp)
 {
 	return disable_kprobe(&rp->kp);
+}
+
+/**
+ * enable_kretprobes - switch many return probes on again
+ * @rps: registered return probes
+ * @num: how many
+ *
+ * Context and errors: those of enable_kprobes().
+ */
+static inline int enable_kretprobes(struct kretprobe **rps, int num)
+{
+	return enable_kprobes((struct kprobe **)rps, num);
+}
+
+/**
+ * disable_kretprobes - switch many return probes off
+ * @rps: registered return probes
+ * @num: how many
+ *
+ * Context and errors: those of disable_kprobes().
+ */
+static inline int disable_kretprobes(struct kretprobe **rps, int num)
+{
+	return disable_kprobes((struct kprobe **)rps, num);
 }
 
 #ifdef CONFIG_JPROBES
@@ -651,6 +676,10 @@ static inline struct kprobe_ctlblk *get_kprobe_ctlblk(void)
 /*
  * Make @p the point whose handlers run here; kprobe_leave() takes what
  * kprobe_enter() returned. Preemption is off in between.
+ *
+ * Handlers of the same context may run already: those of a return probe may be
+ * called in another context than its function was, over whatever runs there.
+ * What they cover runs on when they are done, so other CPUs have to know.
  */
 static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 {

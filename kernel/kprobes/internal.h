@@ -156,7 +156,6 @@ enum kprobe_state {
  * @armed:	hits come
  * @gone:	the text was freed; only unregistering its users is left
  * @batched:	already in the batch that is being put together
- * @held:	in a list of those that kprobes_settle() is to look at
  * @ops:	ftrace_ops that the point is armed in
  * @opt:	in a list of the optimizer's, by @state
  * @state:	how far the optimizer has got
@@ -177,7 +176,6 @@ struct kprobe_point {
 	bool armed;
 	bool gone;
 	bool batched;
-	struct list_head held;
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	struct ftrace_ops *ops;
 #endif
@@ -242,14 +240,21 @@ static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 	return n ? container_of(n, struct kprobe_point, node) : NULL;
 }
 
-/* Takes the nth probe out of what a batch call was given. */
-typedef struct kprobe *(*kprobe_nth_t)(void *array, int i);
+/*
+ * Arrays of pointers to return probes and to jprobes are arrays of pointers to
+ * probes.
+ */
+static_assert(!offsetof(struct kretprobe, kp));
+static_assert(!offsetof(struct jprobe, kp));
 
+/* Makes a user of what begins with a struct kprobe. */
+typedef struct kprobe_user *(*kprobe_make_user_t)(void *probe);
+
+bool kprobe_deny_handler(const char *what, const struct kprobe *kp);
 struct kprobe_user *kprobe_user_of(struct kprobe *kp);
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);
-int kprobe_users_register(struct kprobe_user **users, int num);
-void kprobe_users_unregister(void *array, int num, kprobe_nth_t nth);
+int kprobe_register_batch(void *probes, int num, kprobe_make_user_t make);
 void kprobe_report_flags(struct kprobe_user *user);
 void kprobe_choose_only(struct kprobe_point *pt);
 void kprobe_count_user(struct kprobe_user *user, int sign);
@@ -443,8 +448,8 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
  * struct kretprobe_pool - a return probe, whose instances rethook owns
  * @rp:	    the user's structure; NULL once no handler of the probe can run
  * @point:  what its handlers run under
- * @handler: at the time of registration; NULL once the probe is being
- *	    unregistered
+ * @handler: at the time of registration; one that does nothing once the probe
+ *	    is being unregistered
  * @entry_handler: at the time of registration
  * @rh:	    rethook's
  * @rcu:    frees it once no handler can have it in hand

@@ -138,11 +138,12 @@ EXPORT_SYMBOL_GPL(jprobe_return);
 
 /* ----------------------------- The manager ------------------------------ */
 
-static struct kprobe_user *jprobe_user_alloc(struct jprobe *jp)
+static struct kprobe_user *make_jprobe_user(void *probe)
 {
+	struct jprobe *jp = probe;
 	struct kprobe_user *user;
 
-	if (!jp || !jp->entry)
+	if (!jp->entry)
 		return ERR_PTR(-EINVAL);
 	user = kprobe_user_alloc(&jp->kp);
 	if (IS_ERR(user))
@@ -184,36 +185,9 @@ EXPORT_SYMBOL_GPL(register_jprobe);
  */
 int register_jprobes(struct jprobe **jps, int num)
 {
-	struct kprobe_user **users;
-	int i, ret = 0;
-
-	if (num <= 0 || !jps)
-		return -EINVAL;
-	users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
-	if (!users)
-		return -ENOMEM;
-
-	for (i = 0; i < num && !ret; i++) {
-		users[i] = jprobe_user_alloc(jps[i]);
-		ret = PTR_ERR_OR_ZERO(users[i]);
-	}
-	if (!ret)
-		ret = kprobe_users_register(users, num);
-	if (ret) {
-		while (i--)
-			kprobe_user_free(users[i]);
-	}
-	kvfree(users);
-	return ret;
+	return kprobe_register_batch(jps, num, make_jprobe_user);
 }
 EXPORT_SYMBOL_GPL(register_jprobes);
-
-static struct kprobe *nth_jprobe(void *array, int i)
-{
-	struct jprobe *jp = ((struct jprobe **)array)[i];
-
-	return jp ? &jp->kp : NULL;
-}
 
 /**
  * unregister_jprobe - take a jprobe out
@@ -238,7 +212,6 @@ EXPORT_SYMBOL_GPL(unregister_jprobe);
  */
 void unregister_jprobes(struct jprobe **jps, int num)
 {
-	if (num > 0 && jps)
-		kprobe_users_unregister(jps, num, nth_jprobe);
+	unregister_kprobes((struct kprobe **)jps, num);
 }
 EXPORT_SYMBOL_GPL(unregister_jprobes);

@@ -22,8 +22,10 @@
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/mm.h>
 #include <linux/rethook.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -64,6 +66,8 @@ static void pool_stop(struct kretprobe_pool *pool)
 
 static void pool_release(struct kretprobe_pool *pool)
 {
+	/* Calls that are under way outlive the pool: get_kretprobe() */
+	WRITE_ONCE(pool->rh->data, NULL);
 	rethook_free(pool->rh);
 	kfree_rcu(pool, rcu);
 }
@@ -86,9 +90,15 @@ static __always_inline void hook_call(struct kretprobe_instance *ri,
 	rethook_hook(&ri->node, regs, false);
 }
 
+static __always_inline void describe_call(struct kretprobe_instance *ri,
+					  struct pt_regs *regs)
+{
+	ri->node.ret_addr = 0;
+}
+
 static __always_inline struct kretprobe_pool *pool_of(struct kretprobe_instance *ri)
 {
-	return ri->node.rethook->data;
+	return READ_ONCE(ri->node.rethook->data);
 }
 
 static __always_inline unsigned long true_return_address(struct kretprobe_instance *ri)
@@ -111,6 +121,23 @@ static void pool_stop(struct kretprobe_pool *pool)
 {
 }
 
+/* What get_kretprobe_retaddr() is to find in an entry handler. */
+static __always_inline void describe_call(struct kretprobe_instance *ri,
+					  struct pt_regs *regs)
+{
+#ifdef __ARCH_KRETPROBE_ON_STACK
+	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
+
+	ri->ret_addr = (kprobe_opcode_t *)*slot;
+	ri->fp = slot;
+	ri->llist.next = current->kretprobe_instances.first;
+#else
+	/* Where it is, only arch_prepare_kretprobe() knows. */
+	ri->ret_addr = NULL;
+	ri->llist.next = NULL;
+#endif
+}
+
 /* First to be found by unwinders that interrupt us, then to be looked for. */
 static __always_inline void hook_call(struct kretprobe_instance *ri,
 				      struct pt_regs *regs)
@@ -119,9 +146,7 @@ static __always_inline void hook_call(struct kretprobe_instance *ri,
 #ifdef __ARCH_KRETPROBE_ON_STACK
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
-	ri->ret_addr = (kprobe_opcode_t *)*slot;
-	ri->fp = slot;
-	ri->llist.next = calls->first;
+	describe_call(ri, regs);
 	barrier();
 	WRITE_ONCE(calls->first, &ri->llist);
 	barrier();
@@ -199,11 +224,16 @@ static __always_inline void enter(struct kretprobe_pool *pool,
 		BUILD_BUG_ON(sizeof(rp->nmissed) != sizeof(atomic_t));
 		if (rp)
 			raw_atomic_inc((atomic_t *)&rp->nmissed);
-	} else if (pool->entry_handler && pool->entry_handler(ri, regs)) {
-		pool_put(ri);
-	} else {
-		hook_call(ri, regs);
+		return;
 	}
+	if (pool->entry_handler) {
+		describe_call(ri, regs);
+		if (pool->entry_handler(ri, regs)) {
+			pool_put(ri);
+			return;
+		}
+	}
+	hook_call(ri, regs);
 }
 
 /*
@@ -405,9 +435,39 @@ void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
 }
 #endif
 
+/*
+ * The task may run by now, and its calls return. An instance that we have in
+ * hand is then another call's; so is what follows it. But all of them were in
+ * use after we began, and chunks are freed after an RCU grace period, so that
+ * none of them goes while preemption is off. What another call has in it is
+ * told by the place on the stack. A list that changes under us may lead in
+ * circles: there is a bound.
+ */
+static unsigned long __kprobe_hit find_in_other_task(struct task_struct *tsk, void *fp)
+{
+	unsigned int left = THREAD_SIZE / sizeof(long);
+	struct kretprobe_instance *ri;
+	struct llist_node *node;
+	unsigned long addr = 0;
+
+	preempt_disable_notrace();
+	for (node = READ_ONCE(tsk->kretprobe_instances.first); node && left--;
+	     node = READ_ONCE(node->next)) {
+		ri = to_instance(node);
+		if (READ_ONCE(ri->fp) != fp)
+			continue;
+		addr = (unsigned long)READ_ONCE(ri->ret_addr);
+		if (!is_kretprobe_trampoline(addr))
+			break;
+		addr = 0;
+	}
+	preempt_enable_notrace();
+	return addr;
+}
+
 /**
  * kretprobe_find_ret_addr - for unwinders: what a trampoline stands for
- * @tsk: the task that is unwound, current or not running
+ * @tsk: the task that is unwound
  * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it, or the
  *	 address of the return address with __ARCH_KRETPROBE_ON_STACK
  * @cur: where the last call of this function left off; starts as NULL
@@ -418,9 +478,13 @@ void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
 unsigned long __kprobe_hit kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
 						   struct llist_node **cur)
 {
-	struct llist_node *node = *cur ? (*cur)->next : tsk->kretprobe_instances.first;
+	struct llist_node *node;
 	struct kretprobe_instance *ri;
 
+	if (tsk != current)
+		return find_in_other_task(tsk, fp);
+
+	node = *cur ? (*cur)->next : tsk->kretprobe_instances.first;
 	while ((ri = outermost(node))) {
 		if (ri->fp == fp) {
 			*cur = &ri->llist;
@@ -467,7 +531,9 @@ NOKPROBE_SYMBOL(kprobe_flush_task);
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
-	return READ_ONCE(pool_of(ri)->rp);
+	struct kretprobe_pool *pool = pool_of(ri);
+
+	return pool ? READ_ONCE(pool->rp) : NULL;
 }
 EXPORT_SYMBOL_GPL(get_kretprobe);
 
@@ -475,10 +541,10 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * get_kretprobe_retaddr - where the probed call returns to
  * @ri: the call's instance
  *
- * Context: in the return handler. In an entry handler the call is not followed
- * yet, and its return address still stands where the function expects it.
+ * Context: in the probe's handlers.
  * Return: the true return address, which the stack does not show meanwhile,
- * however many return probes and tracers follow the call.
+ * however many return probes and tracers follow the call. In an entry handler
+ * it is 0 on architectures that do not have it on the stack.
  */
 __kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 {
@@ -554,29 +620,37 @@ void kretprobe_pool_free(struct kretprobe_pool *pool)
 	pool_release(pool);
 }
 
-static struct kprobe_user *kretprobe_user_alloc(struct kretprobe *rp, int *nr)
+/* A bound that memory cannot hold is refused before any of it is taken. */
+static bool instances_fit(size_t size, int nr)
 {
+	u64 bytes = (u64)size * nr;
+
+	return bytes < SZ_1M || bytes >> PAGE_SHIFT < si_mem_available() / 2;
+}
+
+static struct kprobe_user *make_return_user(void *probe)
+{
+	struct kretprobe *rp = probe;
 	struct kretprobe_pool *pool;
 	struct kprobe_user *user;
-	int ret;
+	size_t size;
+	int ret, nr;
 
-	if (!rp)
-		return ERR_PTR(-EINVAL);
 	user = kprobe_user_alloc(&rp->kp);
 	if (IS_ERR(user))
 		return user;
 	user->post = NULL;
 
 	ret = -EINVAL;
-	if (!user->entry || stack_switcher(user->addr))
-		goto fail;
-	ret = -E2BIG;
-	if (rp->data_size > KRETPROBE_MAX_DATA_SIZE)
+	if (!user->entry || stack_switcher(user->addr) ||
+	    rp->data_size > KRETPROBE_MAX_DATA_SIZE)
 		goto fail;
 
-	*nr = rp->maxactive > 0 ? rp->maxactive : default_maxactive();
-	pool = pool_alloc(sizeof(struct kretprobe_instance) + rp->data_size, *nr,
-			  rp->maxactive <= 0);
+	/* What the user wants is not changed: it may be registered again. */
+	nr = rp->maxactive > 0 ? rp->maxactive : default_maxactive();
+	size = sizeof(struct kretprobe_instance) + rp->data_size;
+	pool = instances_fit(size, nr) ? pool_alloc(size, nr, rp->maxactive <= 0) :
+					 ERR_PTR(-ENOMEM);
 	ret = PTR_ERR_OR_ZERO(pool);
 	if (ret)
 		goto fail;
@@ -602,8 +676,8 @@ fail:
  * nothing changed, an error of register_kprobe(), or
  *
  * * -EINVAL: the target is not the entry of a function, or the function
- *   switches stacks
- * * -E2BIG: more private data than KRETPROBE_MAX_DATA_SIZE
+ *   switches stacks; more private data than KRETPROBE_MAX_DATA_SIZE
+ * * -ENOMEM: so many instances do not fit
  */
 int register_kretprobe(struct kretprobe *rp)
 {
@@ -622,44 +696,9 @@ EXPORT_SYMBOL_GPL(register_kretprobe);
  */
 int register_kretprobes(struct kretprobe **rps, int num)
 {
-	struct kprobe_user **users;
-	int *nr;
-	int i, ret = 0;
-
-	if (num <= 0 || !rps)
-		return -EINVAL;
-	users = kvcalloc(num, sizeof(*users) + sizeof(*nr), GFP_KERNEL);
-	if (!users)
-		return -ENOMEM;
-	nr = (int *)(users + num);
-
-	for (i = 0; i < num; i++) {
-		users[i] = kretprobe_user_alloc(rps[i], &nr[i]);
-		if (IS_ERR(users[i])) {
-			ret = PTR_ERR(users[i]);
-			break;
-		}
-	}
-	if (!ret)
-		ret = kprobe_users_register(users, num);
-	if (ret) {
-		while (i--)
-			kprobe_user_free(users[i]);
-	} else {
-		while (i--)
-			rps[i]->maxactive = nr[i];
-	}
-	kvfree(users);
-	return ret;
+	return kprobe_register_batch(rps, num, make_return_user);
 }
 EXPORT_SYMBOL_GPL(register_kretprobes);
-
-static struct kprobe *nth_kretprobe(void *array, int i)
-{
-	struct kretprobe *rp = ((struct kretprobe **)array)[i];
-
-	return rp ? &rp->kp : NULL;
-}
 
 /**
  * unregister_kretprobe - take a return probe out
@@ -685,7 +724,6 @@ EXPORT_SYMBOL_GPL(unregister_kretprobe);
  */
 void unregister_kretprobes(struct kretprobe **rps, int num)
 {
-	if (num > 0 && rps)
-		kprobe_users_unregister(rps, num, nth_kretprobe);
+	unregister_kprobes((struct kprobe **)rps, num);
 }
 EXPORT_SYMBOL_GPL(unregister_kretprobes);

@@ -191,8 +191,10 @@ static int add_chunk(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 	unsigned int i;
 
 	nr = min(nr, BITS_PER_LONG);
+	/* However many there are: rather fail than have somebody killed. */
 	chunk = kvzalloc_node(struct_size(chunk, instances, nr * pool->size),
-			      GFP_KERNEL, cpu_to_node(cpu));
+			      GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN,
+			      cpu_to_node(cpu));
 	if (!chunk)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {

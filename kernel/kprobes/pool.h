@@ -57,8 +57,8 @@ struct kretprobe_chunk {
  * struct kretprobe_pool - a return probe, and its instances
  * @rp:	    the user's structure; NULL once no handler of the probe can run
  * @point:  what its handlers run under
- * @handler: at the time of registration; NULL once the probe is being
- *	    unregistered
+ * @handler: at the time of registration; one that does nothing once the probe
+ *	    is being unregistered
  * @entry_handler: at the time of registration
  * @size:   of an instance, in bytes
  * @puts:   how often they were told

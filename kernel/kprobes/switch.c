@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: switching probes off and on: one, many with a single change of the
- * text, or all.
+ * Kprobes: switching probes off and on: some, with a single change of the text,
+ * or all.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -13,22 +13,6 @@
 
 /* The master switch of debugfs: off, nothing is armed. */
 static bool switched_off;
-
-/*
- * Who switches many probes, and wants the text changed once for all of them;
- * and the points whose text that is.
- */
-static struct task_struct *holder;
-static LIST_HEAD(held);
-
-/* True if the text of a point is changed later, by kprobes_settle(). */
-static bool hold(struct kprobe_point *pt)
-{
-	if (READ_ONCE(holder) != current)
-		return false;
-	list_move_tail(&pt->held, &held);
-	return true;
-}
 
 /*
  * Waits for the handlers of what was switched off at these points; then for the
@@ -51,86 +35,160 @@ static void quiesce_switched(struct list_head *points)
 		kprobe_quiesce(points);
 }
 
+/* -EINVAL if one of them is not registered, or its text is gone. */
+static int check_switchable(struct kprobe **kps, int num)
+{
+	struct kprobe_user *user;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		user = kps[i] ? kprobe_user_of(kps[i]) : NULL;
+		if (!user || user->point->gone)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void switch_off(struct kprobe_user *user)
+{
+	WRITE_ONCE(user->enabled, false);
+	kprobe_choose_only(user->point);
+	kprobe_count_user(user, -1);
+	kprobe_report_flags(user);
+}
+
+static void switch_on(struct kprobe_user *user)
+{
+	kprobe_count_user(user, 1);
+	kprobe_fault_switch(user, true);
+	WRITE_ONCE(user->enabled, true);
+	kprobe_choose_only(user->point);
+	kprobe_report_flags(user);
+	kprobe_optimizer_want(user->point);
+}
+
+/**
+ * disable_kprobes - switch the handlers of many probes off at once
+ * @kps: registered probes
+ * @num: how many
+ *
+ * The text is patched in one round for all. A point all of whose probes are off
+ * is disarmed: it costs nothing.
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0, also if some were off already; and no handler of them runs, nor
+ * will. -EINVAL if one is not registered or its text is gone, if @num is not
+ * positive, or @kps is NULL; -EDEADLK from a handler: with nothing changed.
+ */
+int disable_kprobes(struct kprobe **kps, int num)
+{
+	struct kprobe_point *pt, *next;
+	struct kprobe_user *user;
+	LIST_HEAD(switched);
+	LIST_HEAD(disarm);
+	int i, ret;
+
+	if (num <= 0 || !kps)
+		return -EINVAL;
+	if (kprobe_deny_handler("disable", *kps))
+		return -EDEADLK;
+
+	guard(mutex)(&kprobe_mutex);
+
+	ret = check_switchable(kps, num);
+	if (ret)
+		return ret;
+	for (i = 0; i < num; i++) {
+		user = kprobe_user_of(kps[i]);
+		if (!user->enabled)
+			continue;
+		switch_off(user);
+		kprobe_batch_add(user->point, &switched);
+	}
+	if (list_empty(&switched))
+		return 0;
+
+	list_for_each_entry_safe(pt, next, &switched, kp.list) {
+		if (!pt->nr_enabled && pt->armed)
+			list_move_tail(&pt->kp.list, &disarm);
+	}
+	kprobe_points_disarm(&disarm);
+	list_splice(&disarm, &switched);
+	quiesce_switched(&switched);
+	kprobe_batch_end(&switched);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(disable_kprobes);
+
 /**
  * disable_kprobe - switch a probe's handlers off
  * @p: a registered probe
  *
- * A point all of whose probes are off is disarmed: it costs nothing.
- *
  * Context: may sleep. Not from a handler.
- * Return: 0, also if it was off already; and no handler of the probe starts
- * any more. -EINVAL if it is not registered or its text is gone.
+ * Return: as disable_kprobes().
  */
 int disable_kprobe(struct kprobe *p)
 {
+	return disable_kprobes(&p, 1);
+}
+EXPORT_SYMBOL_GPL(disable_kprobe);
+
+/**
+ * enable_kprobes - switch the handlers of many probes on again at once
+ * @kps: registered probes
+ * @num: how many
+ *
+ * The text is patched in one round for all.
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0, also if some were on already. -EINVAL if one is not registered or
+ * its text is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a
+ * handler; where a probe uses ftrace, an error of ftrace's: with nothing changed.
+ */
+int enable_kprobes(struct kprobe **kps, int num)
+{
 	struct kprobe_user *user;
-	struct kprobe_point *pt;
-	LIST_HEAD(batch);
+	LIST_HEAD(arm);
+	int i, ret;
+
+	if (num <= 0 || !kps)
+		return -EINVAL;
+	if (kprobe_deny_handler("enable", *kps))
+		return -EDEADLK;
 
 	guard(mutex)(&kprobe_mutex);
 
-	user = kprobe_user_of(p);
-	if (!user || user->point->gone)
-		return -EINVAL;
-	if (!user->enabled)
-		return 0;
-
-	pt = user->point;
-	WRITE_ONCE(user->enabled, false);
-	kprobe_choose_only(pt);
-	kprobe_count_user(user, -1);
-	kprobe_report_flags(user);
-	if (!pt->nr_enabled && hold(pt))
-		return 0;
-	kprobe_batch_add(pt, &batch);
-	if (!pt->nr_enabled && pt->armed)
-		kprobe_points_disarm(&batch);
-	quiesce_switched(&batch);
-	kprobe_batch_end(&batch);
+	ret = check_switchable(kps, num);
+	if (ret)
+		return ret;
+	for (i = 0; i < num; i++) {
+		user = kprobe_user_of(kps[i]);
+		if (!user->enabled && !user->point->armed && !switched_off)
+			kprobe_batch_add(user->point, &arm);
+	}
+	ret = kprobe_points_arm(&arm);
+	kprobe_batch_end(&arm);
+	if (ret)
+		return ret;
+	for (i = 0; i < num; i++) {
+		user = kprobe_user_of(kps[i]);
+		if (!user->enabled)
+			switch_on(user);
+	}
 	return 0;
 }
-EXPORT_SYMBOL_GPL(disable_kprobe);
+EXPORT_SYMBOL_GPL(enable_kprobes);
 
 /**
  * enable_kprobe - switch a probe's handlers on again
  * @p: a registered probe
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, also if it was on already. -EINVAL if it is not registered or its
- * text is gone. Where the probe uses ftrace, an error of ftrace's, with the
- * probe still off.
+ * Return: as enable_kprobes().
  */
 int enable_kprobe(struct kprobe *p)
 {
-	struct kprobe_user *user;
-	struct kprobe_point *pt;
-	LIST_HEAD(batch);
-	int ret = 0;
-
-	guard(mutex)(&kprobe_mutex);
-
-	user = kprobe_user_of(p);
-	if (!user || user->point->gone)
-		return -EINVAL;
-	if (user->enabled)
-		return 0;
-
-	pt = user->point;
-	/* Whether ftrace lets it change the instruction pointer, it must hear. */
-	if (!pt->armed && !switched_off && (pt->nr_want_post || !hold(pt))) {
-		kprobe_batch_add(pt, &batch);
-		ret = kprobe_points_arm(&batch);
-		kprobe_batch_end(&batch);
-		if (ret)
-			return ret;
-	}
-	kprobe_count_user(user, 1);
-	kprobe_fault_switch(user, true);
-	WRITE_ONCE(user->enabled, true);
-	kprobe_choose_only(pt);
-	kprobe_report_flags(user);
-	kprobe_optimizer_want(pt);
-	return 0;
+	return enable_kprobes(&p, 1);
 }
 EXPORT_SYMBOL_GPL(enable_kprobe);
 
@@ -154,67 +212,6 @@ static void arm_what_can_be(struct list_head *points)
 	}
 	list_splice(&done, points);
 }
-
-/**
- * kprobes_hold - from here on change text for many switches at once
- *
- * What the caller switches with enable_kprobe() and disable_kprobe(), and the
- * same of return probes, has its full effect when kprobes_settle() returns: an
- * enabled probe may not be hit before, and a handler of a disabled one may
- * run. All that others do, and what the caller does otherwise, is as ever.
- *
- * Context: may sleep.
- * Return: true if kprobes_settle() is to be called; false if somebody else has
- * not settled yet, and each switch is on its own.
- */
-bool kprobes_hold(void)
-{
-	return !cmpxchg(&holder, NULL, current);
-}
-EXPORT_SYMBOL_GPL(kprobes_hold);
-
-/**
- * kprobes_settle - change the text for all that was switched
- *
- * A point that cannot be armed, for want of memory, stays off and the kernel's
- * log has it.
- *
- * Context: may sleep, the task that kprobes_hold() returned true to.
- */
-void kprobes_settle(void)
-{
-	struct kprobe_point *pt, *next;
-	LIST_HEAD(arm);
-	LIST_HEAD(disarm);
-	LIST_HEAD(quiet);
-	bool on;
-
-	guard(mutex)(&kprobe_mutex);
-
-	WRITE_ONCE(holder, NULL);
-	/* Others may have armed or disarmed some of them meanwhile. */
-	list_for_each_entry_safe(pt, next, &held, held) {
-		list_del_init(&pt->held);
-		on = pt->nr_enabled && !switched_off;
-		if (pt->gone || pt->armed == on)
-			kprobe_batch_add(pt, &quiet);
-		else
-			kprobe_batch_add(pt, on ? &arm : &disarm);
-	}
-
-	if (kprobe_points_arm(&arm))
-		arm_what_can_be(&arm);
-	list_for_each_entry(pt, &arm, kp.list)
-		kprobe_optimizer_want(pt);
-	kprobe_batch_end(&arm);
-
-	kprobe_points_disarm(&disarm);
-	list_splice(&disarm, &quiet);
-	if (!list_empty(&quiet))
-		quiesce_switched(&quiet);
-	kprobe_batch_end(&quiet);
-}
-EXPORT_SYMBOL_GPL(kprobes_settle);
 
 /**
  * kprobes_switch - arm what is enabled, or disarm everything

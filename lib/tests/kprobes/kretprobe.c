@@ -3,6 +3,7 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/irq_work.h>
+#include <linux/mm.h>
 #include <linux/stacktrace.h>
 #include <linux/timekeeping.h>
 
@@ -396,17 +397,17 @@ static void symbol_and_addr_both_or_neither_is_einval(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret_refused(&neither), -EINVAL);
 }
 
-static void data_size_too_large_is_refused(struct kunit *test)
+static void data_size_too_large_is_einval(struct kunit *test)
 {
 	struct kretprobe rp = {
 		.kp.addr = (void *)kpt_plain,
 		.data_size = KRETPROBE_MAX_DATA_SIZE + 1,
 	};
 
-	KUNIT_EXPECT_LT(test, ret_refused(&rp), 0);
+	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
 	rp.kp.addr = (void *)kpt_plain;
 	rp.data_size = SIZE_MAX - 8;
-	KUNIT_EXPECT_LT(test, ret_refused(&rp), 0);
+	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
 	/* As much as is allowed works. */
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = (void *)kpt_plain;
@@ -436,9 +437,9 @@ static void unregister_of_never_registered_is_harmless(struct kunit *test)
 
 /* --- Instances ----------------------------------------------------------- */
 
-static void default_maxactive_is_written_back(struct kunit *test)
+/* A probe that is registered again gets what its user asked for. */
+static void default_maxactive_is_not_written_back(struct kunit *test)
 {
-	int expected = max_t(int, 10, 2 * num_possible_cpus());
 	int given;
 
 	for (given = 0; given >= -1; given--) {
@@ -446,10 +447,59 @@ static void default_maxactive_is_written_back(struct kunit *test)
 
 		r->rp.maxactive = given;
 		ret_register(test, r);
-		KUNIT_EXPECT_EQ(test, r->rp.maxactive, expected);
+		KUNIT_EXPECT_EQ(test, r->rp.maxactive, given);
 		ret_unregister(test, r);
+		KUNIT_EXPECT_EQ(test, r->rp.maxactive, given);
 	}
 }
+
+static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_plain);
+	struct sysinfo before, after;
+
+	si_meminfo(&before);
+	r->rp.maxactive = INT_MAX;
+	r->rp.data_size = KRETPROBE_MAX_DATA_SIZE;
+	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
+	si_meminfo(&after);
+	/* Give or take what others do meanwhile. */
+	KUNIT_EXPECT_LT(test, before.freeram, after.freeram + 4096);
+	r->rp.maxactive = 1;
+	r->rp.kp.addr = (void *)kpt_plain;
+	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), 0);
+}
+
+#ifdef CONFIG_X86
+static int note_retaddr(struct ret_probe *r, struct kretprobe_instance *ri,
+			struct pt_regs *regs)
+{
+	((unsigned long *)r->arg)[atomic_read(&r->entries) % 2] = get_kretprobe_retaddr(ri);
+	return 0;
+}
+
+/* The second call takes the instance that the first one has used. */
+static void entry_handler_sees_the_return_address(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+	struct ret_probe *other = ret_probe(test, site->fn);
+	unsigned long seen[2] = { };
+
+	r->rp.maxactive = 1;
+	r->on_entry = note_retaddr;
+	r->arg = seen;
+	ret_register(test, r);
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
+	KUNIT_EXPECT_EQ(test, seen[1], r->retaddr);
+	KUNIT_EXPECT_EQ(test, r->retaddr, other->retaddr);
+	KUNIT_EXPECT_EQ(test, site->fn(1), KPT_RESULT(1ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 2);
+	KUNIT_EXPECT_EQ(test, seen[0], r->retaddr);
+	KUNIT_EXPECT_NE(test, seen[0], seen[1]);
+}
+#endif
 
 static void given_maxactive_is_a_bound(struct kunit *test)
 {
@@ -1090,10 +1140,14 @@ static struct kunit_case kretprobe_cases[] = {
 	KUNIT_CASE(function_that_switches_stacks_is_einval),
 	KUNIT_CASE(unknown_symbol_is_enoent),
 	KUNIT_CASE(symbol_and_addr_both_or_neither_is_einval),
-	KUNIT_CASE(data_size_too_large_is_refused),
+	KUNIT_CASE(data_size_too_large_is_einval),
 	ENTRY_CASE(double_registration_is_einval),
 	KUNIT_CASE(unregister_of_never_registered_is_harmless),
-	KUNIT_CASE(default_maxactive_is_written_back),
+	KUNIT_CASE(default_maxactive_is_not_written_back),
+	KUNIT_CASE(bound_that_does_not_fit_is_enomem_without_pressure),
+#ifdef CONFIG_X86
+	KUNIT_CASE_PARAM(entry_handler_sees_the_return_address, kpt_site_gen),
+#endif
 	KUNIT_CASE(given_maxactive_is_a_bound),
 	KUNIT_CASE(recursion_matches_entries_with_returns),
 	KUNIT_CASE(several_on_a_recursive_function),

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: enable_kprobes() and disable_kprobes(), and calls from handlers,
+ * which must change nothing.
+ */
+#include <linux/kprobes.h>
+
+#include "fixture.h"
+
+#define NR	3
+
+/* Two probes on the site of the case and one on another function. */
+static void many_probes(struct kunit *test, struct kpt_probe *pr[NR], struct kprobe *kps[NR])
+{
+	unsigned int i;
+
+	for (i = 0; i < NR; i++) {
+		pr[i] = kpt_probe(test, i < 2 ? kpt_addr(kpt_site(test)) : kpt_plain2);
+		kps[i] = &pr[i]->kp;
+	}
+}
+
+static void expect_hits(struct kunit *test, struct kpt_probe *pr[NR], unsigned int wanted)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR; i++)
+		pr[i]->pre = 0;
+	KUNIT_EXPECT_EQ(test, kpt_site(test)->fn(5), KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, kpt_plain2(5), KPT_RESULT(5ul));
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, wanted, "probe %u", i);
+}
+
+static void all_are_switched_at_once(struct kunit *test)
+{
+	unsigned char off[16], on[16];
+	struct kpt_probe *pr[NR];
+	struct kprobe *kps[NR];
+	unsigned int i;
+
+	memcpy(off, kpt_plain2, sizeof(off));
+	many_probes(test, pr, kps);
+	wait_for_kprobe_optimizer();
+	memcpy(on, kpt_plain2, sizeof(on));
+	KUNIT_ASSERT_TRUE(test, memcmp(off, on, sizeof(off)));
+	expect_hits(test, pr, 1);
+
+	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
+	KUNIT_EXPECT_MEMEQ(test, off, kpt_plain2, sizeof(off));
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_TRUE(test, kprobe_disabled(kps[i]));
+	expect_hits(test, pr, 0);
+	/* Again: nothing happens. */
+	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
+
+	KUNIT_EXPECT_EQ(test, enable_kprobes(kps, NR), 0);
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_FALSE(test, kprobe_disabled(kps[i]));
+	expect_hits(test, pr, 1);
+	KUNIT_EXPECT_EQ(test, enable_kprobes(kps, NR), 0);
+	expect_hits(test, pr, 1);
+}
+
+static void one_that_is_given_twice_is_switched_once(struct kunit *test)
+{
+	struct kpt_probe *pr[NR];
+	struct kprobe *kps[NR], *twice[2];
+
+	many_probes(test, pr, kps);
+	twice[0] = kps[0];
+	twice[1] = kps[0];
+	KUNIT_EXPECT_EQ(test, disable_kprobes(twice, 2), 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobes(twice, 2), 0);
+	expect_hits(test, pr, 1);
+	/* Were one of them counted twice, the point would stay armed. */
+	KUNIT_EXPECT_EQ(test, disable_kprobes(twice, 2), 0);
+	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
+	expect_hits(test, pr, 0);
+}
+
+static void an_invalid_one_keeps_all_as_they_are(struct kunit *test)
+{
+	struct kpt_probe *never = kpt_alloc(test, kpt_plain2);
+	struct kpt_probe *pr[NR];
+	struct kprobe *kps[NR], *with[2];
+
+	many_probes(test, pr, kps);
+	with[0] = kps[2];
+	with[1] = &never->kp;
+	KUNIT_EXPECT_EQ(test, disable_kprobes(with, 2), -EINVAL);
+	expect_hits(test, pr, 1);
+	with[1] = NULL;
+	KUNIT_EXPECT_EQ(test, disable_kprobes(with, 2), -EINVAL);
+	expect_hits(test, pr, 1);
+
+	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobes(with, 2), -EINVAL);
+	with[1] = &never->kp;
+	KUNIT_EXPECT_EQ(test, enable_kprobes(with, 2), -EINVAL);
+	expect_hits(test, pr, 0);
+}
+
+static void no_array_or_a_bad_count_is_einval(struct kunit *test)
+{
+	struct kpt_probe *pr[NR];
+	struct kprobe *kps[NR];
+
+	many_probes(test, pr, kps);
+	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, -1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, disable_kprobes(NULL, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, enable_kprobes(kps, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, enable_kprobes(NULL, 1), -EINVAL);
+	expect_hits(test, pr, 1);
+}
+
+#ifdef CONFIG_KRETPROBES
+static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	(*(unsigned int *)rp->kp.symbol_name)++;
+	return 0;
+}
+
+/* Where to count is where the name would be, which is free with an address. */
+static void return_probes_are_switched_at_once(struct kunit *test)
+{
+	static unsigned int returns[2];
+	static struct kretprobe rp[2];
+	struct kretprobe *rps[2] = { &rp[0], &rp[1] };
+	unsigned int i;
+
+	memset(rp, 0, sizeof(rp));
+	memset(returns, 0, sizeof(returns));
+	for (i = 0; i < 2; i++) {
+		rp[i].kp.addr = i ? (void *)kpt_plain2 : (void *)kpt_traced;
+		rp[i].handler = count_return;
+	}
+	KUNIT_ASSERT_EQ(test, register_kretprobes(rps, 2), 0);
+	for (i = 0; i < 2; i++)
+		rp[i].kp.symbol_name = (char *)&returns[i];
+	KUNIT_EXPECT_EQ(test, disable_kretprobes(rps, 2), 0);
+	kpt_traced(1);
+	kpt_plain2(1);
+	KUNIT_EXPECT_EQ(test, returns[0] + returns[1], 0u);
+	KUNIT_EXPECT_EQ(test, enable_kretprobes(rps, 2), 0);
+	kpt_traced(1);
+	kpt_plain2(1);
+	KUNIT_EXPECT_EQ(test, returns[0], 1u);
+	KUNIT_EXPECT_EQ(test, returns[1], 1u);
+	unregister_kretprobes(rps, 2);
+}
+#endif
+
+/* --- Calls from handlers ------------------------------------------------- */
+
+/* What a handler has tried, and what came of it. */
+struct misuse {
+	struct kprobe fresh;
+	struct kprobe *victim;
+	struct kprobe *self;
+	int reg, dis, en, dis_self;
+#ifdef CONFIG_KRETPROBES
+	struct kretprobe fresh_return;
+	int reg_return;
+#endif
+};
+
+static int misuse_api(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct misuse *m = pr->arg;
+
+	m->reg = register_kprobe(&m->fresh);
+	m->dis = disable_kprobe(m->victim);
+	m->en = enable_kprobe(m->victim);
+	m->dis_self = disable_kprobe(m->self);
+	unregister_kprobe(m->victim);
+	unregister_kprobe(m->self);
+#ifdef CONFIG_KRETPROBES
+	m->reg_return = register_kretprobe(&m->fresh_return);
+	unregister_kretprobe(&m->fresh_return);
+#endif
+	return 0;
+}
+
+static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
+{
+	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	void *was;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->fresh.symbol_name = "kpt_plain2";
+	m->victim = &victim->kp;
+	m->self = &pr->kp;
+#ifdef CONFIG_KRETPROBES
+	m->fresh_return.kp.addr = (void *)kpt_plain2;
+#endif
+	pr->on_pre = misuse_api;
+	pr->arg = m;
+	kpt_register(test, pr);
+	was = pr->kp.addr;
+
+	KUNIT_EXPECT_EQ(test, site->fn(5), KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, m->reg, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->dis, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->en, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->dis_self, -EDEADLK);
+	KUNIT_EXPECT_NULL(test, m->fresh.addr);
+#ifdef CONFIG_KRETPROBES
+	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, (void *)kpt_plain2);
+#endif
+	/* Both are what they were. */
+	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, was);
+	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&victim->kp));
+	pr->on_pre = NULL;
+	site->fn(5);
+	kpt_plain2(5);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, victim->pre, 1);
+	/* And outside of a handler it is no misuse. */
+	KUNIT_EXPECT_EQ(test, register_kprobe(&m->fresh), 0);
+	unregister_kprobe(&m->fresh);
+}
+
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+
+static struct kunit_case many_cases[] = {
+	SITE_CASE(all_are_switched_at_once),
+	SITE_CASE(one_that_is_given_twice_is_switched_once),
+	SITE_CASE(an_invalid_one_keeps_all_as_they_are),
+	SITE_CASE(no_array_or_a_bad_count_is_einval),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(return_probes_are_switched_at_once),
+#endif
+	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
+	{}
+};
+
+static struct kunit_suite many_suite = {
+	.name = "kprobes_many",
+	.test_cases = many_cases,
+};
+
+kunit_test_suite(many_suite);
