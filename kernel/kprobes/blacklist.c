@@ -129,26 +129,6 @@ static int draft_publish(void)
 	return 0;
 }
 
-/* Starts a draft with what is refused now, but for [start, end). */
-static int draft_begin(unsigned long start, unsigned long end)
-{
-	struct kprobe_blacklist *bl;
-	unsigned int i;
-	int ret;
-
-	bl = rcu_dereference_protected(kprobe_blacklist,
-				       lockdep_is_held(&kprobe_mutex));
-	for (i = 0; bl && i < bl->nr; i++) {
-		if (bl->range[i].start >= start && bl->range[i].start < end)
-			continue;
-		ret = draft_add(bl->range[i].start + bl->range[i].prefix,
-				bl->range[i].end, bl->range[i].prefix);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 /**
  * kprobe_add_ksym_blacklist - refuse a function
  * @entry: any address in it
@@ -311,6 +291,26 @@ fail:
 }
 
 #ifdef CONFIG_MODULES
+/* Starts a draft with what is refused now, but for [start, end). */
+static int draft_begin(unsigned long start, unsigned long end)
+{
+	struct kprobe_blacklist *bl;
+	unsigned int i;
+	int ret;
+
+	bl = rcu_dereference_protected(kprobe_blacklist,
+				       lockdep_is_held(&kprobe_mutex));
+	for (i = 0; bl && i < bl->nr; i++) {
+		if (bl->range[i].start >= start && bl->range[i].start < end)
+			continue;
+		ret = draft_add(bl->range[i].start + bl->range[i].prefix,
+				bl->range[i].end, bl->range[i].prefix);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
 /**
  * kprobe_blacklist_add_module - refuse what a module marks
  * @mod: a module that is coming

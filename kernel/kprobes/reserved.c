@@ -114,12 +114,12 @@ static bool ask_owners(unsigned long start, unsigned long end)
 	return ret;
 }
 
+#ifdef CONFIG_MODULES
 static bool near(unsigned long site, unsigned long start, unsigned long end)
 {
 	return site <= end && site + SITE_MAX > start;
 }
 
-#ifdef CONFIG_MODULES
 /* False if nothing of the module is near; its text is being probed, so it stays. */
 static bool near_in_module(unsigned long start, unsigned long end)
 {

@@ -229,10 +229,26 @@ static bool fixup_within(const struct exception_table_entry *e,
 
 extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
 
+#ifdef CONFIG_MODULES
+static bool module_fixup_within(unsigned long first, unsigned long last)
+{
+	struct module *mod;
+
+	guard(preempt)();
+	mod = __module_text_address(first);
+	return mod && fixup_within(mod->extable, mod->extable + mod->num_exentries,
+				   first, last);
+}
+#else
+static bool module_fixup_within(unsigned long first, unsigned long last)
+{
+	return false;
+}
+#endif
+
 /* Does a fault lead into these bytes, or may a task sleep for one in them? */
 static bool faults_within(unsigned long first, unsigned long last)
 {
-	struct module *mod;
 	unsigned long at;
 
 	for (at = first; at <= last; at++) {
@@ -241,14 +257,7 @@ static bool faults_within(unsigned long first, unsigned long last)
 	}
 	if (core_kernel_text(first))
 		return fixup_within(__start___ex_table, __stop___ex_table, first, last);
-#ifdef CONFIG_MODULES
-	guard(preempt)();
-	mod = __module_text_address(first);
-	return mod && fixup_within(mod->extable, mod->extable + mod->num_exentries,
-				   first, last);
-#else
-	return false;
-#endif
+	return module_fixup_within(first, last);
 }
 
 static bool patched_by_others(unsigned long first, unsigned long last)
