@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: a handler that another one covers. A function that is called in
+ * the context of an interrupt and returns in that of a task, as those do that
+ * end an interrupt, has its return handler run over a handler of the task.
+ */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kprobes.h>
+#include <linux/preempt.h>
+
+#include "fixture.h"
+
+#ifdef CONFIG_KRETPROBES
+
+/* How long the return handler waits for what must not happen meanwhile. */
+#define COVER_MS	300
+
+/**
+ * struct cover - what the handlers and the test tell each other
+ * @inside: the handler that is covered has not ended
+ * @covers: the return handler runs
+ * @gone:   the probe of the covered handler has been unregistered
+ * @early:  it was, while its handler was running
+ */
+struct cover {
+	bool inside;
+	bool covers;
+	bool gone;
+	bool early;
+};
+
+static struct cover cover;
+
+/* Called as an interrupt would call it, returns as if that were over. */
+static noinline notrace unsigned long kpt_ends_interrupt(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	__preempt_count_sub(HARDIRQ_OFFSET);
+	return arg + 1;
+}
+
+static int covering(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	unsigned int i;
+
+	WRITE_ONCE(cover.covers, true);
+	for (i = 0; i < COVER_MS && !READ_ONCE(cover.gone); i++)
+		mdelay(1);
+	return 0;
+}
+
+static int covered(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_fn_t fn = kpt_ends_interrupt;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	WRITE_ONCE(cover.inside, true);
+	__preempt_count_add(HARDIRQ_OFFSET);
+	fn(1);
+	WRITE_ONCE(cover.inside, false);
+	return 0;
+}
+
+static int calls_traced(void *unused)
+{
+	kpt_traced(1);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+/* Without the count of what is covered, nothing would tell of the handler. */
+static void unregistering_waits_for_a_covered_handler(struct kunit *test)
+{
+	static struct kretprobe rp;
+	struct kpt_probe *pr;
+	int cpu;
+
+	if (!IS_ENABLED(CONFIG_KPROBES_ON_FTRACE) || !IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "needs handlers that run with interrupts on");
+	cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+
+	memset(&cover, 0, sizeof(cover));
+	memset(&rp, 0, sizeof(rp));
+	rp.kp.addr = (void *)kpt_ends_interrupt;
+	rp.handler = covering;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	pr = kpt_alloc(test, kpt_traced);
+	pr->on_pre = covered;
+	kpt_register(test, pr);
+
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	kpt_thread(test, calls_traced, NULL, cpu, "covered");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(cover.covers)));
+	kpt_unregister(test, pr);
+	cover.early = READ_ONCE(cover.inside);
+	WRITE_ONCE(cover.gone, true);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+
+	KUNIT_EXPECT_FALSE(test, cover.early);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(cover.inside)));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	unregister_kretprobe(&rp);
+}
+
+static struct kunit_case covered_cases[] = {
+	KUNIT_CASE(unregistering_waits_for_a_covered_handler),
+	{}
+};
+
+static struct kunit_suite covered_suite = {
+	.name = "kprobes_covered",
+	.test_cases = covered_cases,
+};
+
+kunit_test_suite(covered_suite);
+
+#endif /* CONFIG_KRETPROBES */
