@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a real-time task that keeps a CPU to itself delays no optimization, no move between ftrace ops and no reclaiming
+# proves: a task that keeps a CPU to itself delays no optimization, no move between ftrace ops and no reclaiming
 . /lib.sh
 
 [ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
@@ -12,14 +12,11 @@ event_on kt/entry
 site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
 event_off kt/entry
 
-# As on a machine that isolates the CPU: it has nothing else to do, and nobody
-# takes the CPU away from the task.
+# As on a machine that isolates the CPU: it has nothing else to do.
 for task in /proc/[0-9]*; do
 	taskset -p 1 "${task#/proc/}" >/dev/null 2>&1
 done
 echo 1 >/sys/devices/virtual/workqueue/cpumask || fail "cannot keep workqueues off the CPU"
-throttle=$(cat /proc/sys/kernel/sched_rt_runtime_us)
-echo -1 >/proc/sys/kernel/sched_rt_runtime_us || fail "cannot let real-time tasks run on"
 load kprobe_busy cpu=1
 
 # in_time WHAT FILE REGEX: a line of the file matches before long
@@ -56,7 +53,6 @@ done
 is "pages of detours after 30 s" "$(pages)" 0
 
 unload kprobe_busy
-echo "$throttle" >/proc/sys/kernel/sched_rt_runtime_us
 echo 3 >/sys/devices/virtual/workqueue/cpumask
 for task in /proc/[0-9]*; do
 	taskset -p 3 "${task#/proc/}" >/dev/null 2>&1
