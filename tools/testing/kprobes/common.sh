@@ -12,6 +12,12 @@ src=$build/linux
 stock_src=$build/stock/linux-source-6.12
 base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 
+# What a sane kernel never prints.
+SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
+
+# What emulator/ makes a kernel say.
+WRITTEN_TWICE='text patching: written twice for this emulator'
+
 say() { printf 'kprobes: %s\n' "$*"; }
 die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 
@@ -64,6 +70,24 @@ need_qemu()
 {
 	need qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static \
 		cpio:cpio
+}
+
+# The changes to the base that QEMU needs, ours and stock alike: one file a line.
+# Up to its release 8.0 a CPU can keep the translation of text that another one
+# patches. Without QEMU they are taken, too: they do nothing where they are not
+# needed. EMULATOR_PATCHES=0 leaves them out, 1 takes them in any case.
+emulator_patches()
+{
+	local wanted=${EMULATOR_PATCHES:-} version
+
+	if [ -z "$wanted" ]; then
+		version=$(qemu-system-x86_64 --version 2>/dev/null |
+			sed -n 's/^QEMU emulator version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+		# shellcheck disable=SC2086
+		set -- ${version:-0 0}
+		wanted=$(($1 * 100 + $2 < 801))
+	fi
+	[ "$wanted" = 0 ] || printf '%s\n' "$here"/emulator/*.patch
 }
 
 # need_space MEGABYTES WHAT-FOR

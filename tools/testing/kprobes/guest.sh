@@ -23,9 +23,6 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-# What a sane kernel never prints.
-SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
-
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
 while getopts 't:a:q:l:f:ric:m:s:' opt; do
 	case $opt in
@@ -114,6 +111,12 @@ splats()
 	grep -aE "$SPLATS" "$log.console" | grep -avE "${allow:-^$}" | head -n 3
 }
 
+# Where the emulator needs a change of the kernel, is it in?
+patched()
+{
+	[ -z "$(emulator_patches)" ] || grep -aq "$WRITTEN_TWICE" "$log.console"
+}
+
 # Fail early if it does not boot, and do not wait for a guest that is broken
 # longer than it takes to say why. TCG on a loaded machine is slow, the debug
 # kernel slower.
@@ -122,8 +125,11 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	sleep 0.2
 	if [ -z "$up" ] && grep -aq '^kprobes-guest: up' "$log.console"; then
 		up=$SECONDS
+		patched || why="has not the changes that this QEMU needs: build it anew, or set EMULATOR_PATCHES=0"
 	fi
-	if [ -z "$up" ] && [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-240}" ]; then
+	if [ -n "$why" ]; then
+		:
+	elif [ -z "$up" ] && [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-240}" ]; then
 		why="did not boot within ${BOOT_TIMEOUT:-240} s"
 	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
 		why="$job did not end within $timeout s"

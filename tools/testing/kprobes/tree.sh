@@ -6,6 +6,8 @@
 #
 #   tree.sh          prepare build/linux
 #   tree.sh stock    unpack the untouched base to build/stock
+#
+# Both get what the emulator in use needs: see emulator_patches() in common.sh.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -26,6 +28,15 @@ base_stamp()
 	version=$(dpkg-query -W -f '${Version}' linux-source-6.12 2>/dev/null) || true
 	printf '%s %s %s\n' "$base" "${version:-unpackaged}" \
 		"$(stat -L -c '%s %Y' "$base")"
+}
+
+# apply PATCH DIR: to the files there
+apply()
+{
+	patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - \
+		-d "$2" <"$1" >"$build/.patch.log" 2>&1 && return
+	grep -E 'FAILED|malformed|No file|find file' "$build/.patch.log" >&2 || true
+	die "${1#"$top"/} does not apply: refresh it against the base, see $build/.patch.log"
 }
 
 # unpack TO: a base that is not 6.12 never gets the name TO.
@@ -111,12 +122,8 @@ patch_scratch()
 		mkdir -p "$(dirname "$state/scratch/$f")"
 		cp -p "$state/pristine/$f" "$state/scratch/$f"
 	done <"$state/patched.new"
-	for p in "$top"/patches/*.patch; do
-		[ -e "$p" ] || continue
-		patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - \
-			-d "$state/scratch" <"$p" >"$state/patch.log" 2>&1 && continue
-		grep -E 'FAILED|malformed|No file|find file' "$state/patch.log" >&2 || true
-		die "patches/$(basename "$p") does not apply: refresh it against the base, see $state/patch.log"
+	for p in "$top"/patches/*.patch "${emulator[@]}"; do
+		[ ! -e "$p" ] || apply "$p" "$state/scratch"
 	done
 	if [ -e "$top/MAINTAINERS" ]; then
 		awk -v ours="$top/MAINTAINERS" '
@@ -159,7 +166,7 @@ prepare()
 
 	our_files >"$state/laid.new"
 	{
-		for f in "$top"/patches/*.patch; do
+		for f in "$top"/patches/*.patch "${emulator[@]}"; do
 			[ ! -e "$f" ] || sed -n 's,^\(+++ b\|--- a\)/\([^	]*\).*,\2,p' "$f"
 		done
 		[ ! -e "$top/MAINTAINERS" ] || echo MAINTAINERS
@@ -190,16 +197,28 @@ prepare()
 	say "tree ready: build/linux, $changed file(s) changed"
 }
 
+# The untouched base, and what is applied to it nevertheless.
+stock_stamp()
+{
+	base_stamp
+	[ ${#emulator[@]} -eq 0 ] || cat "${emulator[@]}" | cksum
+}
+
 mkdir -p "$build"
+mapfile -t emulator < <(emulator_patches)
 need patch:patch flock:util-linux
 [ "$base" != /usr/src/linux-source-6.12.tar.xz ] || need "$base:linux-source-6.12"
 [ -e "$base" ] || die "no base at $base: set KPROBES_BASE to a linux 6.12 archive"
 
 if [ "${1:-}" = stock ]; then
 	lock stock
-	if [ "$(cat "$build/stock/base" 2>/dev/null)" != "$(base_stamp)" ] || [ ! -e "$stock_src/Makefile" ]; then
+	if [ "$(cat "$build/stock/base" 2>/dev/null)" != "$(stock_stamp)" ] || [ ! -e "$stock_src/Makefile" ]; then
+		rm -f "$build/stock/base"
 		unpack "$stock_src"
-		base_stamp >"$build/stock/base"
+		for p in "${emulator[@]}"; do
+			apply "$p" "$stock_src"
+		done
+		stock_stamp >"$build/stock/base"
 		rm -rf "$build"/stock-*/
 	fi
 else
