@@ -7,6 +7,8 @@
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/warnings.sh
+. "$here/warnings.sh"
 
 name=$CONFIG
 if [ "${1:-}" = stock ]; then
@@ -107,5 +109,12 @@ if [ "$targets" != bzImage ] && compgen -G "$here/modules/*.c" >/dev/null; then
 		[ -e "$here/modules/${f##*/}" ] || rm "${f%.c}".*
 	done
 	run_make "test modules for $name" M="$out/kprobes-modules" modules
+fi
+if [ "$src" != "$stock_src" ]; then
+	warnings=$(warnings_of "$out" "$log")
+	if [ -n "$warnings" ]; then
+		printf '%s\n' "$warnings" | head -n 8 >&2
+		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) from our files, to mend: see $log"
+	fi
 fi
 say "kernel ready: build/$name/arch/x86/boot/bzImage ($((SECONDS - start)) s)"

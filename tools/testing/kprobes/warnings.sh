@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+# What a build says about our files. Sourced.
+# shellcheck shell=bash disable=SC2154
+
+# our_warnings LOG LAID SYMBOLS: the warnings that a build has about our files.
+# LAID lists them; SYMBOLS lists functions of theirs, as objtool and modpost
+# name nothing else. One of those two that names no function counts as ours.
+our_warnings()
+{
+	awk -v laid="$2" -v symbols="$3" '
+		BEGIN {
+			while ((getline line < laid) > 0) {
+				if (line !~ /\.[chS]$/)
+					continue
+				file[line] = 1
+				sub(/\.[chS]$/, ".o", line)
+				file[line] = 1
+				sub(/[^\/]*$/, "", line)
+				dir[line] = 1
+			}
+			while ((getline line < symbols) > 0)
+				symbol[line] = 1
+		}
+		!/warning:|WARNING:/ { next }
+		{
+			ours = 0
+			tool = /objtool:|modpost:/
+			n = split($0, word, /[^A-Za-z0-9_.\/-]+/)
+			for (i = 1; i <= n; i++) {
+				w = word[i]
+				while (sub(/^\.\.\/[^\/]*\//, "", w));
+				sub(/^\.\//, "", w)
+				if (w in file)
+					ours = 1
+				if (!tool)
+					continue
+				d = w
+				sub(/[^\/]*$/, "", d)
+				if (w in symbol || (d != "" && d in dir) || w ~ /\/kprobes-modules\//)
+					ours = 1
+			}
+			if (/objtool: \./)
+				ours = 1
+			if (/kprobes-modules\/kprobe_|^kprobe_[a-z]*\.[ch]:/)
+				ours = 1
+		}
+		ours' "$1"
+}
+
+# warnings_of OUT LOG: those of a build of build/linux into OUT. What they are
+# about is built again the next time, so that it is said again.
+warnings_of()
+{
+	local out=$1 log=$2 objects=() tmp f
+
+	tmp=$(mktemp -d)
+	cat "$build/.tree/laid" "$build/.tree/patched" >"$tmp/files"
+	while read -r f; do
+		[[ $f != *.[cS] ]] || [ ! -e "$out/${f%.*}.o" ] || objects+=("$out/${f%.*}.o")
+	done <"$tmp/files"
+	nm "${objects[@]}" 2>/dev/null | awk 'NF == 3 && tolower($2) != "u" { print $3 }' >"$tmp/symbols"
+	our_warnings "$log" "$tmp/files" "$tmp/symbols" >"$tmp/warnings"
+	if [ -s "$tmp/warnings" ]; then
+		rm -f "${objects[@]}" "$out/vmlinux.o" "$out"/kprobes-modules/*.o
+		sort -u "$tmp/warnings"
+	fi
+	rm -rf "$tmp"
+}
