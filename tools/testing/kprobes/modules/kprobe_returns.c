@@ -8,6 +8,13 @@
  *				there were so many calls
  *	kprobe_returns/pairing	write SECONDS: for so long, 64 tasks call each
  *				other's functions, to a depth of 50
+ *	kprobe_returns/hold	write 1 during a pairing run: all tasks stop where
+ *				they are, somewhere in these functions, and none
+ *				is on a CPU; write 0: they go on. Fails if the run
+ *				has ended, or did meanwhile.
+ *	kprobe_returns/maxactive
+ *				write N: registers a return probe with that
+ *				maxactive and removes it
  *	kprobe_returns/result	read: what came of the latest
  *
  * In a pairing run each of two functions, one that ftrace knows and one that it
@@ -34,6 +41,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <linux/wait.h>
 #include <asm/asm.h>
 
 #define TASKS		64
@@ -150,6 +158,79 @@ out:
 	return ret;
 }
 
+/* ------------------------------- Holding -------------------------------- */
+
+/*
+ * A stack can only be told right from wrong if its task does not begin to run
+ * while somebody walks it.
+ */
+static DEFINE_MUTEX(hold_lock);		/* of the following */
+static struct task_struct *callers_of_run[TASKS];
+static unsigned int nr_callers;		/* 0: there is no run */
+static bool hold;
+static atomic_t nr_held;
+static DECLARE_WAIT_QUEUE_HEAD(hold_over);
+
+static noinline notrace void be_held(void)
+{
+	atomic_inc(&nr_held);
+	wait_event(hold_over, !READ_ONCE(hold));
+	atomic_dec(&nr_held);
+}
+
+static bool on_a_cpu(struct task_struct *t)
+{
+#ifdef CONFIG_SMP
+	/* Pairs with the end of the context switch, in finish_task(). */
+	if (smp_load_acquire(&t->on_cpu))
+		return true;
+#endif
+	return task_is_running(t);
+}
+
+static void hold_all(void)
+{
+	unsigned int i;
+
+	WRITE_ONCE(hold, true);
+	while (atomic_read(&nr_held) < nr_callers)
+		msleep(20);
+	/* Counted, but maybe still on its way to sleep. */
+	for (i = 0; i < nr_callers; i++) {
+		while (on_a_cpu(callers_of_run[i]))
+			msleep(20);
+	}
+}
+
+static void let_all_go(void)
+{
+	WRITE_ONCE(hold, false);
+	wake_up_all(&hold_over);
+	while (atomic_read(&nr_held))
+		msleep(20);
+}
+
+static void run_begins(struct task_struct **tasks, unsigned int nr)
+{
+	mutex_lock(&hold_lock);
+	memcpy(callers_of_run, tasks, nr * sizeof(*tasks));
+	nr_callers = nr;
+	mutex_unlock(&hold_lock);
+}
+
+static void run_ends(void)
+{
+	unsigned int i;
+
+	/* Whoever looks at the stacks may end that, if it does not take for ever. */
+	for (i = 0; READ_ONCE(hold) && i < 3000; i++)
+		msleep(20);
+	mutex_lock(&hold_lock);
+	nr_callers = 0;
+	let_all_go();
+	mutex_unlock(&hold_lock);
+}
+
 /* ------------------------------- Pairing -------------------------------- */
 
 static unsigned long traced(struct caller *c, unsigned long x, unsigned long depth);
@@ -175,6 +256,8 @@ static __always_inline void disturb(struct caller *c)
 		msleep_interruptible(1 + (r >> 8) % 10);
 	if (r % 64 == 2)
 		cond_resched();
+	if (READ_ONCE(hold))
+		be_held();
 }
 
 static noinline notrace unsigned long plain(struct caller *c, unsigned long x,
@@ -371,10 +454,13 @@ static int run_pairing(unsigned int seconds)
 			break;
 		}
 	}
+	if (!ret)
+		run_begins(tasks, nr);
 	for (round = 0; !ret && round < seconds * 50; round++) {
 		msleep(20);
 		send_sig(SIGUSR1, tasks[round % nr], 1);
 	}
+	run_ends();
 	WRITE_ONCE(stop, true);
 	for (i = 0; i < nr; i++)
 		kthread_stop(tasks[i]);
@@ -451,6 +537,55 @@ static const struct file_operations pairing_fops = {
 	.write = pairing_write,
 };
 
+static ssize_t hold_write(struct file *file, const char __user *ubuf, size_t count,
+			  loff_t *ppos)
+{
+	bool on;
+	int ret;
+
+	ret = kstrtobool_from_user(ubuf, count, &on);
+	if (ret)
+		return ret;
+	mutex_lock(&hold_lock);
+	if (!nr_callers || on == hold)
+		ret = -ESRCH;
+	else if (on)
+		hold_all();
+	else
+		let_all_go();
+	mutex_unlock(&hold_lock);
+	return ret ? ret : count;
+}
+
+static const struct file_operations hold_fops = {
+	.owner = THIS_MODULE,
+	.write = hold_write,
+};
+
+static ssize_t maxactive_write(struct file *file, const char __user *ubuf, size_t count,
+			       loff_t *ppos)
+{
+	struct kretprobe rp = {
+		.kp.addr = (kprobe_opcode_t *)sleeps,
+		.handler = count_return,
+	};
+	int ret;
+
+	ret = kstrtoint_from_user(ubuf, count, 0, &rp.maxactive);
+	if (ret)
+		return ret;
+	ret = register_kretprobe(&rp);
+	if (ret)
+		return ret;
+	unregister_kretprobe(&rp);
+	return count;
+}
+
+static const struct file_operations maxactive_fops = {
+	.owner = THIS_MODULE,
+	.write = maxactive_write,
+};
+
 static int result_show(struct seq_file *m, void *v)
 {
 	seq_puts(m, result);
@@ -471,6 +606,8 @@ static int __init kprobe_returns_init(void)
 	dir = debugfs_create_dir("kprobe_returns", NULL);
 	debugfs_create_file("sleepers", 0200, dir, NULL, &sleepers_fops);
 	debugfs_create_file("pairing", 0200, dir, NULL, &pairing_fops);
+	debugfs_create_file("hold", 0200, dir, NULL, &hold_fops);
+	debugfs_create_file("maxactive", 0200, dir, NULL, &maxactive_fops);
 	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
 	return 0;
 }

@@ -1,19 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: return probes pair entries and returns in order, with fprobes and the graph tracer on the same functions, show true stacks, and lose nothing once the pool has grown
+# preempt: full
 . /lib.sh
 
 returns=/sys/kernel/debug/kprobe_returns
 load kprobe_returns
 get() { awk -v k="$1" '$1 == k { print $2 }' $returns/result; }
 
-# Nobody may see where a function really returns to.
+# Nobody may see where a function really returns to, each stack shows a function
+# that returns so, and is whole. A task that begins to run while its stack is
+# walked shows anything: take those of tasks that are held.
 stacks()
 {
+	: >/tmp/stacks
+	: >/tmp/bad_stacks
 	while [ ! -e /tmp/stop ]; do
-		cat /proc/[0-9]*/stack 2>/dev/null
-		sleep 0.2
-	done >/tmp/stacks
-	grep -E 'trampoline|return_to_handler' /tmp/stacks >/tmp/bad_stacks
+		if ! echo 1 2>/dev/null >$returns/hold; then
+			usleep 50000
+			continue
+		fi
+		callers=$(grep -l '^kpr_pair/' /proc/[0-9]*/comm | sed 's/comm$/stack/')
+		awk '
+			function check()
+			{
+				what = hidden ? "shows a trampoline" : !shown ? "shows no function" :
+				       !whole && n < 64 ? "ends early" : ""
+				print what ? "bad" : "good", traced + 0
+				if (what) print what ": " stack >"/tmp/bad_new"
+				stack = ""
+				n = hidden = shown = whole = traced = 0
+			}
+			FNR == 1 && NR > 1 { check() }
+			{ n++; stack = stack " " $2 }
+			/trampoline|return_to_handler/ { hidden = 1 }
+			/ (traced|plain)\+/ { shown = 1 }
+			/ traced\+/ { traced++ }
+			/ caller_thread\+/ { whole = 1 }
+			END { if (NR) check() }
+		' $callers >/tmp/new
+		# Fails if they were let go before.
+		if echo 0 2>/dev/null >$returns/hold; then
+			cat /tmp/new >>/tmp/stacks
+			[ ! -e /tmp/bad_new ] || cat /tmp/bad_new >>/tmp/bad_stacks
+		fi
+		rm -f /tmp/bad_new
+		usleep 200000
+	done
 }
 
 # pairing WHAT SECONDS
@@ -29,12 +61,14 @@ pairing()
 	at_least "$1: entries" "$(get entries)" 10000
 	is "$1: returns" "$(get returns)" "$(get entries)"
 	is "$1: returns of the fprobe" "$(get fprobe_returns)" "$(get fprobe_entries)"
+	! grep -q ' register_fprobe$' /proc/kallsyms ||
+		at_least "$1: entries of the fprobe" "$(get fprobe_entries)" 1000
 	is "$1: calls missed" "$(get missed)" 0
 	is "$1: out of order, or wrong" "$(get wrong)" 0
-	at_least "$1: stacks that show the function" "$(grep -c 'traced+' /tmp/stacks)" 1
-	# A task that begins to run while its stack is walked shows anything.
-	[ $(($(wc -l </tmp/bad_stacks) * 200)) -le "$(grep -c 'traced+' /tmp/stacks)" ] ||
-		is "$1: bad stacks" "$(head -n 3 /tmp/bad_stacks)" ""
+	at_least "$1: stacks" "$(wc -l </tmp/stacks)" 64
+	at_least "$1: stacks that show the function" "$(grep -c ' [1-9]' /tmp/stacks)" 64
+	is "$1: bad stacks" "$(head -n 3 /tmp/bad_stacks)" ""
+	echo "# $1: stacks $(wc -l </tmp/stacks)"
 }
 
 seconds=${RETURNS_SECONDS:-10}
@@ -43,7 +77,7 @@ echo traced >$tracing/set_ftrace_filter
 echo 16 >$tracing/buffer_size_kb
 echo function_graph >$tracing/current_tracer || fail "no graph tracer"
 pairing "with the graph tracer" $(((seconds + 1) / 2))
-grep -q 'traced' $tracing/trace || fail "the graph tracer has seen nothing"
+grep -qE ' traced( \[kprobe_returns\])?\(' $tracing/trace || fail "the graph tracer has seen nothing"
 echo nop >$tracing/current_tracer
 echo >$tracing/set_ftrace_filter
 
@@ -56,5 +90,5 @@ is "calls accounted for" "$(($(get returns) + $(get missed_first) + $(get missed
 is "calls missed after the first burst" "$(get missed_later)" 0
 unload kprobe_returns
 is "the list" "$(cat $kp/list)" ""
-rm -f /tmp/stop /tmp/stacks /tmp/bad_stacks
+rm -f /tmp/stop /tmp/new /tmp/stacks /tmp/bad_stacks
 done_testing
