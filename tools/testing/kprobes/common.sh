@@ -12,6 +12,9 @@ src=$build/linux
 stock_src=$build/stock/linux-source-6.12
 base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 
+# Guests end when who has started all this does: make, or the first script.
+export KPROBES_OWNER=${KPROBES_OWNER:-$$}
+
 # What a sane kernel never prints.
 SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
 

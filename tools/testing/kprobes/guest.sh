@@ -94,6 +94,8 @@ fi
 args+=($qemu_args)
 
 if [ "$job" = shell ]; then
+	# A serial line has no end of file.
+	[ -t 0 ] || die "a shell needs a terminal; commands run with: guest.sh $kernel cmd CMD='...'"
 	qemu-system-x86_64 "${args[@]}" -append "$append" -serial mon:stdio
 	exit
 fi
@@ -131,6 +133,8 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	fi
 	if [ -n "$why" ]; then
 		:
+	elif ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
+		why="nobody waits for it any more"
 	elif [ -z "$up" ] && [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-240}" ]; then
 		why="did not boot within ${BOOT_TIMEOUT:-240} s"
 	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
