@@ -18,5 +18,7 @@ padding=$(awk '$3 == "__pfx_get_kprobe" { print "0x" $1 }' /proc/kallsyms)
 [ -z "$padding" ] || is "where get_kprobe begins with its padding" \
 	"$(awk '$2 == "get_kprobe" { sub(/-.*/, "", $1); print $1 }' $kp/blacklist)" "$padding"
 is "probes set in spite of it" "$(cat $kp/list)" ""
+echo 'p:kt/vfs_read vfs_read' >>$tracing/kprobe_events || fail "nothing can be probed"
+is "a probe where one may be" "$(grep -c ' vfs_read+' $kp/list)" 1
 is "a function that may be probed" "$(grep -c '	vfs_read$' $kp/blacklist)" 0
 done_testing

@@ -2,6 +2,7 @@
 # proves: probes come and go on both CPUs under a running workload and every call of the workload still works
 . /lib.sh
 
+dmesg -c >/dev/null
 load kprobe_target
 (
 	n=0
@@ -30,6 +31,16 @@ wait
 is "errors of the workload" "$(cat /tmp/churn /tmp/churn2)" ""
 at_least "rounds of the workload" "$(cat /tmp/rounds)" 10
 is "calls of the function" "$(awk '$1 == "add" { print $2 }' $target/calls)" "$(($(cat /tmp/rounds) * 10))"
+# removed MODULE: how often it went, and what its probe had seen
+removed()
+{
+	messages $1 | awk '/probe removed: / { n++; sub(/.*removed: /, ""); hits += $1 }
+		END { print n + 0, hits + 0 }'
+}
+is "probes that were removed" "$(removed kprobe_example | cut -d' ' -f1)" 15
+at_least "hits of them" "$(removed kprobe_example | cut -d' ' -f2)" 15
+at_least "return probes that were removed" "$(removed kretprobe_example | cut -d' ' -f1)" 5
+at_least "returns of them" "$(removed kretprobe_example | cut -d' ' -f2)" 5
 is "the list" "$(cat $kp/list)" ""
 rm -f /tmp/stop
 done_testing

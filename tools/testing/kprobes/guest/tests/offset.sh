@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: probes are set on instruction boundaries only: inside of an instruction is EILSEQ, past the function refused
+# proves: probes are set on instruction boundaries only and see every call there: inside of an instruction is EILSEQ, past the function refused
 . /lib.sh
 
 load kprobe_target
-accepted=''
+event 'p:kt/site kprobe_target:kprobe_target_add'
+event_on kt/site
+site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
+entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
+event_off kt/site
+event '-:kt/site'
+
+# Straight through: all is hit up to the return, and none of the padding.
 refused=''
 other=''
+hit=''
+padding=''
 for offset in $(seq 0 24); do
 	dmesg -c >/dev/null
 	if insmod /modules/kprobe_example.ko symbol=kprobe_target_add offset="$offset" limit=0 2>/dev/null; then
-		accepted="$accepted $offset"
 		call add 3
 		unload kprobe_example
 		got=$(messages kprobe_example | tail -n 1)
 		case $got in
-		*' 3 hits, 0 missed'|*' 0 hits, 0 missed') ;;
+		*' 3 hits, 0 missed')
+			[ -z "$padding" ] || fail "+$offset is hit, but not$padding"
+			hit="$hit $offset"
+			;;
+		*' 0 hits, 0 missed') padding="$padding $offset" ;;
 		*) fail "+$offset: $got" ;;
 		esac
 	elif messages kprobe_example | grep -q -- '-EILSEQ'; then
@@ -24,7 +36,10 @@ for offset in $(seq 0 24); do
 	fi
 done
 is "the function still works" "$(call add 1; awk '$1 == "last" { print $2 }' $target/calls)" 1000
-at_least "boundaries accepted ($accepted)" "$(echo "$accepted" | wc -w)" 2
+# The call of ftrace, what adds, what returns; before them maybe an endbr.
+at_least "instructions hit ($hit)" "$(echo "$hit" | wc -w)" $((3 + (0x$site != 0x$entry)))
+is "the first of them" "$(echo "$hit" | awk '{ print $1 }')" 0
 at_least "offsets inside of instructions refused ($refused)" "$(echo "$refused" | wc -w)" 4
+echo "# hit:$hit, padding:$padding, inside:$refused, refused otherwise:$other"
 is "the list" "$(cat $kp/list)" ""
 done_testing
