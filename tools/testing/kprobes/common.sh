@@ -93,6 +93,24 @@ emulator_patches()
 	[ "$wanted" = 0 ] || printf '%s\n' "$here"/emulator/*.patch
 }
 
+# The kernel parameters that a guest needs to know the time. On a loaded machine
+# the timers by which it measures its clocks come late: it may take the timer for
+# broken and give up, or believe that the TSC, which is this machine's, counts ten
+# times slower than it does, so that all delays are ten times too short.
+guest_time()
+{
+	local tool=$build/.tsc
+
+	printf no_timer_check
+	[ "$(uname -m)" = x86_64 ] || return 0
+	need gcc:gcc >&2
+	if [ ! "$tool" -nt "$here/tsc.c" ]; then
+		gcc -O2 -o "$tool.$$" "$here/tsc.c" || return 0
+		mv "$tool.$$" "$tool"
+	fi
+	printf ' tsc_early_khz=%s' "$("$tool")"
+}
+
 # need_space MEGABYTES WHAT-FOR
 need_space()
 {

@@ -69,9 +69,7 @@ done >"$tmp/root/job.env"
 
 # oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
 # QEMU's end too. The firmware is the fast one that kunit.py uses.
-# On a loaded machine the timer may be late when the kernel tests it at boot: it
-# gives up then; no_timer_check is what it sets itself under other hypervisors.
-append="console=ttyS0 loglevel=6 panic=-1 oops=panic no_timer_check rdinit=/init $append"
+append="console=ttyS0 loglevel=6 panic=-1 oops=panic rdinit=/init $append"
 # With "max" the kernel sees a CPU that needs no return thunks in the way that
 # real ones do; see configs for what is compiled in. Without CMPXCHG16B: QEMU 7.2
 # spoils the flags behind it if a comparison precedes it and an exception has
@@ -84,6 +82,7 @@ if [ -n "$icount" ]; then
 	args+=(-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off)
 else
 	args+=(-accel tcg,thread=multi -smp "$cpus")
+	append="$(guest_time) $append"
 fi
 if [ -n "$root" ]; then
 	args+=(-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap

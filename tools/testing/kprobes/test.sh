@@ -108,7 +108,7 @@ kunit_by_tool()
 		--kunitconfig="$dir" --build_dir="$build/kunit" --jobs="$(nproc)" \
 		--make_options='CC=ccache gcc' --make_options='HOSTCC=ccache gcc' \
 		--make_options=KCPPFLAGS=-fmacro-prefix-map=../linux/= \
-		--kernel_args=no_timer_check \
+		--kernel_args="$(guest_time)" \
 		--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max,-cx16' \
 		--timeout=900 ${TEST:+"$TEST"}) >"$log.out" 2>&1 &
 	progress $! "kunit.py" "$log.out" || true
