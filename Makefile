@@ -13,6 +13,7 @@ help:
 #: make run      probe a live function of a running kernel and show what happens
 #:               (SYMBOL=name and OFFSET=bytes choose another function)
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
+#: make expect   put what the latest make test has run on the list of what must run
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes in place of its own
 #: make kernel   build it
 #: make stock    build the untouched base with the same config
@@ -41,6 +42,9 @@ run: kernel
 test: kernel
 	@$(T)/test.sh
 
+expect:
+	@$(T)/expect.sh
+
 shell: kernel
 	@$(T)/shell.sh
 
@@ -62,6 +66,6 @@ lint:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test shell ftracetest icount bench coverage lint clean
+.PHONY: help tree kernel stock run test expect shell ftracetest icount bench coverage lint clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: probes come and go on both CPUs under a running workload and every call of the workload still works
+# preempt: full
 . /lib.sh
 
 dmesg -c >/dev/null

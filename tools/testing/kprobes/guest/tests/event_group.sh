@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: events switched as a group all count and all stop, one that cannot be switched on does not hinder the others, and with a removed event its traces go
+# preempt: full
 . /lib.sh
 
 load kprobe_target

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a module that goes takes its probes with it: [GONE] in the list, unregistering is safe, a new load can be probed
+# preempt: full
 . /lib.sh
 
 load kprobe_target

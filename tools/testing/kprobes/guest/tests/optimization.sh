@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: probes become jumps by themselves; sysctl debug.kprobes-optimization (0644) takes 0 and 1 and turns all back and on; kprobes/jumps (0400) gives the reasons
+# preempt: full
 . /lib.sh
 
 [ -e $optimization ] || skip "this kernel has no jump optimisation"

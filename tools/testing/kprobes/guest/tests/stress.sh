@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a thousand probes on hot functions count exactly while others come and go on both CPUs, and none fires late
+# preempt: full
 . /lib.sh
 
 stress=/sys/kernel/debug/kprobe_stress

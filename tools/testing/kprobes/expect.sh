@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# "make expect": expected/$CONFIG is what the latest whole "make test" of that
+# kernel has run, the skips too. Look at what "git diff" says of it.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/results.sh
+. "$here/results.sh"
+
+kernel=${KERNEL:-$CONFIG}
+ran=$build/logs/results-$kernel
+[ -e "$ran" ] || die "no whole run of the tests on $kernel is known: make test"
+bad=$(awk -F '\t' '$1 == "not ok" && $2 != "expected" { print $2, $3 }' "$ran")
+[ -z "$bad" ] || die "not from a run in which something failed: $(echo "$bad" | paste -sd,)"
+mkdir -p "$here/expected"
+{
+	cat <<'END'
+# SPDX-License-Identifier: GPL-2.0
+# What "make test" has to run on this kernel at least, and which skips are
+# allowed; "make expect" writes it anew. See expected_lines() in results.sh.
+#
+# RUN NAME CASES PARAMETERS
+# skip RUN CASE COUNT REASON
+END
+	expectation "$ran"
+} >"$here/expected/$kernel.new"
+mv "$here/expected/$kernel.new" "$here/expected/$kernel"
+say "expected/$kernel: $(grep -vc '^#' "$here/expected/$kernel") lines"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+# A console with KUnit's KTAP on standard input to lines as the guest's tests
+# print them, one a case:
+#
+#   ok - SUITE.CASE
+#   ok - SUITE.CASE (N parameters, M skipped)
+#   skip - SUITE.CASE: REASON
+#   not ok - SUITE.CASE: WHY, if it was not an expectation
+#   pskip - SUITE.CASE: REASON, for each parameter that was skipped
+#
+# A case that says why it failed does so in the lines before its own. What did
+# not run is "not ok": a suite that failed without a case that did, cases that
+# were planned and are not there, a case without a single parameter. With
+# picked=1 there may be no case at all.
+
+function reason(line)
+{
+	if (!sub(/.*# SKIP ?/, "", line) || line == "")
+		return "no reason given"
+	return line
+}
+
+# The suite is over, or the console is.
+function suite_ends()
+{
+	if (suite != "" && seen < planned)
+		print "not ok - " suite ": " planned - seen " of " planned " cases have not run"
+	suite = ""
+}
+
+{
+	gsub(/\r/, "")
+	sub(/^\[[^]]*\] /, "")
+}
+
+/^    # Subtest: / {
+	suite_ends()
+	suite = $NF
+	planned = seen = failed = nw = keep = 0
+	param = ""
+}
+
+/^    1\.\.[0-9]+$/ {
+	planned = $0
+	sub(/.*\./, "", planned)
+	planned += 0
+}
+
+/^        # Subtest: / {
+	param = $NF
+	params = skipped = 0
+}
+
+/^    # .*: (EXPECTATION|ASSERTION) FAILED/ { keep = 8 }
+keep > 0 && !/^ +(not )?ok / { why[++nw] = $0; keep-- }
+
+/^        (not )?ok [0-9]+ / && param != "" {
+	params++
+	if (/# SKIP/) {
+		skipped++
+		print "pskip - " suite "." param ": " reason($0)
+	} else if ($1 == "not") {
+		why[++nw] = $0
+	}
+}
+
+/^    (not )?ok [0-9]+ / {
+	name = $0
+	sub(/^ *(not )?ok [0-9]+ /, "", name)
+	sub(/ *# SKIP.*/, "", name)
+	name = suite "." name
+	seen++
+	counts = param != "" && params ? " (" params " parameters" (skipped ? ", " skipped " skipped" : "") ")" : ""
+	if ($1 == "not") {
+		print "not ok - " name counts
+		failed++
+	} else if (param != "" && params == 0) {
+		print "not ok - " name ": it has no parameters"
+		failed++
+	} else if (/# SKIP/ && param == "") {
+		print "skip - " name ": " reason($0)
+	} else {
+		print "ok - " name counts
+	}
+	if ($1 == "not")
+		for (i = 1; i <= nw; i++) print "    # " why[i]
+	nw = keep = 0
+	param = ""
+	any = 1
+}
+
+# One that could not be initialised says nothing else.
+/^(not )?ok [0-9]+ / {
+	name = $1 == "not" ? $4 : $3
+	if ($1 == "not" && !(suite == name && failed))
+		print "not ok - " name ": the suite failed"
+	suite_ends()
+}
+
+END {
+	suite_ends()
+	if (!any && !picked)
+		print "not ok - kunit: no case has run"
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+# What test.sh makes of what its runs print. Sourced, by its self-test too.
+# shellcheck shell=bash disable=SC2154
+
+# kunit_lines [PICKED]: a console to lines, see ktap.awk
+kunit_lines() { awk -v picked="${1:-}" -f "$here/ktap.awk"; }
+
+# record RUN PREFIX: keep the verdicts among the lines in $results, and show all.
+# A line is VERDICT, run, name, parameters and text, with tabs between.
+record()
+{
+	local run=$1 prefix=$2 line verdict name params text
+
+	while IFS= read -r line || [ -n "$line" ]; do
+		case $line in
+		'ok - '*|'not ok - '*|'skip - '*|'pskip - '*) ;;
+		*)
+			printf '%s\n' "$line"
+			continue
+			;;
+		esac
+		verdict=${line%% - *}
+		name=${line#* - }
+		text=-
+		case $name in *': '*) text=${name#*: } ;; esac
+		name=${name%%: *}
+		params=0
+		case $name in
+		*' ('*)
+			params=${name#* (}
+			params=${params%% *}
+			;;
+		esac
+		printf '%s\t%s\t%s\t%s\t%s\n' "$verdict" "$run" "${name%% (*}" "$params" "$text" >>"$results"
+		[ "$verdict" = pskip ] || printf '%s - %s%s\n' "$verdict" "$prefix" "${line#* - }"
+	done
+}
+
+# tool_lines STATUS OUT CONSOLE: of a run of kunit.py. That it ended well is not
+# enough: its parser forgives a crash, and it looks at no splat.
+tool_lines()
+{
+	local status=$1 out=$2 console=$3
+
+	if ! grep -aq 'KTAP version' "$console" 2>/dev/null; then
+		echo "not ok - kunit: no test has run: see $out"
+		grep -m 5 -E 'ERROR|error:' "$out" | sed 's/^/    # /' || true
+		return
+	fi
+	kunit_lines "${TEST:+1}" <"$console"
+	[ "$status" = 0 ] ||
+		echo "not ok - kunit: kunit.py ended with status $status: see $out"
+	grep -q 'Testing complete. Ran' "$out" ||
+		echo "not ok - kunit: kunit.py did not come to its end: see $out"
+	! grep -q 'CRASHED' "$out" ||
+		echo "not ok - kunit: the kernel crashed: see $console"
+	if grep -aqE "$SPLATS" "$console"; then
+		echo "not ok - kunit: the kernel complained: see $console"
+		grep -aE "$SPLATS" "$console" | head -n 3 | sed 's/^/    # /'
+	fi
+}
+
+# expected_lines FILE RESULTS [GLOB]: what had to be there and is not. FILE has a
+# line for each suite or test, and one for each skip that is allowed:
+#
+#   RUN NAME CASES PARAMETERS    so many at least, skipped ones among them
+#   skip RUN CASE COUNT REASON   at most so many, parameters of it too
+#
+# With GLOB only names that match it must be there.
+expected_lines()
+{
+	local run name cases params glob=${3:-*}
+
+	while read -r run name cases params; do
+		# shellcheck disable=SC2254
+		case $run:$name in
+		'#'*|skip:*) continue ;;
+		*:$glob) ;;
+		*) continue ;;
+		esac
+		awk -F '\t' -v run="$run" -v name="$name" -v cases="$cases" -v params="$params" '
+			$2 != run || ($3 != name && index($3, name ".") != 1) { next }
+			# What is said of a whole suite is no case of it.
+			$1 == "not ok" && $3 == name && $2 ~ /^(kunit|maxcpus)/ { next }
+			$1 != "pskip" { n++; p += $4 }
+			END {
+				what = run " " name
+				if (!n)
+					print "not ok - " what ": has not run"
+				else if (n < cases)
+					print "not ok - " what ": " n " of " cases " cases have run"
+				else if (p < params)
+					print "not ok - " what ": " p " of " params " parameters have run"
+			}' "$2"
+	done <"$1"
+	awk -F '\t' -v list="$1" '
+		BEGIN {
+			while ((getline line < list) > 0) {
+				if (split(line, word, " ") < 5 || word[1] != "skip")
+					continue
+				sub(/^skip +[^ ]+ +[^ ]+ +[0-9]+ +/, "", line)
+				allowed[word[2] "\t" word[3] "\t" line] += word[4]
+			}
+		}
+		$1 == "skip" || $1 == "pskip" {
+			key = $2 "\t" $3 "\t" $5
+			if (++skips[key] > allowed[key] && !said[key]++)
+				print "not ok - " $2 " " $3 ": skipped more often than allowed: " $5
+		}' "$2"
+}
+
+# expectation RESULTS: such a file from what has run
+expectation()
+{
+	awk -F '\t' '
+		$1 == "skip" || $1 == "pskip" { skips["skip " $2 " " $3 "\t" $5]++ }
+		$1 == "ok" || $1 == "skip" {
+			split($3, part, ".")
+			n[$2 " " part[1]]++
+			p[$2 " " part[1]] += $4
+		}
+		END {
+			for (key in n) print key, n[key], p[key] + 0
+			for (key in skips) {
+				split(key, part, "\t")
+				print part[1], skips[key], part[2]
+			}
+		}' "$1" | LC_ALL=C sort
+}

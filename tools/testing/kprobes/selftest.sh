@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Do the scripts here see what goes wrong? Canned logs, one defect each; a line
+# for each, as the tests print them.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/results.sh
+. "$here/results.sh"
+# shellcheck source=tools/testing/kprobes/warnings.sh
+. "$here/warnings.sh"
+unset TEST
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+results=$tmp/results
+
+# sees NAME PROVES WANTED: standard input has that line, "" is no failure at all
+sees()
+{
+	local got
+
+	got=$(grep '^not ok - ' || true)
+	if [ "$got" = "$3" ]; then
+		echo "ok - $1: $2"
+	else
+		printf 'not ok - %s: %s\n' "$1" "$2"
+		printf 'got:\n%s\nwanted:\n%s\n' "$got" "$3" | sed 's/^/    # /'
+	fi
+}
+
+# What a good run looks like. Each test below spoils one thing.
+cat >"$tmp/good" <<'END'
+[    1.000000] KTAP version 1
+[    1.000000] 1..2
+[    1.000000]     KTAP version 1
+[    1.000000]     # Subtest: kprobes_one
+[    1.000000]     # module: kprobes_kunit
+[    1.000000]     1..3
+[    1.000000]     ok 1 first
+[    1.000000]         KTAP version 1
+[    1.000000]         # Subtest: second
+[    1.000000]         ok 1 on its first value
+[    1.000000]         ok 2 on its second value # SKIP no such CPU
+[    1.000000]     # second: pass:1 fail:0 skip:1 total:2
+[    1.000000]     ok 2 second
+[    1.000000]     ok 3 third # SKIP not on this machine
+[    1.000000] # kprobes_one: pass:2 fail:0 skip:1 total:3
+[    1.000000] ok 1 kprobes_one
+[    1.000000]     KTAP version 1
+[    1.000000]     # Subtest: kprobes_two
+[    1.000000]     1..1
+[    1.000000]     ok 1 only
+[    1.000000] ok 2 kprobes_two
+END
+cat >"$tmp/list" <<'END'
+# what must run
+kunit kprobes_one 3 2
+kunit kprobes_two 1 0
+tests stress 1 0
+skip kunit kprobes_one.second 1 no such CPU
+skip kunit kprobes_one.third 1 not on this machine
+END
+
+# run: a console on standard input, beside a guest test, against the list
+run()
+{
+	: >"$results"
+	{
+		kunit_lines | record kunit ''
+		echo "ok - stress: proves something" | record tests ''
+		expected_lines "$tmp/list" "$results" | record expected ''
+	}
+}
+# spoilt SED: the good console with that done to it
+spoilt() { sed "$1" "$tmp/good" | run; }
+
+spoilt '' | sees good_run "a run with all that is expected is good" ''
+run </dev/null | sees nothing_ran "a console without a case fails" \
+"not ok - kunit: no case has run
+not ok - kunit kprobes_one: has not run
+not ok - kunit kprobes_two: has not run"
+spoilt 's/ok 1 first/not ok 1 first/' | sees case_failed "a case that failed fails" \
+	"not ok - kprobes_one.first"
+spoilt 's/ok 1 on its/not ok 1 on its/; s/ok 2 second/not ok 2 second/' |
+	sees parameter_failed "a parameter that failed fails" "not ok - kprobes_one.second (2 parameters, 1 skipped)"
+spoilt '/ok 3 third/,999d' | sees crash "cases that come after a crash are missed" \
+"not ok - kprobes_one: 1 of 3 cases have not run
+not ok - kunit kprobes_one: 2 of 3 cases have run
+not ok - kunit kprobes_two: has not run"
+spoilt '/Subtest: kprobes_two/,999d' | sees module_missing "a suite that is not there is missed" \
+	"not ok - kunit kprobes_two: has not run"
+spoilt '/Subtest: kprobes_two/,/ok 1 only/d; s/\] ok 2 kprobes_two/] not ok 2 kprobes_two/' |
+	sees suite_init "a suite that cannot be initialised fails" \
+"not ok - kprobes_two: the suite failed
+not ok - kunit kprobes_two: has not run"
+spoilt '/on its .* value/d; s/ok 2 second/& # SKIP /' |
+	sees no_parameter "a case that generates no parameter fails" \
+"not ok - kprobes_one.second: it has no parameters
+not ok - kunit kprobes_one: 0 of 2 parameters have run"
+spoilt '/on its first value/d' | sees fewer_parameters "a parameter that is not there is missed" \
+	"not ok - kunit kprobes_one: 1 of 2 parameters have run"
+spoilt '/ok 1 first/d; s/1\.\.3/1..2/' | sees fewer_cases "a case that is not there is missed" \
+	"not ok - kunit kprobes_one: 2 of 3 cases have run"
+spoilt 's/ok 1 first/& # SKIP tired/' | sees skip "a skip that nobody allows fails" \
+	"not ok - kunit kprobes_one.first: skipped more often than allowed: tired"
+spoilt 's/on this machine/today/' | sees skip_reason "a skip for another reason than the allowed one fails" \
+	"not ok - kunit kprobes_one.third: skipped more often than allowed: not today"
+spoilt 's/ok 1 on its first value/& # SKIP no such CPU/' |
+	sees skip_parameters "more parameters skipped than allowed fail" \
+	"not ok - kunit kprobes_one.second: skipped more often than allowed: no such CPU"
+
+: >"$results"
+sed 's/^\[[^]]*\] //' "$tmp/good" | kunit_lines | record kunit '' >/dev/null
+expected_lines "$tmp/list" "$results" | sees guest_test_missing "a guest test that has not run is missed" \
+	"not ok - tests stress: has not run"
+expected_lines "$tmp/list" "$results" 'kprobes_t*' | sees picked "with TEST= only what matches is expected" ''
+: >"$results"
+{ kunit_lines <"$tmp/good" | record kunit ''; echo "ok - stress: x" | record tests ''; } >/dev/null
+expectation "$results" >"$tmp/written"
+sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
+	sees written_list "the list that is written from a run is what the run needs" ''
+
+# Nothing is lost between a run and the end.
+: >"$results"
+seq 5000 | sed 's/.*/ok - n&: text/' | record tests '' >/dev/null
+{ [ "$(wc -l <"$results")" = 5000 ] || echo "not ok - $(wc -l <"$results") of 5000"; } |
+	sees all_recorded "every line of a run is counted when it ends" ''
+printf 'not ok - last: no newline' | record tests '' |
+	sees no_newline "a last line without its end counts" "not ok - last: no newline"
+
+# kunit.py
+echo 'Testing complete. Ran 3 tests: passed: 3' >"$tmp/out"
+tool_lines 0 "$tmp/out" "$tmp/good" | sees tool_good "a good run of kunit.py is good" ''
+tool_lines 1 "$tmp/out" "$tmp/good" | sees tool_status "kunit.py that fails is seen" \
+	"not ok - kunit: kunit.py ended with status 1: see $tmp/out"
+tool_lines 0 /dev/null "$tmp/good" | sees tool_ended "kunit.py that does not come to its end is seen" \
+	"not ok - kunit: kunit.py did not come to its end: see /dev/null"
+{ cat "$tmp/out"; echo '[CRASHED] kprobes_two'; } >"$tmp/crashed"
+tool_lines 0 "$tmp/crashed" "$tmp/good" | sees tool_crashed "a kernel of kunit.py that crashed is seen" \
+	"not ok - kunit: the kernel crashed: see $tmp/good"
+tool_lines 0 "$tmp/out" /dev/null | sees tool_nothing "kunit.py that runs nothing is seen" \
+	"not ok - kunit: no test has run: see $tmp/out"
+{ cat "$tmp/good"; echo '[    2.000000] WARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1 f+0x1/0x2'; } >"$tmp/splat"
+tool_lines 0 "$tmp/out" "$tmp/splat" | sees tool_splat "a splat in kunit.py's kernel is seen" \
+	"not ok - kunit: the kernel complained: see $tmp/splat"
+
+# Builds
+printf '%s\n' kernel/kprobes/table.c lib/tests/kprobes/hit.c arch/x86/kernel/kprobes/detour.c >"$tmp/laid"
+echo arch_detour_prepare >"$tmp/symbols"
+# warns NAME PROVES WARNING
+warns()
+{
+	echo "$3" >"$tmp/log"
+	our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
+		sees "$1" "$2" "not ok - $3"
+}
+warns gcc_warning "a compiler's warning about our file is seen" \
+	"../linux/kernel/kprobes/table.c:12:5: warning: unused variable 'x' [-Wunused-variable]"
+warns objtool_warning "objtool's warning about our object is seen" \
+	"arch/x86/kernel/kprobes/detour.o: warning: objtool: f() falls through to next function g()"
+warns objtool_vmlinux "objtool's warning about our function in vmlinux is seen" \
+	"vmlinux.o: warning: objtool: arch_detour_prepare+0xc7f: relocation to !ENDBR: .kprobes.text+0x1aec"
+warns objtool_nameless "objtool's warning about nobody's function counts as ours" \
+	"vmlinux.o: warning: objtool: .text+0x12: unreachable instruction"
+warns modpost_section "modpost's warning about our function is seen" \
+	"WARNING: modpost: vmlinux: section mismatch in reference: arch_detour_prepare+0x5 (section: .text) -> f (section: .init.text)"
+warns modpost_module "modpost's warning about our module is seen" \
+	"WARNING: modpost: missing MODULE_DESCRIPTION() in lib/tests/kprobes/kprobes_kunit.o"
+{
+	echo "../linux/mm/slub.c:12:5: warning: unused variable 'x' [-Wunused-variable]"
+	echo "vmlinux.o: warning: objtool: do_something_else+0x12: unreachable instruction"
+} >"$tmp/log"
+our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
+	sees others_warning "warnings about the base's files are not ours" ''
+
+# Splats: a line of each kind that a console has shown.
+while read -r line; do
+	echo "$line" | grep -aqE "$SPLATS" || echo "not ok - $line"
+done <<'END' | sees splats "what a broken kernel prints is known" ''
+[    1.0] BUG: kernel NULL pointer dereference, address: 0000000000000000
+[    1.0] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI
+[    1.0] WARNING: CPU: 0 PID: 1 at kernel/kprobes.c:1 f+0x1/0x2
+[    1.0] watchdog: BUG: soft lockup - CPU#0 stuck for 26s!
+[    1.0] INFO: task sh:1 blocked for more than 120 seconds.
+[    1.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:
+[    1.0] BUG: KASAN: slab-use-after-free in f+0x1/0x2
+[    1.0] Kernel panic - not syncing: Fatal exception
+END
