@@ -3,7 +3,7 @@
 
 CONFIG ?= x86_64
 T := tools/testing/kprobes
-export CONFIG SYMBOL OFFSET TEST PARTS
+export CONFIG SYMBOL OFFSET TEST PARTS MINUTES
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
@@ -14,6 +14,7 @@ help:
 #:               (SYMBOL=name and OFFSET=bytes choose another function)
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
 #: make expect   put what the latest make test has run on the list of what must run
+#: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes in place of its own
 #: make kernel   build it
 #: make stock    build the untouched base with the same config
@@ -45,6 +46,9 @@ test: kernel
 expect:
 	@$(T)/expect.sh
 
+stress: kernel
+	@$(T)/stress.sh
+
 shell: kernel
 	@$(T)/shell.sh
 
@@ -66,6 +70,6 @@ lint:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test expect shell ftracetest icount bench coverage lint clean
+.PHONY: help tree kernel stock run test expect stress shell ftracetest icount bench coverage lint clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The stress test for long, beside a compile job on all CPUs: what the guest has
+# of this machine comes and goes all the time. Passes only if the test passed,
+# its kernel did not complain and the job did compile.
+#
+#   MINUTES=n      how long (default 30)
+#   KERNEL=name    a kernel under build/ (default $CONFIG), e.g. stock-x86_64
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+minutes=${MINUTES:-30}
+name=${KERNEL:-$CONFIG}
+log=$build/logs/stress-$name
+load=$build/stress-load
+need_build
+[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+need_space 4000 "the compile job"
+mkdir -p "$build/logs"
+
+# The base or ours, whichever the kernel is built from, over and over. No ccache:
+# it would only read.
+compile()
+{
+	local tree=$src
+
+	[[ $name != stock-* ]] || tree=$stock_src
+	while :; do
+		rm -rf "$load"
+		mkdir -p "$load"
+		make -C "$tree" O="$load" ARCH=x86_64 CC=gcc HOSTCC=gcc defconfig || exit
+		make -C "$tree" O="$load" ARCH=x86_64 CC=gcc HOSTCC=gcc -j"$(nproc)" vmlinux || exit
+	done
+}
+
+# A group of its own, to be ended as a whole.
+set -m
+compile >"$log.load" 2>&1 </dev/null &
+load_pid=$!
+set +m
+trap 'kill -- -$load_pid 2>/dev/null || true; rm -rf "$load"' EXIT
+
+say "stress test on $name for $minutes minutes beside a compile job (build/logs/stress-$name.*)"
+status=0
+"$here/guest.sh" -t $((minutes * 60 + 900)) -l "stress-$name" "$build/$name" tests \
+	TESTS=stress STRESS_SECONDS=$((minutes * 60)) | tee "$log.txt" || status=$?
+kill -0 $load_pid 2>/dev/null || die "stress: the compile job ended: see $log.load"
+objects=$(grep -c '^  CC ' "$log.load") || true
+echo "    # compiled meanwhile: $objects files"
+[ "$status" -eq 0 ] || die "stress: the guest failed: see $log.console"
+grep -q '^ok - stress: ' "$log.txt" || die "stress: the test failed: see $log.txt"
+! grep -q '^not ok' "$log.txt" || die "stress: a check failed: see $log.txt"
+[ "$objects" -ge $((minutes * 10)) ] || die "stress: no load to speak of: $objects files compiled"
+say "stress: no splat, all counts exact"
