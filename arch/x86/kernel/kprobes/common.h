@@ -20,7 +20,6 @@
 #define _ARCH_X86_KPROBES_COMMON_H
 
 #include <linux/build_bug.h>
-#include <linux/cpumask.h>
 #include <asm/asm.h>
 #include <asm/frame.h>
 #include <asm/insn.h>
@@ -177,7 +176,6 @@ void x86_insn_batch(void);
 bool x86_emulate(struct kprobe *p, struct pt_regs *regs);
 
 /* core.c */
-extern bool x86_stale_text;
 const struct x86_copy *x86_copy_at(unsigned long addr);
 #ifdef CONFIG_SMP
 bool x86_lock_prefix_within(unsigned long first, unsigned long last);
@@ -187,12 +185,6 @@ static inline bool x86_lock_prefix_within(unsigned long first, unsigned long las
 	return false;
 }
 #endif
-
-/* See core.c. Only another CPU could have read the text meanwhile. */
-static inline bool x86_write_twice(void)
-{
-	return unlikely(x86_stale_text) && num_online_cpus() > 1;
-}
 
 #endif /* CONFIG_KPROBES */
 

@@ -12,7 +12,6 @@
 #include <linux/set_memory.h>
 #include <linux/string.h>
 
-#include <asm/cpuid.h>
 #include <asm/ibt.h>
 #include <asm/sections.h>
 #include <asm/text-patching.h>
@@ -329,24 +328,10 @@ void arch_kprobes_batch(bool begin)
 #endif
 }
 
-/*
- * QEMU's TCG drops its translation of text that is written, and only then
- * writes it. Up to its release 8.0 another CPU may translate the old text in
- * between, and keep that: a probe that is never hit, or a breakpoint that is
- * hit when it is long gone. Writing again, after every CPU has been
- * interrupted, drops that as well. Real CPUs need nothing of it.
- */
-bool x86_stale_text __ro_after_init;
-
 static void poke(struct kprobe *p, u8 old, u8 new)
 {
 	text_poke(p->addr, &new, INT3_INSN_SIZE);
 	perf_event_text_poke(p->addr, &old, INT3_INSN_SIZE, &new, INT3_INSN_SIZE);
-}
-
-static void poke_again(struct kprobe *p, u8 new)
-{
-	text_poke(p->addr, &new, INT3_INSN_SIZE);
 }
 
 /**
@@ -369,10 +354,6 @@ void arch_arm_kprobes(struct list_head *points)
 		cond_resched();
 	}
 	text_poke_sync();
-	if (x86_write_twice()) {
-		list_for_each_entry(p, points, list)
-			poke_again(p, INT3_INSN_OPCODE);
-	}
 	mutex_unlock(&text_mutex);
 }
 
@@ -394,11 +375,6 @@ void arch_disarm_kprobes(struct list_head *points)
 		poke(p, INT3_INSN_OPCODE, p->opcode);
 		cond_resched();
 	}
-	if (x86_write_twice()) {
-		text_poke_sync();
-		list_for_each_entry(p, points, list)
-			poke_again(p, p->opcode);
-	}
 	mutex_unlock(&text_mutex);
 }
 
@@ -415,13 +391,12 @@ void arch_kprobes_sync(void)
 }
 
 /**
- * arch_init_kprobes - find out what patching and reading text has to know
+ * arch_init_kprobes - find out what reading text has to know
  *
  * Return: 0.
  */
 int __init arch_init_kprobes(void)
 {
-	x86_stale_text = hypervisor_cpuid_base("TCGTCGTCGTCG", 0);
 	x86_orc_init();
 	return 0;
 }

@@ -611,14 +611,6 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 			text_poke_queue(p->addr, text, sizeof(text), jump);
 		}
 		text_poke_finish();
-		if (x86_write_twice()) {
-			list_for_each_entry(p, points, list) {
-				u8 first = breakpoint ? INT3_INSN_OPCODE :
-							p->ainsn.detour->orig[0];
-
-				text_poke(p->addr, &first, 1);
-			}
-		}
 	}
 	list_for_each_entry(p, points, list)
 		retire(p);

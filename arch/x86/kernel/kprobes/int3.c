@@ -27,6 +27,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/extable.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
@@ -156,49 +157,21 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 }
 
 /*
- * The breakpoint that was executed is not one of a point. Mostly it is not in
- * the text any more: it was taken just before it went. A CPU that goes back
- * finds what is there now, but an emulator that runs translated text may take
- * the old breakpoint from its cache again and again. What the other patchers
- * of the kernel replace by a breakpoint for a moment is always one of few
- * instructions; those are executed here as they stand, which is as good as
- * going back to them. They do not change while we look: the patchers interrupt
- * this CPU, and wait for it, before the bytes behind a breakpoint change.
+ * The breakpoint that was executed is not one of a point. If it is not in the
+ * text any more, it was taken just before it went, and what is there now is to
+ * be executed. If it is, it may be that of a point which was made after the
+ * lookup; otherwise it is somebody else's.
  */
 static noinline bool __kprobe_hit handle_late(struct pt_regs *regs, unsigned long addr)
 {
-	const u8 *text = (u8 *)addr;
 	struct kprobe *p;
 
-	regs->ip = addr;
-	switch (READ_ONCE(*text)) {
-	case INT3_INSN_OPCODE:
-		/* Taken before a point was made, seen after: look again. */
+	if (READ_ONCE(*(u8 *)addr) == INT3_INSN_OPCODE) {
 		p = get_kprobe((void *)addr);
-		if (p && !kprobe_ftrace(p))
-			return true;
-		regs->ip = addr + INT3_INSN_SIZE;
-		return false;
-	case CALL_INSN_OPCODE:
-		int3_emulate_push(regs, addr + CALL_INSN_SIZE);
-		fallthrough;
-	case JMP32_INSN_OPCODE:
-		regs->ip += JMP32_INSN_SIZE + *(s32 *)(text + 1);
-		break;
-	case JMP8_INSN_OPCODE:
-		regs->ip += JMP8_INSN_SIZE + *(s8 *)(text + 1);
-		break;
-	case 0x0f:
-		/* The NOP of ftrace sites, static calls and jump labels */
-		if (*(u32 *)(text + 1) == 0x0000441f)
-			regs->ip += 5;
-		break;
-	case 0x66:
-		/* The short one of jump labels */
-		if (text[1] == 0x90)
-			regs->ip += 2;
-		break;
+		if (!p || kprobe_ftrace(p))
+			return false;
 	}
+	regs->ip = addr;
 	return true;
 }
 
@@ -229,6 +202,7 @@ int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 	}
 	return handle_step(regs, addr) || handle_late(regs, addr);
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_int3_handler);
 
 /*
  * If the registers are in a copy, moves them to the original. A fault past the

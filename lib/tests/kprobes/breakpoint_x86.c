@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: breakpoints that are taken late, out-of-line copies as others
+ * see them, and the text as it is without probes.
+ */
+#include <linux/ptrace.h>
+#include <linux/string.h>
+#include <asm/segment.h>
+#include <asm/text-patching.h>
+
+#include "fixture.h"
+
+static void *at(void *fn, u32 offset)
+{
+	OPTIMIZER_HIDE_VAR(fn);
+	return fn + offset;
+}
+
+/* --- Breakpoints that nobody's point explains ------------------------------ */
+
+/* What others replace by a breakpoint for a moment, and what nobody does. */
+static const u8 gone_text[][8] = {
+	{ CALL_INSN_OPCODE, 0x10 },
+	{ JMP32_INSN_OPCODE, 0x10 },
+	{ JMP8_INSN_OPCODE, 0x10 },
+	{ 0x0f, 0x1f, 0x44, 0x00, 0x00 },
+	{ 0x66, 0x90 },
+	{ 0x55 },
+};
+
+static struct pt_regs trap_at(const u8 *text, unsigned long *sp)
+{
+	return (struct pt_regs) {
+		.ip = (unsigned long)text + INT3_INSN_SIZE,
+		.sp = (unsigned long)sp,
+		.cs = __KERNEL_CS,
+		.flags = X86_EFLAGS_FIXED,
+	};
+}
+
+/* Called where the exception calls it: with interrupts off. */
+static int take_breakpoint(struct pt_regs *regs)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);
+	ret = kprobe_int3_handler(regs);
+	local_irq_restore(flags);
+	return ret;
+}
+
+static void breakpoint_that_is_gone_is_gone_back_to(struct kunit *test)
+{
+	unsigned long stack[4] = { };
+	struct pt_regs regs;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(gone_text); i++) {
+		regs = trap_at(gone_text[i], &stack[2]);
+		KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+		KUNIT_EXPECT_PTR_EQ(test, (void *)regs.ip, (void *)gone_text[i]);
+		KUNIT_EXPECT_PTR_EQ(test, (void *)regs.sp, (void *)&stack[2]);
+	}
+	for (i = 0; i < ARRAY_SIZE(stack); i++)
+		KUNIT_EXPECT_EQ(test, stack[i], 0ul);
+}
+
+static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
+{
+	const u8 *text = at(kpt_traps, kpt_traps_int3_at);
+	struct pt_regs regs = trap_at(text, NULL), before = regs;
+
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
+	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
+}
+
+static struct kunit_case breakpoint_cases[] = {
+	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
+	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
+	{}
+};
+
+static struct kunit_suite breakpoint_suite = {
+	.name = "kprobes_breakpoint",
+	.test_cases = breakpoint_cases,
+};
+
+kunit_test_suite(breakpoint_suite);
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
