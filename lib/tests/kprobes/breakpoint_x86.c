@@ -75,9 +75,37 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
 }
 
+/* --- The text without probes --------------------------------------------- */
+
+static void text_without_probes_is_read(struct kunit *test)
+{
+	u8 *addr = at(kpt_zeropad, kpt_zeropad_at);
+	struct kpt_probe *pr = kpt_alloc(test, addr);
+	u8 before[8], text[8] = { };
+	unsigned int len;
+
+	memcpy(before, addr, sizeof(before));
+	kpt_register(test, pr);
+	KUNIT_EXPECT_MEMNEQ(test, addr, before, sizeof(before));
+	for (len = 1; len <= sizeof(text); len++) {
+		kprobe_text(text, (unsigned long)addr, len);
+		KUNIT_EXPECT_MEMEQ(test, text, before, len);
+	}
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_MEMNEQ(test, addr, before, sizeof(before));
+	for (len = 1; len <= sizeof(text); len++) {
+		kprobe_text(text, (unsigned long)addr, len);
+		KUNIT_EXPECT_MEMEQ(test, text, before, len);
+	}
+	kpt_unregister(test, pr);
+	kprobe_text(text, (unsigned long)addr, sizeof(text));
+	KUNIT_EXPECT_MEMEQ(test, text, before, sizeof(text));
+}
+
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
+	KUNIT_CASE(text_without_probes_is_read),
 	{}
 };
 

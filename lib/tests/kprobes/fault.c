@@ -661,6 +661,41 @@ static void call_through_bad_memory_is_dealt_with(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fp->faults, 0);
 }
 
+/* Loads across the end of an area whose last bytes are 1, 2 and so on. */
+static void check_zeropad(struct kunit *test, unsigned long (*load)(const void *from),
+			  u32 at_load)
+{
+	unsigned long expected[sizeof(long)] = { };
+	char *end = bad_address(test);
+	struct kpt_probe *pr;
+	unsigned int post, n;
+
+	for (n = 1; n < sizeof(long); n++) {
+		*(end - n) = sizeof(long) - n;
+		memcpy(&expected[n], end - n, n);
+		KUNIT_ASSERT_EQ(test, load(end - n), expected[n]);
+	}
+	for (post = 0; post < 2; post++) {
+		pr = kpt_alloc(test, at(load, at_load));
+		if (post)
+			pr->kp.post_handler = kpt_post;
+		kpt_register(test, pr);
+		settle(test, pr);
+		for (n = 1; n < sizeof(long); n++)
+			KUNIT_EXPECT_EQ(test, load(end - n), expected[n]);
+		KUNIT_EXPECT_EQ(test, pr->pre, sizeof(long) - 1);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		kpt_unregister(test, pr);
+	}
+}
+
+static void load_beyond_a_page_is_padded_with_zeros(struct kunit *test)
+{
+	check_zeropad(test, kpt_zeropad, kpt_zeropad_at);
+	if (state_of(test) == BREAKPOINT)
+		check_zeropad(test, kpt_zeropad_short, kpt_zeropad_short_at);
+}
+
 /* --- Who is asked --------------------------------------------------------- */
 
 /* The instruction of a hit that is missed faults: a fault of the handler. */
@@ -735,6 +770,7 @@ static struct kunit_case fault_cases[] = {
 	DISPLACED_CASE(general_protection_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(divide_error_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(call_through_bad_memory_is_dealt_with),
+	DISPLACED_CASE(load_beyond_a_page_is_padded_with_zeros),
 	WAY_CASE(fault_of_a_missed_hit_is_the_handlers),
 	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),
 	WAY_CASE(faults_elsewhere_are_none_of_its_business),

@@ -79,6 +79,27 @@ SYM_FUNC_END(kpt_peek)
 OFFSET kpt_peek_at, .Lpeek_at, kpt_peek
 OFFSET kpt_peek_next, .Lpeek_next, kpt_peek
 
+/* As load_unaligned_zeropad() does it; the fix-up is the next instruction. */
+SYM_FUNC_START(kpt_zeropad)
+	xor	SPARE, SPARE
+.Lzeropad_at:
+	{disp32} mov (ARG), %_ASM_AX
+.Lzeropad_next:
+	RET
+	_ASM_EXTABLE_TYPE(.Lzeropad_at, .Lzeropad_next, EX_TYPE_ZEROPAD)
+SYM_FUNC_END(kpt_zeropad)
+OFFSET kpt_zeropad_at, .Lzeropad_at, kpt_zeropad
+
+SYM_FUNC_START(kpt_zeropad_short)
+	xor	SPARE, SPARE
+.Lzeropad_short_at:
+	mov	(ARG), %_ASM_AX
+.Lzeropad_short_next:
+	RET
+	_ASM_EXTABLE_TYPE(.Lzeropad_short_at, .Lzeropad_short_next, EX_TYPE_ZEROPAD)
+SYM_FUNC_END(kpt_zeropad_short)
+OFFSET kpt_zeropad_short_at, .Lzeropad_short_at, kpt_zeropad_short
+
 SYM_FUNC_START(kpt_call_at)
 	xor	SPARE, SPARE
 .Lcall_at:

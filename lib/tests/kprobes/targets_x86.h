@@ -35,6 +35,15 @@ unsigned long kpt_peek(const unsigned long *from);
 extern const u32 kpt_peek_at;
 extern const u32 kpt_peek_next;
 
+/*
+ * *@from, with zeros for what lies on a page that is not there; by an instruction
+ * that is long enough to be a jump, and by one whose fix-up is too near.
+ */
+unsigned long kpt_zeropad(const void *from);
+extern const u32 kpt_zeropad_at;
+unsigned long kpt_zeropad_short(const void *from);
+extern const u32 kpt_zeropad_short_at;
+
 /* Calls the function whose address is at @where; no fix-up. */
 unsigned long kpt_call_at(kpt_fn_t *where);
 extern const u32 kpt_call_at_at;

@@ -101,15 +101,24 @@ enum kprobe_unwind {
 };
 
 enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same);
+void kprobe_text(u8 *buf, unsigned long addr, unsigned int len);
 void arch_remove_kprobe(struct kprobe *p);
 int kprobe_int3_handler(struct pt_regs *regs);
 int kprobe_fault_handler(struct pt_regs *regs, int trapnr);
 
 #else /* !CONFIG_KPROBES */
 
+#include <linux/string.h>
+#include <linux/types.h>
+
 struct pt_regs;
 
 static inline int kprobe_int3_handler(struct pt_regs *regs) { return 0; }
+
+static inline void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
+{
+	memcpy(buf, (void *)addr, len);
+}
 
 #endif /* CONFIG_KPROBES */
 

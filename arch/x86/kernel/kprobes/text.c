@@ -15,6 +15,8 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
+#include <linux/irqflags.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
@@ -34,7 +36,7 @@ static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int 
 {
 	unsigned long at = (unsigned long)p->addr;
 #ifdef __ARCH_KPROBES_DETOUR
-	const struct x86_detour *d = p->ainsn.detour;
+	const struct x86_detour *d = READ_ONCE(p->ainsn.detour);
 	unsigned int i;
 #endif
 
@@ -139,6 +141,40 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 	restore_at(t->buf, i, t->addr, sizeof(t->buf));
 	return insn_decode_kernel(insn, t->buf + i) ? -EILSEQ : 0;
 }
+
+/**
+ * kprobe_text - read an instruction as it was without us, from any context
+ * @buf:  where to
+ * @addr: where it begins
+ * @len:  its length in bytes, or less
+ *
+ * For those who decode what has faulted. Nothing is locked: the point may come
+ * or go meanwhile. But if the table says the same before and after the text was
+ * read, that is what the text was: bytes are restored before a point leaves the
+ * table, and it does not come and go, nor change between breakpoint and jump,
+ * without a round of interrupts, which waits for us.
+ *
+ * Context: any. The text is not changed by others.
+ */
+void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
+{
+	struct kprobe *p, *was;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	p = get_kprobe((void *)addr);
+	do {
+		was = p;
+		barrier();
+		memcpy(buf, (void *)addr, len);
+		barrier();
+		p = get_kprobe((void *)addr);
+	} while (p != was);
+	if (p)
+		restore(p, buf, addr, len);
+	local_irq_restore(flags);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
 
 /* -------------------- Where an instruction begins ----------------------- */
 
