@@ -8,6 +8,8 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
+#include <linux/export.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/rculist.h>
@@ -28,6 +30,7 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 
 	return pt ? &pt->kp : NULL;
 }
+EXPORT_SYMBOL_IF_KUNIT(get_kprobe);
 
 /*
  * Users come and go while this runs. Both a user and what follows it stay valid

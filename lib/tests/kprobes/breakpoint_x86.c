@@ -75,6 +75,82 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
 }
 
+/* --- Copies ----------------------------------------------------------------- */
+
+/* The architecture's part of the point of a probe that is set. */
+static struct arch_specific_insn insn_of(struct kpt_probe *pr)
+{
+	struct arch_specific_insn insn = { };
+	struct kprobe *p;
+
+	preempt_disable();
+	p = get_kprobe(pr->kp.addr);
+	if (p)
+		insn = p->ainsn;
+	preempt_enable();
+	return insn;
+}
+
+static unsigned long original(const void *ip)
+{
+	unsigned long ret;
+
+	preempt_disable();
+	ret = kprobe_original_ip((unsigned long)ip);
+	preempt_enable();
+	return ret;
+}
+
+static bool leaves(struct pt_regs *regs)
+{
+	bool ret;
+
+	preempt_disable();
+	ret = kprobe_leave_copy(regs);
+	preempt_enable();
+	return ret;
+}
+
+static void check_copy(struct kunit *test, const u8 *copy, unsigned int len,
+		       unsigned long addr)
+{
+	struct pt_regs regs = { .ip = (unsigned long)copy, .sp = 64 };
+
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	KUNIT_EXPECT_EQ(test, original(copy), addr);
+	KUNIT_EXPECT_TRUE(test, leaves(&regs));
+	KUNIT_EXPECT_EQ(test, regs.ip, addr);
+	KUNIT_EXPECT_EQ(test, regs.sp, 64ul);
+
+	/* What leads back is ours. */
+	KUNIT_EXPECT_EQ(test, original(copy + len), (unsigned long)copy + len);
+	regs.ip = (unsigned long)copy + len;
+	KUNIT_EXPECT_FALSE(test, leaves(&regs));
+	KUNIT_EXPECT_EQ(test, regs.ip, (unsigned long)copy + len);
+}
+
+static void original_of_a_copy_is_known(struct kunit *test)
+{
+	void *addr = at(kpt_load, kpt_load_at);
+	struct kpt_probe *pr = kpt_probe_post(test, addr);
+	struct arch_specific_insn insn = insn_of(pr);
+	struct pt_regs regs = { .ip = (unsigned long)addr };
+
+	check_copy(test, insn.slot, insn.len, (unsigned long)addr);
+	check_copy(test, insn.step, insn.len, (unsigned long)addr);
+	KUNIT_EXPECT_EQ(test, original(addr), (unsigned long)addr);
+	KUNIT_EXPECT_FALSE(test, leaves(&regs));
+#ifdef __ARCH_KPROBES_DETOUR
+	/* Once there is a detour, this is the place in it. */
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+	insn = insn_of(pr);
+	KUNIT_EXPECT_PTR_NE(test, insn.copy, insn.slot);
+	KUNIT_EXPECT_EQ(test, original(insn.copy), (unsigned long)addr);
+#endif
+}
+
 /* --- The text without probes --------------------------------------------- */
 
 static void text_without_probes_is_read(struct kunit *test)
@@ -105,6 +181,7 @@ static void text_without_probes_is_read(struct kunit *test)
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
+	KUNIT_CASE(original_of_a_copy_is_known),
 	KUNIT_CASE(text_without_probes_is_read),
 	{}
 };

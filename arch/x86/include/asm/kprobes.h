@@ -101,6 +101,8 @@ enum kprobe_unwind {
 };
 
 enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same);
+bool kprobe_leave_copy(struct pt_regs *regs);
+unsigned long kprobe_original_ip(unsigned long ip);
 void kprobe_text(u8 *buf, unsigned long addr, unsigned int len);
 void arch_remove_kprobe(struct kprobe *p);
 int kprobe_int3_handler(struct pt_regs *regs);
@@ -114,6 +116,12 @@ int kprobe_fault_handler(struct pt_regs *regs, int trapnr);
 struct pt_regs;
 
 static inline int kprobe_int3_handler(struct pt_regs *regs) { return 0; }
+static inline bool kprobe_leave_copy(struct pt_regs *regs) { return false; }
+
+static inline unsigned long kprobe_original_ip(unsigned long ip)
+{
+	return ip;
+}
 
 static inline void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 {

@@ -204,10 +204,6 @@ int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_int3_handler);
 
-/*
- * If the registers are in a copy, moves them to the original. A fault past the
- * instruction, in what leads back, is nobody's but ours.
- */
 static __always_inline bool leave_copy(struct pt_regs *regs)
 {
 	const struct x86_copy *copy = x86_copy_at(regs->ip);
@@ -226,6 +222,38 @@ static __always_inline bool leave_copy(struct pt_regs *regs)
 	regs->ip = (unsigned long)copy->addr;
 	return true;
 }
+
+/**
+ * kprobe_leave_copy - move registers from an out-of-line copy to the original
+ * @regs: registers of an exception, in the kernel
+ *
+ * For exceptions that look for a fix-up without asking kprobes first. What is
+ * past the instruction, and leads back, is nobody's but ours.
+ *
+ * Context: any, preemption off.
+ * Return: true if @regs were in a copy.
+ */
+bool __kprobe_hit kprobe_leave_copy(struct pt_regs *regs)
+{
+	return leave_copy(regs);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_leave_copy);
+
+/**
+ * kprobe_original_ip - where the original of an out-of-line copy is
+ * @ip: any address
+ *
+ * Context: any, preemption off.
+ * Return: the address of the instruction that a copy at @ip is of; or @ip.
+ */
+unsigned long __kprobe_hit kprobe_original_ip(unsigned long ip)
+{
+	struct pt_regs regs = { .ip = ip };
+
+	leave_copy(&regs);
+	return regs.ip;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_original_ip);
 
 /* Looking at the operand of an indirect branch is no handler's fault. */
 static bool __kprobe_hit in_emulation(unsigned long ip)
