@@ -151,6 +151,28 @@ static void original_of_a_copy_is_known(struct kunit *test)
 #endif
 }
 
+static int pre_into_step(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (pr->pre != 1)
+		return 0;
+	/* As if the operand could not have been read. */
+	regs->ip = (unsigned long)get_kprobe(pr->kp.addr)->ainsn.step;
+	return 1;
+}
+
+static void copy_of_an_indirect_call_does_not_call(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, at(kpt_call_at, kpt_call_at_at));
+	/* Overwrites this with its return address. */
+	kpt_fn_t where = kpt_ret_where;
+
+	pr->on_pre = pre_into_step;
+	kpt_register(test, pr);
+	kpt_call_at(&where);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)where, at(kpt_call_at, kpt_call_at_next));
+}
+
 /* --- The text without probes --------------------------------------------- */
 
 static void text_without_probes_is_read(struct kunit *test)
@@ -182,6 +204,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
 	KUNIT_CASE(original_of_a_copy_is_known),
+	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
 	KUNIT_CASE(text_without_probes_is_read),
 	{}
 };

@@ -123,6 +123,8 @@ enum x86_alu_op {
  * @text: the instruction, its operands adjusted; behind it either a jump to
  *	  the next instruction or, if a post-handler is to run, a breakpoint
  * @len:  of the instruction
+ * @again: the instruction has pushed the operand of the original, an indirect
+ *	  branch; the breakpoint behind it undoes that and goes back to @addr
  * @addr: where the original is
  *
  * Fault and breakpoint handlers find the original through this, without a
@@ -131,6 +133,7 @@ enum x86_alu_op {
 struct x86_copy {
 	u8 text[MAX_INSN_SIZE + 5];
 	u8 len;
+	u8 again;
 	void *addr;
 } __packed;
 

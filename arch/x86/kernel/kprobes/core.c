@@ -225,8 +225,12 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 
 	if (copy) {
 		*same = (unsigned long)copy->addr;
-		if (ip >= (unsigned long)copy->text + copy->len)
+		if (ip >= (unsigned long)copy->text + copy->len) {
+			/* A word is on the stack that the original knows nothing of. */
+			if (copy->again)
+				return KPROBE_UNWIND_UNKNOWN;
 			*same += copy->len;
+		}
 		return KPROBE_UNWIND_SAME;
 	}
 #ifdef __ARCH_KPROBES_DETOUR

@@ -474,15 +474,26 @@ void x86_insn_batch(void)
 	write_copies();
 }
 
+/* What comes behind the instruction in a copy. */
+enum copy_end {
+	COPY_JUMP,	/* a jump to the next instruction */
+	COPY_TRAP,	/* a breakpoint, for a post-handler */
+	COPY_AGAIN,	/* a breakpoint that undoes a push, and goes back to the point */
+};
+
 /*
  * Writes a copy of the instruction into a slot. Operands relative to the
  * instruction pointer are adjusted; that such a distance may not fit is a
  * matter of where the slot was allocated.
  */
 static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
-		     bool step, kprobe_opcode_t **where)
+		     enum copy_end end, kprobe_opcode_t **where)
 {
-	struct x86_copy copy = { .len = insn->length, .addr = p->addr };
+	struct x86_copy copy = {
+		.len = insn->length,
+		.again = end == COPY_AGAIN,
+		.addr = p->addr,
+	};
 	void *slot = get_insn_slot();
 	void *next = p->addr + insn->length;
 	s64 disp;
@@ -500,13 +511,30 @@ static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
 		}
 		*(s32 *)(copy.text + insn_offset_displacement(insn)) = disp;
 	}
-	if (!step)
+	if (end == COPY_JUMP)
 		__text_gen_insn(copy.text + insn->length, JMP32_INSN_OPCODE,
 				slot + insn->length, next, JMP32_INSN_SIZE);
 
 	add_copy(slot, &copy);
 	*where = slot;
 	return 0;
+}
+
+/*
+ * For an indirect branch that cannot be emulated, as its operand cannot be
+ * read: faults as the branch would. The copy must not branch should the operand
+ * be there by then, since a call would leave the address of a slot on the
+ * stack. So it pushes the operand: FF /6 in the place of /2 or /4 (SDM Vol. 2,
+ * A.4) reads it in the same way, and changes no flag and no register but one.
+ */
+static int make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
+{
+	unsigned int modrm = insn_offset_modrm(insn);
+	u8 push[MAX_INSN_SIZE];
+
+	memcpy(push, buf, sizeof(push));
+	push[modrm] = (push[modrm] & ~0x38) | 6 << 3;
+	return make_copy(p, insn, push, COPY_AGAIN, &p->ainsn.step);
 }
 
 static void drop_copy(kprobe_opcode_t **where)
@@ -553,14 +581,13 @@ int x86_insn_prepare(struct kprobe *p)
 	a->len = insn.length;
 	p->opcode = buf[0];
 	if (a->kind == X86_CALL_IND || a->kind == X86_JMP_IND) {
-		/* To fault where the operand cannot be read. */
 		if (a->src == X86_NO_REG)
-			return make_copy(p, &insn, buf, false, &a->step);
+			return make_reader(p, &insn, buf);
 		return 0;
 	}
 	if (x86_always_emulated(a->kind))
 		return 0;
-	ret = make_copy(p, &insn, buf, false, &a->slot);
+	ret = make_copy(p, &insn, buf, COPY_JUMP, &a->slot);
 	a->copy = a->slot;
 	return ret;
 }
@@ -586,7 +613,7 @@ int x86_insn_prepare_step(struct kprobe *p)
 	mutex_unlock(&text_mutex);
 	if (ret)
 		return ret;
-	return make_copy(p, &insn, buf, true, &a->step);
+	return make_copy(p, &insn, buf, COPY_TRAP, &a->step);
 }
 
 /**

@@ -123,7 +123,7 @@ static noinline void __kprobe_hit handle_hit_nested(struct kprobe *p,
 	handle_hit(p, regs, kprobe_context(traps));
 }
 
-/* The breakpoint behind an instruction that a post-handler waits for. */
+/* The breakpoint in a copy, behind an instruction: see struct x86_copy. */
 static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned long addr)
 {
 	const struct x86_copy *copy = x86_copy_at(addr);
@@ -132,6 +132,13 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 
 	if (!copy || addr != (unsigned long)copy->text + copy->len)
 		return false;
+
+	/* The operand that could not be read is there now: another hit. */
+	if (copy->again) {
+		regs->sp += sizeof(long);
+		regs->ip = (unsigned long)copy->addr;
+		return true;
+	}
 
 	regs->ip = (unsigned long)copy->addr + copy->len;
 	p = get_kprobe(copy->addr);
