@@ -307,6 +307,11 @@ REFUSE "far return", .byte 0xcb
 REFUSE "int3", int3
 REFUSE "ud2", ud2
 REFUSE "hlt", hlt
+REFUSE "mwait", .byte 0x0f, 0x01, 0xc9
+REFUSE "mwaitx", .byte 0x0f, 0x01, 0xfb
+REFUSE "sti in front of hlt", .byte 0xfb, 0xf4
+REFUSE "sti in front of mwait", .byte 0xfb, 0x0f, 0x01, 0xc9
+REFUSE "sti in front of mwaitx", .byte 0xfb, 0x0f, 0x01, 0xfb
 REFUSE "mov to ss", mov %eax, %ss
 REFUSE "endbr64 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfa
 REFUSE "endbr32 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfb

@@ -206,9 +206,14 @@ static int classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8
 	case 0xb2:	/* LSS: masks breakpoints on what follows */
 		return -EILSEQ;
 	case 0x01:
-		/* SWAPGS: the registers of the CPU are not the kernel's then. */
-		if (insn->modrm.value == 0xf8)
+		switch (insn->modrm.value) {
+		case 0xf8:
+			/* SWAPGS: the CPU's registers are not the kernel's then. */
 			return -EILSEQ;
+		case 0xc9:	/* MWAIT, MWAITX: as HLT */
+		case 0xfb:
+			return -EILSEQ;
+		}
 		return 0;
 	case 0x1e:
 		memcpy(&head, buf, sizeof(head));
@@ -240,6 +245,14 @@ static int classify_group5(struct arch_specific_insn *a, struct insn *insn)
 		return -EILSEQ;
 	}
 	return 0;
+}
+
+/* Does the CPU sleep there until an interrupt comes? */
+static bool halts(const u8 *text)
+{
+	return text[0] == 0xf4 ||					/* HLT */
+	       (text[0] == 0x0f && text[1] == 0x01 &&
+		(text[2] == 0xc9 || text[2] == 0xfb));			/* MWAIT, MWAITX */
 }
 
 /**
@@ -417,8 +430,8 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 	case 0xf4:		/* HLT: an interrupt must not slip in before it */
 		return -EILSEQ;
 	case 0xfb:
-		/* STI: the same, if HLT is what it shields */
-		if (buf[insn->length] == 0xf4)
+		/* STI: the same, if that is what it shields */
+		if (insn->length + 2 <= MAX_INSN_SIZE && halts(buf + insn->length))
 			return -EILSEQ;
 		return 0;
 	}
