@@ -173,6 +173,41 @@ CASE "sub from sp"
 	lea	64(%_ASM_SP), %_ASM_SP
 DONE
 
+/* By so much that the exception's frame could land on what it is made from. */
+.macro DOWN bytes
+CASE "sub \bytes, sp"
+	PROBE sub $\bytes, %_ASM_SP
+	mov	%_ASM_SP, %_ASM_AX
+	lea	\bytes(%_ASM_SP), %_ASM_SP
+DONE
+
+CASE "lea of sp to sp, \bytes down"
+	PROBE lea -\bytes(%_ASM_SP), %_ASM_SP
+	mov	%_ASM_SP, %_ASM_AX
+	lea	\bytes(%_ASM_SP), %_ASM_SP
+DONE
+
+CASE "mov to sp, \bytes down"
+	lea	-\bytes(%_ASM_SP), %_ASM_CX
+	PROBE mov %_ASM_CX, %_ASM_SP
+	mov	%_ASM_SP, %_ASM_AX
+	lea	\bytes(%_ASM_SP), %_ASM_SP
+DONE
+
+CASE "pop to sp, \bytes down"
+	lea	-\bytes(%_ASM_SP), %_ASM_CX
+	push	%_ASM_CX
+	PROBE pop %_ASM_SP
+	mov	%_ASM_SP, %_ASM_AX
+	lea	\bytes(%_ASM_SP), %_ASM_SP
+DONE
+.endm
+
+DOWN 0x24
+DOWN 0x28
+DOWN 0x2c
+DOWN 0x30
+
 INSN "mov from sp", mov %_ASM_SP, %_ASM_AX
 INSN "lea of sp", lea -16(%_ASM_SP), %_ASM_AX
 

@@ -255,19 +255,7 @@ static bool halts(const u8 *text)
 		(text[2] == 0xc9 || text[2] == 0xfb));			/* MWAIT, MWAITX */
 }
 
-/**
- * x86_insn_classify - find out how an instruction can be executed elsewhere
- * @a:	  the result, all but its copies
- * @insn: the instruction
- * @buf:  its text, and one byte more
- *
- * What is not told apart here runs from a copy as it is, which is right for
- * all that neither depends on the instruction pointer nor leaves it behind
- * somewhere.
- *
- * Return: 0, or an error of arch_prepare_kprobe().
- */
-int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
 	u8 op = insn->opcode.bytes[0];
 	unsigned int size = op & 1 ? insn->opnd_bytes : 1;
@@ -436,6 +424,51 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 		return 0;
 	}
 	return 0;
+}
+
+/* Would emulating it do more to the stack pointer than push or drop a word? */
+static bool moves_stack(const struct arch_specific_insn *a)
+{
+	switch (a->kind) {
+	case X86_ALU_REG:
+	case X86_ALU_IMM:
+		if (a->op == X86_CMP || a->op == X86_TEST)
+			return false;
+		fallthrough;
+	case X86_POP_REG:
+	case X86_MOV_REG:
+	case X86_MOV_IMM:
+	case X86_LEA:
+		return a->dst == offsetof(struct pt_regs, sp);
+	}
+	return false;
+}
+
+/**
+ * x86_insn_classify - find out how an instruction can be executed elsewhere
+ * @a:	  the result, all but its copies
+ * @insn: the instruction
+ * @buf:  its text, and one byte more
+ *
+ * What is not told apart here runs from a copy as it is, which is right for
+ * all that neither depends on the instruction pointer nor leaves it behind
+ * somewhere.
+ *
+ * Return: 0, or an error of arch_prepare_kprobe().
+ */
+int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+{
+	int ret = classify(a, insn, buf);
+
+	/*
+	 * The 32-bit exception returns through a frame that it builds below the
+	 * stack pointer it returns to. If that has moved down by more than the
+	 * gap which the entry leaves, the frame falls into the saved registers
+	 * that it is built from (IRET_FRAME in entry_32.S).
+	 */
+	if (!ret && !IS_ENABLED(CONFIG_X86_64) && moves_stack(a))
+		a->kind = X86_COPY;
+	return ret;
 }
 
 /* ------------------------------- Copies --------------------------------- */
