@@ -826,6 +826,7 @@ void free_insn_slot(kprobe_opcode_t *slot, int dirty);
 #endif
 void *alloc_insn_page(void);
 void *alloc_insn_pages(unsigned int nr);
+void arch_erase_slots(void *text, size_t len);
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /* ftrace was killed: handlers must not run any more. */

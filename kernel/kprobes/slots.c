@@ -25,6 +25,10 @@
  * Making memory executable interrupts every CPU. So a cache that grows takes
  * more pages at a time, an eighth of what it has, in one block; and a block goes
  * when all of its pages are free.
+ *
+ * What is free holds no code. Architectures that can erase slots do so once
+ * nobody can be in them, which is before anybody else can get them: slots that
+ * are waited for belong to the worker, so it needs no mutex for that.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -64,6 +68,7 @@ struct slot_block {
  * struct slot_page - a page of slots
  * @node:  in slot_cache::table, by the address of the page
  * @list:  in slot_cache::pages
+ * @waiting: links pages in which slots are waited for; the worker's
  * @block: that it is part of
  * @nr:	   slots that are in use or retired
  * @nr_dead: those of them that are retired
@@ -73,6 +78,7 @@ struct slot_block {
 struct slot_page {
 	struct addr_node node;
 	struct list_head list;
+	struct list_head waiting;
 	struct slot_block *block;
 	unsigned int nr;
 	unsigned int nr_dead;
@@ -307,8 +313,21 @@ void kprobe_wait_for_tasks(void)
 	synchronize_rcu();
 }
 
-/* Two steps, with the wait between them: collect the dead, free them. */
-static void slot_cache_collect(struct slot_cache *c)
+/**
+ * arch_erase_slots - what lies here is no code any more
+ * @text: the first slot; the page belongs to a cache
+ * @len:  in bytes, not beyond the page
+ *
+ * Optional; for architectures that can change executable memory on the quiet.
+ *
+ * Context: may sleep.
+ */
+void __weak arch_erase_slots(void *text, size_t len)
+{
+}
+
+/* Three steps, with the wait after the first: collect the dead, erase, free. */
+static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 {
 	struct slot_page *pg;
 
@@ -319,18 +338,35 @@ static void slot_cache_collect(struct slot_cache *c)
 			    slots_per_page(c));
 		bitmap_zero(page_dead(c, pg), slots_per_page(c));
 		pg->nr_dead = 0;
+		list_add_tail(&pg->waiting, waiting);
 	}
 }
 
-static void slot_cache_free_waiting(struct slot_cache *c)
+/* Slots that are next to each other in one go. */
+static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 {
-	struct slot_page *pg, *next;
+	unsigned int start, end;
+	struct slot_page *pg;
+	size_t len;
+	void *text;
+
+	list_for_each_entry(pg, waiting, waiting) {
+		for_each_set_bitrange(start, end, page_waiting(c, pg),
+				      slots_per_page(c)) {
+			text = (void *)pg->node.key + start * c->size;
+			len = (end - start) * c->size;
+			arch_erase_slots(text, len);
+		}
+	}
+}
+
+static void slot_cache_free_waiting(struct slot_cache *c, struct list_head *waiting)
+{
+	struct slot_page *pg;
 	unsigned int nr;
 
-	list_for_each_entry_safe(pg, next, &c->pages, list) {
+	list_for_each_entry(pg, waiting, waiting) {
 		nr = bitmap_weight(page_waiting(c, pg), slots_per_page(c));
-		if (!nr)
-			continue;
 		bitmap_andnot(page_used(c, pg), page_used(c, pg),
 			      page_waiting(c, pg), slots_per_page(c));
 		bitmap_zero(page_waiting(c, pg), slots_per_page(c));
@@ -340,20 +376,25 @@ static void slot_cache_free_waiting(struct slot_cache *c)
 
 static void slots_reclaim(struct work_struct *work)
 {
+	struct list_head waiting[ARRAY_SIZE(slot_caches)];
 	struct slot_block *block, *next;
 	LIST_HEAD(unused);
 	unsigned int i;
 
 	mutex_lock(&slot_mutex);
-	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
-		slot_cache_collect(slot_caches[i]);
+	for (i = 0; i < ARRAY_SIZE(slot_caches); i++) {
+		INIT_LIST_HEAD(&waiting[i]);
+		slot_cache_collect(slot_caches[i], &waiting[i]);
+	}
 	mutex_unlock(&slot_mutex);
 
 	kprobe_wait_for_tasks();
+	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
+		slot_cache_erase(slot_caches[i], &waiting[i]);
 
 	mutex_lock(&slot_mutex);
 	for (i = 0; i < ARRAY_SIZE(slot_caches); i++) {
-		slot_cache_free_waiting(slot_caches[i]);
+		slot_cache_free_waiting(slot_caches[i], &waiting[i]);
 		slot_blocks_unlink(slot_caches[i], &unused);
 	}
 	mutex_unlock(&slot_mutex);

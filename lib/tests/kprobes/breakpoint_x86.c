@@ -5,6 +5,7 @@
  */
 #include <linux/ptrace.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <asm/segment.h>
 #include <asm/text-patching.h>
 
@@ -173,6 +174,40 @@ static void copy_of_an_indirect_call_does_not_call(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (void *)where, at(kpt_call_at, kpt_call_at_next));
 }
 
+static bool is_erased(const u8 *text, unsigned int len)
+{
+	u8 byte;
+
+	while (len--) {
+		if (copy_from_kernel_nofault(&byte, text++, 1) || byte != INT3_INSN_OPCODE)
+			return false;
+	}
+	return true;
+}
+
+/* A slot that is in use keeps the page of one that is not. */
+static void copies_that_are_given_back_are_erased(struct kunit *test)
+{
+	struct arch_specific_insn insn;
+	struct kpt_probe *pr;
+
+	kpt_probe(test, at(kpt_load, kpt_load_at));
+	pr = kpt_probe_post(test, at(kpt_peek, kpt_peek_at));
+	wait_for_kprobe_optimizer();
+	insn = insn_of(pr);
+	KUNIT_ASSERT_NOT_NULL(test, insn.slot);
+	KUNIT_ASSERT_NOT_NULL(test, insn.step);
+	KUNIT_EXPECT_FALSE(test, is_erased(insn.slot, insn.len));
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(insn.slot, __ARCH_KPROBE_SLOT_SIZE)));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(insn.step, __ARCH_KPROBE_SLOT_SIZE)));
+#ifdef __ARCH_KPROBES_DETOUR
+	KUNIT_ASSERT_NOT_NULL(test, insn.detour);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased((u8 *)insn.detour,
+							 __ARCH_KPROBE_DETOUR_SIZE)));
+#endif
+}
+
 /* --- The text without probes --------------------------------------------- */
 
 static void text_without_probes_is_read(struct kunit *test)
@@ -205,6 +240,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
 	KUNIT_CASE(original_of_a_copy_is_known),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
+	KUNIT_CASE(copies_that_are_given_back_are_erased),
 	KUNIT_CASE(text_without_probes_is_read),
 	{}
 };

@@ -195,6 +195,18 @@ void *alloc_insn_pages(unsigned int nr)
 }
 
 /**
+ * arch_erase_slots - nobody is, or will be, in the code that was here
+ * @text: its first byte
+ * @len:  in bytes
+ *
+ * Context: may sleep.
+ */
+void arch_erase_slots(void *text, size_t len)
+{
+	text_poke_set(text, INT3_INSN_OPCODE, len);
+}
+
+/**
  * x86_copy_at - the out-of-line copy around an address
  * @addr: any address
  *
