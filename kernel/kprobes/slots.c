@@ -29,12 +29,16 @@
  * What is free holds no code. Architectures that can erase slots do so once
  * nobody can be in them, which is before anybody else can get them: slots that
  * are waited for belong to the worker, so it needs no mutex for that.
+ *
+ * Perf is told of all this: the pages are symbols, what architectures write into
+ * slots is code that comes, and what is erased is code that goes.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/bitmap.h>
 #include <linux/execmem.h>
 #include <linux/mm.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -179,6 +183,8 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 		list_add_rcu(&pg->list, &c->pages);
 	}
 	c->nr_pages += block->nr;
+	perf_event_ksymbol(PERF_RECORD_KSYMBOL_TYPE_OOL, (unsigned long)block->text,
+			   block->nr * PAGE_SIZE, false, c->symbol);
 	return true;
 }
 
@@ -200,6 +206,9 @@ static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 			list_del_rcu(&block->page[i]->list);
 		}
 		c->nr_pages -= block->nr;
+		perf_event_ksymbol(PERF_RECORD_KSYMBOL_TYPE_OOL,
+				   (unsigned long)block->text,
+				   block->nr * PAGE_SIZE, true, c->symbol);
 	}
 	list_splice(&blocks, unused);
 }
@@ -355,6 +364,7 @@ static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 				      slots_per_page(c)) {
 			text = (void *)pg->node.key + start * c->size;
 			len = (end - start) * c->size;
+			perf_event_text_poke(text, text, len, NULL, 0);
 			arch_erase_slots(text, len);
 		}
 	}

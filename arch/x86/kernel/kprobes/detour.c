@@ -45,6 +45,7 @@
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
+#include <linux/perf_event.h>
 #include <linux/preempt.h>
 #include <linux/string.h>
 
@@ -532,6 +533,7 @@ int arch_detour_prepare(struct kprobe *p)
 		free_detour_slot(slot, false);
 		return ret;
 	}
+	perf_event_text_poke(slot, NULL, 0, g.buf, sizeof(g.buf));
 	text_poke_copy(slot, g.buf, sizeof(g.buf));
 
 	p->ainsn.detour = slot;

@@ -13,6 +13,7 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
+#include <linux/perf_event.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -490,9 +491,12 @@ static_assert(sizeof(struct x86_slot) == __ARCH_KPROBE_SLOT_SIZE);
 
 static void write_copies(void)
 {
-	if (unwritten.nr)
-		text_poke_copy(unwritten.to, unwritten.slot,
-			       unwritten.nr * sizeof(struct x86_slot));
+	size_t size = unwritten.nr * sizeof(struct x86_slot);
+
+	if (!size)
+		return;
+	perf_event_text_poke(unwritten.to, NULL, 0, unwritten.slot, size);
+	text_poke_copy(unwritten.to, unwritten.slot, size);
 	unwritten.nr = 0;
 }
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: perf is told of the pages of copies and detours as symbols that come and go, and of the code in them that is written and erased
+. /lib.sh
+
+[ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
+
+# Those that tell perf's users; they need none to be called.
+event 'p:kt/symbol perf_event_ksymbol type=%di:u16 addr=%si:x64 len=%dx:u32 gone=%cx:u8 name=+0(%r8):string'
+event 'p:kt/poke perf_event_text_poke addr=%di:x64 old=%dx:u64 new=%r8:u64'
+event_on kt/symbol
+event_on kt/poke
+echo >$tracing/trace
+
+# Behind the ENDBR and the ftrace site of functions: more than pages have room
+# for, so that some come.
+awk '$2 == "t" && $3 ~ /^(ext|vfs|pipe|sock|tcp|inet|perf|bpf|cgroup)/ { print $1 }' /proc/kallsyms |
+	head -n 600 | while read -r addr; do
+	printf '%x\n' $((0x$addr + 9))
+done >/sites
+load kprobe_crowd nr=600
+echo grow 600 >/sys/kernel/debug/kprobe_crowd/run
+at_least "probes" "$(wc -l <$kp/list)" 300
+
+# symbols NAME GONE: addresses and lengths
+symbols()
+{
+	grep " symbol: .* gone=$2 name=\"$1\"" $tracing/trace |
+		sed 's/.* type=2 addr=\([^ ]*\) len=\([^ ]*\) .*/\1 \2/'
+}
+# pokes PAGE OLD NEW
+pokes() { grep -c " poke: .* addr=${1%000}... old=$2 new=$3\$" $tracing/trace; }
+# within SECONDS COMMAND...
+within()
+{
+	left=$1
+	shift
+	while ! eval "$*" && [ "$left" -gt 0 ]; do
+		sleep 1
+		left=$((left - 1))
+	done
+}
+
+within 60 'grep -q OPTIMIZED $kp/list && [ -n "$(symbols kprobe_optinsn_page 0)" ]'
+for name in kprobe_insn_page kprobe_optinsn_page; do
+	matches "$name came" "$(symbols $name 0)" '0xf[0-9a-f]*000 [1-9][0-9]*'
+	page=$(symbols $name 0 | head -n 1)
+	at_least "$name: code written" "$(pokes "${page% *}" 0 '[1-9][0-9]*')" 1
+done
+
+echo remove 0 >/sys/kernel/debug/kprobe_crowd/run
+for name in kprobe_insn_page kprobe_optinsn_page; do
+	page=$(symbols $name 0 | head -n 1)
+	within 60 "symbols $name 1 | grep -q '^$page\$'"
+	matches "$name went" "$(symbols $name 1)" '0xf[0-9a-f]*000 [1-9][0-9]*'
+	is "$name: the first that came" "$(symbols $name 1 | grep -c "^$page\$")" 1
+	at_least "$name: code erased" "$(pokes "${page% *}" '[1-9][0-9]*' 0)" 1
+done
+unload kprobe_crowd
+event_off kt/symbol
+event_off kt/poke
+event '-:kt/symbol'
+event '-:kt/poke'
+done_testing
