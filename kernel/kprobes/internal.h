@@ -360,6 +360,8 @@ void kprobe_blacklist_del_module(struct module *mod, bool going);
  * @size:     of a piece, in bytes
  * @symbol:   under which kallsyms shows its pages
  * @pages:    all of them, those with room first; walked under RCU
+ * @first:    the lowest address that there ever was in a page of it
+ * @last:     the highest
  * @table:    finds a page by address
  * @nr_pages: how many
  */
@@ -367,6 +369,8 @@ struct slot_cache {
 	size_t size;
 	const char *symbol;
 	struct list_head pages;
+	unsigned long first;
+	unsigned long last;
 	struct addr_table table;
 	unsigned int nr_pages;
 };
@@ -375,6 +379,16 @@ void *slot_alloc(struct slot_cache *c);
 void slot_retire(struct slot_cache *c, void *slot, bool used);
 void slots_flush(void);
 void kprobe_wait_for_tasks(void);
+
+/*
+ * Could @addr lie in a page of the cache? Each fault in the kernel asks, and
+ * hardly any comes from where the answer is yes. Lock-free, in any context.
+ */
+static __always_inline bool slot_cache_spans(const struct slot_cache *c,
+					     unsigned long addr)
+{
+	return addr >= READ_ONCE(c->first) && addr <= READ_ONCE(c->last);
+}
 
 /* True if @addr lies in a page of the cache. Lock-free, preemption off. */
 static __always_inline bool slot_cache_covers(const struct slot_cache *c,

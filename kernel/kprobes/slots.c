@@ -176,6 +176,10 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	block = slot_block_alloc(c, nr);
 	if (!block)
 		return false;
+	/* Before anything runs there, so that nobody is looked for in vain. */
+	WRITE_ONCE(c->first, min(c->first, (unsigned long)block->text));
+	WRITE_ONCE(c->last, max(c->last, (unsigned long)block->text +
+				nr * PAGE_SIZE - 1));
 	while (nr--) {
 		pg = block->page[nr];
 		pg->node.key = (unsigned long)block->text + nr * PAGE_SIZE;
@@ -438,6 +442,7 @@ struct slot_cache kprobe_insn_slots = {
 #endif
 	.symbol = "kprobe_insn_page",
 	.pages = LIST_HEAD_INIT(kprobe_insn_slots.pages),
+	.first = ULONG_MAX,
 	.table = ADDR_TABLE_INIT,
 };
 
@@ -452,6 +457,8 @@ bool __kprobe_hit is_kprobe_insn_slot(unsigned long addr)
 {
 	bool covers;
 
+	if (likely(!slot_cache_spans(&kprobe_insn_slots, addr)))
+		return false;
 	preempt_disable_notrace();
 	covers = slot_cache_covers(&kprobe_insn_slots, addr);
 	preempt_enable_notrace();
@@ -488,6 +495,7 @@ static struct slot_cache detour_slots = {
 	.size = __ARCH_KPROBE_DETOUR_SIZE,
 	.symbol = "kprobe_optinsn_page",
 	.pages = LIST_HEAD_INIT(detour_slots.pages),
+	.first = ULONG_MAX,
 	.table = ADDR_TABLE_INIT,
 };
 
@@ -502,6 +510,8 @@ bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
 {
 	bool covers;
 
+	if (likely(!slot_cache_spans(&detour_slots, addr)))
+		return false;
 	preempt_disable_notrace();
 	covers = slot_cache_covers(&detour_slots, addr);
 	preempt_enable_notrace();
