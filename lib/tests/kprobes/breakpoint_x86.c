@@ -235,6 +235,29 @@ static void text_without_probes_is_read(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, text, before, sizeof(text));
 }
 
+static void debuggers_learn_what_is_inside_of_a_jump(struct kunit *test)
+{
+	u8 *addr = at(kpt_zeropad, kpt_zeropad_at);
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_FALSE(test, kprobe_in_jump((unsigned long)addr + i));
+	pr = kpt_probe(test, addr);
+	wait_for_kprobe_optimizer();
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_in_jump((unsigned long)addr + i),
+				    kprobe_optimized(&pr->kp) && i && i < JMP32_INSN_SIZE,
+				    "byte %u", i);
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+#endif
+	kpt_unregister(test, pr);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_FALSE(test, kprobe_in_jump((unsigned long)addr + i));
+}
+
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
@@ -242,6 +265,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
 	KUNIT_CASE(copies_that_are_given_back_are_erased),
 	KUNIT_CASE(text_without_probes_is_read),
+	KUNIT_CASE(debuggers_learn_what_is_inside_of_a_jump),
 	{}
 };
 

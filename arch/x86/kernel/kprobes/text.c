@@ -20,6 +20,7 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
+#include <linux/preempt.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -175,6 +176,33 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 	local_irq_restore(flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
+
+/**
+ * kprobe_in_jump - is this byte inside of a jump of ours, or will it soon be?
+ * @addr: its address
+ *
+ * For debuggers that place a breakpoint while all other CPUs are stopped: in
+ * the middle of a jump it would be part of the distance.
+ *
+ * Context: any.
+ * Return: true if so. The first byte of a jump does not count.
+ */
+bool kprobe_in_jump(unsigned long addr)
+{
+#ifdef __ARCH_KPROBES_DETOUR
+	unsigned int back;
+	struct kprobe *p;
+
+	guard(preempt_notrace)();
+	for (back = 1; back < JMP32_INSN_SIZE; back++) {
+		p = get_kprobe((void *)(addr - back));
+		if (p && READ_ONCE(p->ainsn.detour))
+			return true;
+	}
+#endif
+	return false;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_in_jump);
 
 /* -------------------- Where an instruction begins ----------------------- */
 
