@@ -30,7 +30,8 @@
  * there still is a point, that has been hit. So when the jump goes, hits in the
  * detour are sent another way: the dispatcher looks the point up by its address
  * unless x86_detour::live is set. A direct detour has a branch to it that the
- * common hit does not take; its condition is patched away, which is one byte.
+ * common hit does not take; it becomes a breakpoint, the only thing that text
+ * may change to while it runs (SDM Vol. 3, 9.1.3), and that takes the branch.
  * All of that is looked at after kprobe_cpu::running is set, so after the next
  * interrupt of all CPUs, who waits in kprobe_quiesce() sees every hit that will call a
  * handler that was there before. The detour itself stays until no task can be
@@ -403,7 +404,7 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *only
 	/* testl $contexts, preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xf7, 0x04);
 	emit32(g, NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
-	branch[1] = emit_jcc8(g, 5);			/* jnz, one byte to patch */
+	branch[1] = emit_jcc8(g, 5);			/* jnz, see retire() */
 	d->branch = g->nr - 2;
 
 	EMIT(g, 0x48, 0xbf);				/* mov $only, %rdi */
@@ -577,12 +578,32 @@ void arch_detour_arm(struct list_head *points)
 static void retire(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
-	u8 never = false, always = JMP8_INSN_OPCODE;
+	u8 never = false, trap = INT3_INSN_OPCODE;
 
 	WRITE_ONCE(p->ainsn.copy, p->ainsn.slot);
 	text_poke(&d->live, &never, 1);
 	if (d->branch)
-		text_poke((u8 *)d + d->branch, &always, 1);
+		text_poke((u8 *)d + d->branch, &trap, INT3_INSN_SIZE);
+}
+
+/**
+ * x86_detour_trap - a breakpoint that is not one of a point
+ * @regs: registers of the trap
+ *
+ * Context: in the exception, interrupts off.
+ * Return: true if it was that of a detour whose jump is gone: its hit goes to
+ * the dispatcher.
+ */
+__kprobe_hit bool x86_detour_trap(struct pt_regs *regs)
+{
+	unsigned long addr = regs->ip - INT3_INSN_SIZE;
+	const struct x86_detour *d = x86_detour_at(addr);
+
+	if (!d || !d->branch || addr != (unsigned long)d + d->branch)
+		return false;
+	/* The distance is what it was. */
+	regs->ip = addr + JMP8_INSN_SIZE + *(s8 *)(addr + 1);
+	return true;
 }
 
 /**

@@ -73,7 +73,8 @@ struct x86_plan {
  * @entry:  where the jump leads, from here
  * @post:   where the first of them runs if a post-handler waits for it and it
  *	    is not emulated, or 0
- * @branch: the branch that sends hits to the dispatcher, or 0 if all go there
+ * @branch: the branch that sends hits to the dispatcher, or 0 if all go there;
+ *	    a breakpoint once the jump is gone
  * @saved:  from here on pt_regs is on top of the stack
  * @restore: up to here, or to @exec_end if there is no such place
  * @exec_end: behind the displaced instructions; what follows has pt_regs, but
@@ -163,9 +164,17 @@ void x86_reach_batch(void);
 enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d, unsigned long ip,
 				     unsigned long *same);
 const struct x86_detour *x86_detour_at(unsigned long addr);
+bool x86_detour_trap(struct pt_regs *regs);
 
 /* entry_64.S */
 asmlinkage void detour_leave(void);
+
+#else
+
+static inline bool x86_detour_trap(struct pt_regs *regs)
+{
+	return false;
+}
 
 #endif /* __ARCH_KPROBES_DETOUR */
 

@@ -207,7 +207,8 @@ int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 			handle_hit_nested(p, regs, traps);
 		return 1;
 	}
-	return handle_step(regs, addr) || handle_late(regs, addr);
+	return handle_step(regs, addr) || x86_detour_trap(regs) ||
+	       handle_late(regs, addr);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_int3_handler);
 
