@@ -253,6 +253,11 @@ static void branch_target_of_one_of_two_cold_parts_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(twin), kpt_jump_twin, 1);
 }
 
+static void branch_target_of_a_numbered_cold_part_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(numbered), kpt_jump_numbered, 1);
+}
+
 static void fixup_target_inside_refuses(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, AT(fixup));
@@ -1553,6 +1558,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
+	KUNIT_CASE(branch_target_of_a_numbered_cold_part_refuses),
 	KUNIT_CASE(fixup_target_inside_refuses),
 	KUNIT_CASE(bug_trap_inside_refuses),
 	KUNIT_CASE(ftrace_site_inside_refuses),

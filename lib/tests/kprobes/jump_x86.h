@@ -36,6 +36,8 @@ extern struct static_key_false kpt_jump_label_key;
 KPT_JUMP_TARGET(split);
 /* of its cold part, which is not the only one of that name, */
 KPT_JUMP_TARGET(twin);
+/* of its cold part, whose name ends in a number, */
+KPT_JUMP_TARGET(numbered);
 /* and the fix-up of a fault, if the argument is no address. */
 KPT_JUMP_TARGET(fixup);
 

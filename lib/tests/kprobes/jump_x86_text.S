@@ -138,6 +138,28 @@ SYM_FUNC_END(kpt_jump_twin)
 STACK_FRAME_NON_STANDARD kpt_jump_twin
 STACK_FRAME_NON_STANDARD kpt_jump_twin.cold
 
+/* The same; as compilers have named it that number them. */
+	.pushsection .text.unlikely, "ax", @progbits
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_numbered.cold.12)
+	dec	%ecx
+	jmp	.Lnumbered_inside
+SYM_FUNC_END(kpt_jump_numbered.cold.12)
+	.popsection
+
+SYM_FUNC_START(kpt_jump_numbered)
+	mov	$3, %ecx
+	AT numbered
+	xor	%eax, %eax
+.Lnumbered_inside:
+	add	%rdi, %rax
+	cmp	$1, %ecx
+	jne	kpt_jump_numbered.cold.12
+	inc	%rax
+	RET
+SYM_FUNC_END(kpt_jump_numbered)
+STACK_FRAME_NON_STANDARD kpt_jump_numbered
+STACK_FRAME_NON_STANDARD kpt_jump_numbered.cold.12
+
 SYM_FUNC_START(kpt_jump_fixup)
 .Lfixup_load:
 	mov	(%rdi), %rcx

@@ -28,6 +28,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/cleanup.h>
+#include <linux/ctype.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
@@ -36,6 +37,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/stringhash.h>
 
 #include <asm/extable.h>
 #include <asm/text-patching.h>
@@ -155,10 +157,93 @@ static int scan_symbol(void *unused, unsigned long addr)
 	return scan(addr, addr + size);
 }
 
-/* Of a module: if it has the name that is looked for. */
+/*
+ * The cold part of function, of GCC 8, is function.cold.12. Names can only be
+ * looked up as a whole, so those of the kernel are searched once. There are none
+ * if the compiler is another.
+ */
+static struct {
+	struct x86_cold {
+		unsigned long addr;
+		unsigned int hash;	/* of the function's name */
+	} *part;
+	unsigned int nr;
+	bool known;
+} numbered;
+
+/* The length of the function's name if this is that of such a part; or 0. */
+static size_t numbered_cold(const char *symbol)
+{
+	const char *dot = strstr(symbol, ".cold.");
+
+	return dot && isdigit(dot[6]) ? dot - symbol : 0;
+}
+
+static unsigned int hash_name(const char *name, size_t len)
+{
+	return full_name_hash(NULL, name, len);
+}
+
+static int count_numbered(void *unused, const char *symbol, unsigned long addr)
+{
+	if (numbered_cold(symbol))
+		numbered.nr++;
+	return 0;
+}
+
+static int note_numbered(void *unused, const char *symbol, unsigned long addr)
+{
+	size_t len = numbered_cold(symbol);
+
+	if (len) {
+		numbered.part->addr = addr;
+		numbered.part->hash = hash_name(symbol, len);
+		numbered.part++;
+	}
+	return 0;
+}
+
+static int find_numbered(void)
+{
+	if (numbered.known)
+		return 0;
+	numbered.nr = 0;
+	kallsyms_on_each_symbol(count_numbered, NULL);
+	if (numbered.nr) {
+		numbered.part = kvmalloc_array(numbered.nr, sizeof(*numbered.part),
+					       GFP_KERNEL);
+		if (!numbered.part)
+			return -ENOMEM;
+		/* What init has left is the same the second time. */
+		kallsyms_on_each_symbol(note_numbered, NULL);
+		numbered.part -= numbered.nr;
+	}
+	numbered.known = true;
+	return 0;
+}
+
+/* Of all functions whose names have this hash, which does no harm. */
+static int scan_numbered(const char *name, size_t len)
+{
+	unsigned int hash = hash_name(name, len), i;
+	int ret;
+
+	ret = find_numbered();
+	for (i = 0; !ret && i < numbered.nr; i++) {
+		if (numbered.part[i].hash == hash)
+			ret = scan_symbol(NULL, numbered.part[i].addr);
+	}
+	return ret;
+}
+
+/* Of a module: if it has the name that is looked for, or that and a number. */
 static int scan_named(void *name, const char *symbol, unsigned long addr)
 {
-	return strcmp(symbol, name) ? 0 : scan_symbol(NULL, addr);
+	size_t len = str_has_prefix(symbol, name);
+
+	if (!len || (symbol[len] && (symbol[len] != '.' || !isdigit(symbol[len + 1]))))
+		return 0;
+	return scan_symbol(NULL, addr);
 }
 
 /* A function and its .cold part branch into each other. Names may repeat. */
@@ -167,6 +252,8 @@ static int scan_other_part(void)
 	char name[KSYM_NAME_LEN + sizeof(".cold")];
 	const char *symbol;
 	char *module, *dot;
+	size_t len;
+	int ret;
 
 	symbol = kallsyms_lookup(function.start, NULL, NULL, &module, name);
 	if (!symbol)
@@ -177,17 +264,20 @@ static int scan_other_part(void)
 	dot = strstr(name, ".cold");
 	if (dot) {
 		*dot = '\0';
-	} else {
-		if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
-		    (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) &&
-		     function.falls))
-			return KPROBE_WHY_SHARED;
-		strcat(name, ".cold");
+		if (!module)
+			return kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
+		return module_kallsyms_on_each_symbol(module, scan_named, name);
 	}
 
-	if (!module)
-		return kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
-	return module_kallsyms_on_each_symbol(module, scan_named, name);
+	if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
+	    (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) && function.falls))
+		return KPROBE_WHY_SHARED;
+	len = strlen(name);
+	strcat(name, ".cold");
+	if (module)
+		return module_kallsyms_on_each_symbol(module, scan_named, name);
+	ret = kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
+	return ret ?: scan_numbered(name, len);
 }
 
 static int look_at_function(unsigned long addr)
