@@ -308,20 +308,23 @@ void kprobe_choose_only(struct kprobe_point *pt)
 #ifdef __ARCH_KPROBES_DETOUR
 /**
  * kprobe_only - the probe of a point that has just one
- * @p:	     the point
- * @handler: what to call is stored here
+ * @p:	  the point
+ * @pre:  what to call in front of the instruction is stored here
+ * @post: what to call behind it, with the probe itself, or NULL
  *
  * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
  * Return: what to call the handler with; NULL if the point has
  * more to run in front of the instruction, or nothing.
  */
-struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *handler)
+struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
+			   kprobe_post_handler_t *post)
 {
 	struct kprobe_user *user = to_point(p)->only;
 
 	if (!user)
 		return NULL;
-	*handler = user->pre;
+	*pre = user->pre;
+	*post = user->post;
 	return user->self;
 }
 

@@ -805,7 +805,8 @@ void arch_detour_free(struct kprobe *p);
 
 void *get_detour_slot(void);
 void free_detour_slot(void *slot, bool used);
-struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *handler);
+struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
+			   kprobe_post_handler_t *post);
 bool kprobe_wants_post(struct kprobe *p);
 #endif
 

@@ -5,9 +5,12 @@
  */
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
-#include <linux/stacktrace.h>
+#include <linux/kallsyms.h>
 #include <linux/string.h>
+#include <asm/cpufeature.h>
+#include <asm/nospec-branch.h>
 #include <asm/text-patching.h>
+#include <asm/unwind.h>
 
 #include "detour_x86.h"
 
@@ -165,10 +168,255 @@ static void running_detour_changes_to_breakpoints_only(struct kunit *test)
 	finish_late(test, l);
 }
 
+/* --- Displaced branches -------------------------------------------------- */
+
+static struct kpt_probe *jump_probe(struct kunit *test, void *addr, bool post)
+{
+	struct kpt_probe *pr = kpt_alloc(test, addr);
+
+	if (post)
+		pr->kp.post_handler = kpt_post;
+	kpt_register(test, pr);
+	settle(test, pr);
+	return pr;
+}
+
+static void check_branch(struct kunit *test, void *addr, kpt_fn_t fn)
+{
+	struct kpt_probe *pr;
+	unsigned int post, i;
+
+	for (post = 0; post < 2; post++) {
+		pr = jump_probe(test, addr, post);
+		for (i = 1; i <= 3; i++) {
+			KUNIT_EXPECT_EQ(test, fn(i), KPT_RESULT((unsigned long)i));
+			KUNIT_EXPECT_EQ(test, pr->pre, i);
+			KUNIT_EXPECT_EQ(test, pr->post, post ? i : 0);
+		}
+		kpt_unregister(test, pr);
+	}
+}
+
+static void displaced_branches_lead_where_they_did(struct kunit *test)
+{
+	check_branch(test, AT(jump), kpt_detour_jump);
+	check_branch(test, AT(jump_mem), kpt_detour_jump_mem);
+	check_branch(test, AT(call), kpt_detour_call);
+	check_branch(test, AT(call_reg), kpt_detour_call_reg);
+	check_branch(test, AT(call_stack), kpt_detour_call_stack);
+	check_branch(test, AT(ret), kpt_detour_ret);
+}
+
+#define KPT_FAULTED	0x5afe
+
+/* With the stack as it was, or it would not return. */
+static void displaced_call_through_memory_may_fault(struct kunit *test)
+{
+	kpt_fn_t to = kpt_plain;
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		pr = jump_probe(test, AT(call_mem), post);
+		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem((unsigned long)&to),
+				KPT_RESULT((unsigned long)&to));
+		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem(0xdeadul << 48),
+				(unsigned long)KPT_FAULTED);
+		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem((unsigned long)&to),
+				KPT_RESULT((unsigned long)&to));
+		kpt_unregister(test, pr);
+	}
+}
+
+/* Where in a detour these bytes are, or NULL. */
+static u8 *find_code(unsigned long entry, const u8 *code, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i + nr <= LATE_BYTES; i++) {
+		if (!memcmp((u8 *)entry + i, code, nr))
+			return (u8 *)entry + i;
+	}
+	return NULL;
+}
+
+#define FIND(entry, ...)						\
+({									\
+	const u8 __code[] = { __VA_ARGS__ };				\
+									\
+	find_code(entry, __code, sizeof(__code));			\
+})
+
+/* A direct jump to @target. */
+static bool jumps_to(unsigned long entry, const void *target)
+{
+	u8 code[JMP32_INSN_SIZE];
+	unsigned int i;
+
+	for (i = 0; i + sizeof(code) <= LATE_BYTES; i++) {
+		__text_gen_insn(code, JMP32_INSN_OPCODE, (u8 *)entry + i, target,
+				JMP32_INSN_SIZE);
+		if (!memcmp((u8 *)entry + i, code, sizeof(code)))
+			return true;
+	}
+	return false;
+}
+
+#ifdef CONFIG_MITIGATION_RETPOLINE
+extern retpoline_thunk_t __x86_indirect_thunk_rax;
+#endif
+
+static bool has_thunks(void)
+{
+#ifdef CONFIG_MITIGATION_RETPOLINE
+	return boot_cpu_has(X86_FEATURE_RETPOLINE) &&
+	       !boot_cpu_has(X86_FEATURE_RETPOLINE_LFENCE);
+#else
+	return false;
+#endif
+}
+
+/* What the mitigation of this boot asks for, not what was there. */
+static void displaced_jump_is_as_safe_as_others(struct kunit *test)
+{
+	unsigned long entry;
+
+	if (boot_cpu_has(X86_FEATURE_INDIRECT_THUNK_ITS) ||
+	    boot_cpu_has(X86_FEATURE_CALL_DEPTH))
+		kunit_skip(test, "other thunks are in use");
+	jump_probe(test, AT(jump), false);
+	entry = entry_of(AT(jump));
+	if (has_thunks()) {
+#ifdef CONFIG_MITIGATION_RETPOLINE
+		KUNIT_EXPECT_TRUE(test, jumps_to(entry, &__x86_indirect_thunk_rax));
+#endif
+		KUNIT_EXPECT_NULL(test, FIND(entry, 0xff, 0xe0));
+	} else if (boot_cpu_has(X86_FEATURE_RETPOLINE_LFENCE)) {
+		KUNIT_EXPECT_NOT_NULL(test, FIND(entry, 0x0f, 0xae, 0xe8, 0xff, 0xe0, 0xcc));
+	} else {
+		KUNIT_EXPECT_NOT_NULL(test, FIND(entry, 0xff, 0xe0, 0xcc));
+	}
+}
+
+static void displaced_return_is_as_safe_as_others(struct kunit *test)
+{
+	jump_probe(test, AT(ret), false);
+	if (boot_cpu_has(X86_FEATURE_RETHUNK))
+		KUNIT_EXPECT_NULL(test, FIND(entry_of(AT(ret)), 0xc3));
+	else
+		KUNIT_EXPECT_NOT_NULL(test, FIND(entry_of(AT(ret)), 0xc3, 0xcc));
+}
+
+/* --- Stacks -------------------------------------------------------------- */
+
+#ifdef CONFIG_UNWINDER_ORC
+static void walk(struct kpt_trace *trace, struct pt_regs *regs, bool *reliable)
+{
+	struct unwind_state state;
+
+	trace->nr = 0;
+	/* The walk begins behind the registers that it is given. */
+	if (regs)
+		trace->entries[trace->nr++] = regs->ip;
+	for (unwind_start(&state, current, regs, NULL);
+	     !unwind_done(&state) && trace->nr < KPT_TRACE_LEN;
+	     unwind_next_frame(&state))
+		trace->entries[trace->nr++] = unwind_get_return_address(&state);
+	*reliable = !unwind_error(&state);
+}
+
+/* The name as a trace shows it, up to a blank. */
+static bool is_in(unsigned long addr, const char *function)
+{
+	char name[KSYM_SYMBOL_LEN];
+	size_t len = strlen(function);
+
+	sprint_symbol_no_offset(name, addr);
+	return !strncmp(name, function, len) && (!name[len] || name[len] == ' ');
+}
+
+/**
+ * struct in_call - stacks at each instruction of a displaced call
+ * @code:  those
+ * @trace: the stacks
+ * @reliable: nothing went wrong
+ */
+struct in_call {
+	u8 *code;
+	struct kpt_trace trace[3];
+	bool reliable[3];
+};
+
+/* A call over an INT3, a move of the true address there, a jump. */
+#define CALL_OVER	6
+#define CALL_MOVED	14
+
+/* In the callee, whose stack is that of the jump to it. */
+static int walk_in_callee(struct kpt_probe *pr, struct pt_regs *now)
+{
+	unsigned long *top = (unsigned long *)now->sp, true_address = *top;
+	struct in_call *c = pr->arg;
+	struct pt_regs regs = *now;
+
+	regs.orig_ax = -1;
+	regs.ip = (unsigned long)c->code + CALL_MOVED;
+	walk(&c->trace[2], &regs, &c->reliable[2]);
+
+	WRITE_ONCE(*top, (unsigned long)c->code + CALL_INSN_SIZE);
+	regs.ip = (unsigned long)c->code + CALL_OVER;
+	walk(&c->trace[1], &regs, &c->reliable[1]);
+	WRITE_ONCE(*top, true_address);
+
+	regs.ip = (unsigned long)c->code;
+	regs.sp += sizeof(long);
+	walk(&c->trace[0], &regs, &c->reliable[0]);
+	return 0;
+}
+
+static noinline void stacks_are_whole_in_a_displaced_call(struct kunit *test)
+{
+	static struct in_call c;
+	struct kpt_probe *callee;
+	unsigned int i, n;
+
+	memset(&c, 0, sizeof(c));
+	jump_probe(test, AT(call), false);
+	c.code = FIND(entry_of(AT(call)), 0xe8, 1, 0, 0, 0, 0xcc, 0x48, 0xc7, 0x04, 0x24);
+	KUNIT_ASSERT_NOT_NULL(test, c.code);
+	callee = kpt_alloc(test, kpt_plain);
+	callee->on_pre = walk_in_callee;
+	callee->arg = &c;
+	kpt_register(test, callee);
+	KUNIT_EXPECT_EQ(test, kpt_detour_call(7), KPT_RESULT(7ul));
+	for (i = 0; i < 3; i++) {
+		/* The detour; where that returns to, if anywhere; the caller. */
+		n = i ? 2 : 1;
+		KUNIT_ASSERT_GT(test, c.trace[i].nr, n);
+		KUNIT_EXPECT_TRUE(test, c.reliable[i]);
+		if (i == 1)
+			KUNIT_EXPECT_EQ(test, c.trace[i].entries[1],
+					(unsigned long)c.code + CALL_INSN_SIZE);
+		if (i == 2)
+			KUNIT_EXPECT_EQ(test, c.trace[i].entries[1],
+					(unsigned long)AT(call) + CALL_INSN_SIZE);
+		KUNIT_EXPECT_TRUE_MSG(test, is_in(c.trace[i].entries[n],
+						  "stacks_are_whole_in_a_displaced_call"),
+				      "%u: %pS", i, (void *)c.trace[i].entries[n]);
+	}
+}
+#endif /* CONFIG_UNWINDER_ORC */
+
 static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
 	KUNIT_CASE(running_detour_changes_to_breakpoints_only),
+	KUNIT_CASE(displaced_branches_lead_where_they_did),
+	KUNIT_CASE(displaced_call_through_memory_may_fault),
+	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
+	KUNIT_CASE(displaced_return_is_as_safe_as_others),
+#ifdef CONFIG_UNWINDER_ORC
+	KUNIT_CASE(stacks_are_whole_in_a_displaced_call),
+#endif
 	{}
 };
 

@@ -18,4 +18,25 @@ unsigned long kpt_detour_enter(unsigned long entry, unsigned long arg);
 /* Returns KPT_RESULT() of its argument; the probe is at the entry. */
 KPT_DETOUR_TARGET(late);
 
+/* The same; between them is an indirect jump, through a register or memory, */
+KPT_DETOUR_TARGET(jump);
+KPT_DETOUR_TARGET(jump_mem);
+/* a call of kpt_plain(), direct or through a register, */
+KPT_DETOUR_TARGET(call);
+KPT_DETOUR_TARGET(call_reg);
+/* one through the stack, whose pointer is the base, */
+KPT_DETOUR_TARGET(call_stack);
+/* or a return and padding. */
+KPT_DETOUR_TARGET(ret);
+
+/* Calls through what its argument points to, or returns KPT_FAULTED. */
+KPT_DETOUR_TARGET(call_mem);
+
+/* The probed instruction is a push, or a pop, of one byte. */
+KPT_DETOUR_TARGET(push);
+KPT_DETOUR_TARGET(pop);
+
+/* Calls @fn; on its stack is another return address, which must not be found. */
+unsigned long kpt_detour_caller(unsigned long fn);
+
 #endif /* _LIB_TESTS_KPROBES_DETOUR_X86_H */

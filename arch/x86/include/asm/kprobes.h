@@ -26,7 +26,7 @@ typedef u8 kprobe_opcode_t;
 /* Points become jumps to generated code. */
 #ifdef CONFIG_X86_64
 #define __ARCH_KPROBES_DETOUR
-#define __ARCH_KPROBE_DETOUR_SIZE	384
+#define __ARCH_KPROBE_DETOUR_SIZE	512
 #define __ARCH_KPROBE_JUMP_SIZE		5
 #endif
 
@@ -93,11 +93,13 @@ extern const int kretprobe_blacklist_size;
  * @KPROBE_UNWIND_UNKNOWN: nothing that it could go by, or it is not ours
  * @KPROBE_UNWIND_REGS:	   struct pt_regs on top of the stack
  * @KPROBE_UNWIND_SAME:	   the same as somewhere else
+ * @KPROBE_UNWIND_CALL:	   a return address on top of the stack
  */
 enum kprobe_unwind {
 	KPROBE_UNWIND_UNKNOWN,
 	KPROBE_UNWIND_REGS,
 	KPROBE_UNWIND_SAME,
+	KPROBE_UNWIND_CALL,
 };
 
 enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same);

@@ -6,23 +6,28 @@
  * stack, runs the handlers, restores, executes the displaced instructions and
  * jumps back behind them. There are two forms:
  *
- *  direct	the point has one probe with no more than a pre-handler. The
- *		detour calls it itself, if the hit comes from a task's context
- *		in which no handler runs; all else goes to the dispatcher.
+ *  direct	the point has one probe. The detour calls its handlers itself, if
+ *		the hit comes from a task's context in which no handler runs;
+ *		all else goes to the dispatcher.
  *  dispatched	always goes there: detour_hit().
  *
- * From the dispatcher, execution goes on where regs->ip says: that may be in
- * the detour again, or where a handler wants it.
+ * Where the handlers have changed nothing, the detour restores the registers
+ * and goes on. Otherwise detour_leave() goes where regs->ip says.
  *
  *	entry:	build pt_regs
  *		[direct: enter the handler's context, call it, leave it]
+ *		[dispatched: detour_hit(head, regs)]
  *		restore
+ *		[jump to where it goes on, if not here]
  *	exec:	displaced instructions
  *		jump back
- *	slow:	detour_hit(head, regs), go where regs->ip says
+ *	slow:	[direct: detour_hit(head, regs), back to restoring]
  *	...
  *	post:	the first displaced instruction, build pt_regs,
- *		detour_post(head, regs), go where regs->ip says
+ *		detour_post(head, regs), restore, go on behind it
+ *
+ * If a post-handler waits, the probed instruction is emulated where that can be
+ * done, and exec is there for hits that are missed. Where not, it runs at post.
  *
  * Late hits. A task may be preempted right behind the jump, and go on when the
  * point is a breakpoint again, has other probes, or is gone. It must not call
@@ -62,6 +67,8 @@
 /* Between the stack of the code and pt_regs. */
 #define STACK_GAP	32
 
+#define JCC32_INSN_SIZE	6
+
 /* ----------------------- What a detour calls ---------------------------- */
 
 /* The point that this is a hit of, which stays as long as preemption is off. */
@@ -96,9 +103,26 @@ static __always_inline void leave(unsigned int ctx)
 	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 }
 
-/* All that a direct detour does not do itself. */
-static void __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
+/* What C code answers if @next is what has been decided: see DETOUR_STAY. */
+static __always_inline int go_on(const struct x86_detour *d, struct pt_regs *regs,
+				 enum x86_detour_next next)
 {
+	if (likely(next == d->next))
+		return DETOUR_STAY;
+	if (next == DETOUR_EXEC)
+		regs->ip = x86_detour_exec(d, 0);
+	else if (next == DETOUR_POST)
+		regs->ip = (unsigned long)d + d->post;
+	else
+		regs->ip = x86_detour_ip(d, regs->ip);
+	return DETOUR_LEAVE;
+}
+
+/* All that a direct detour does not do itself. */
+static int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
+{
+	enum x86_detour_next next = DETOUR_EXEC;
+	int called = 0, ret;
 	unsigned int ctx;
 	struct kprobe *p;
 
@@ -108,41 +132,50 @@ static void __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 		p = point_of(d);
 		if (p)
 			kprobes_inc_nmissed_count(p);
-		regs->ip = x86_detour_exec(d, 0);
 		goto out;
 	}
 	p = enter(d, ctx);
 	if (unlikely(!p)) {
-		regs->ip = x86_detour_exec(d, 0);
+		/* The hit is late, and there is no point any more. */
 	} else if (kprobe_run_pre(p, regs)) {
-		regs->ip = x86_detour_ip(d, regs->ip);
+		next = DETOUR_AWAY;
 	} else if (!READ_ONCE(p->post_handler)) {
-		regs->ip = x86_detour_exec(d, 0);
+		/* It just goes on. */
 	} else if (x86_emulate(p, regs)) {
+		if (p->ainsn.kind == X86_CALL || p->ainsn.kind == X86_CALL_IND)
+			called = DETOUR_LEAVE_CALLED;
+		else if (p->ainsn.kind == X86_RET)
+			called = DETOUR_LEAVE_RETURNED;
 		kprobe_run_post(p, regs, 0);
-		regs->ip = x86_detour_ip(d, regs->ip);
+		next = regs->ip == (unsigned long)d->addr + d->map[0].len ?
+		       DETOUR_NEXT : DETOUR_AWAY;
 	} else if (d->post) {
-		regs->ip = (unsigned long)d + d->post;
+		next = DETOUR_POST;
 	} else {
 		/* The hit is late, and the post-handler was not there yet. */
 		regs->ip = (unsigned long)p->ainsn.step;
+		next = DETOUR_AWAY;
 	}
 	leave(ctx);
 out:
 	preempt_enable_notrace();
+	ret = go_on(d, regs, next);
+	return ret && called ? called : ret;
 }
 
-/* The handler that a direct detour has called wants to go elsewhere. */
-static void __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
+/* A handler that a direct detour has called wants to go elsewhere. */
+static int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 {
 	regs->ip = x86_detour_ip(d, regs->ip);
 	leave(KPROBE_CTX_TASK);
 	preempt_enable_notrace();
+	return DETOUR_LEAVE;
 }
 
 /* Behind an instruction that a post-handler waits for. */
-static void __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
+static int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 {
+	unsigned long behind = (unsigned long)d->addr + d->map[0].len;
 	unsigned int ctx;
 	struct kprobe *p;
 
@@ -155,7 +188,10 @@ static void __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 		leave(ctx);
 	}
 	preempt_enable_notrace();
+	if (likely(regs->ip == behind))
+		return DETOUR_STAY;
 	regs->ip = x86_detour_ip(d, regs->ip);
+	return DETOUR_LEAVE;
 }
 
 /* Somebody has asked for the CPU while the handler ran. */
@@ -209,10 +245,15 @@ static void emit64(struct gen *g, u64 val)
 static void emit_rel32(struct gen *g, unsigned long target)
 {
 	long rel = target - (g->slot + g->nr + 4);
-
 	if (rel != (s32)rel)
 		g->far = true;
 	emit32(g, rel);
+}
+
+static void emit_jcc(struct gen *g, u8 cc, unsigned long target)
+{
+	EMIT(g, 0x0f, 0x80 | cc);
+	emit_rel32(g, target);
 }
 
 static void emit_jmp(struct gen *g, unsigned long target)
@@ -233,25 +274,16 @@ static void emit_call(struct gen *g, void *func)
 	emit_rel32(g, (unsigned long)func);
 }
 
-/* Forward branches, to be completed by their land functions. */
-static unsigned int emit_jcc8(struct gen *g, u8 cc)
-{
-	EMIT(g, 0x70 | cc, 0);
-	return g->nr;
-}
-
-static void land8(struct gen *g, unsigned int from)
-{
-	if (g->nr > sizeof(g->buf))
-		return;
-	if (g->nr - from > 127)
-		g->far = true;
-	g->buf[from - 1] = g->nr - from;
-}
-
+/* Forward branches, to be completed by land32(). */
 static unsigned int emit_jcc32(struct gen *g, u8 cc)
 {
 	EMIT(g, 0x0f, 0x80 | cc, 0, 0, 0, 0);
+	return g->nr;
+}
+
+static unsigned int emit_jmp32(struct gen *g)
+{
+	EMIT(g, JMP32_INSN_OPCODE, 0, 0, 0, 0);
 	return g->nr;
 }
 
@@ -315,14 +347,15 @@ static void emit_restore(struct gen *g)
 	EMIT(g, 0x5c);					/* pop %rsp */
 }
 
-/* func(head, regs), and on from where regs->ip says. */
+/* func(head, regs), and on behind this with registers to restore, or away. */
 static void emit_dispatch(struct gen *g, void *func)
 {
 	EMIT(g, 0x48, 0xc7, 0xc7);			/* mov $head, %rdi */
 	emit32(g, g->slot);
 	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
 	emit_call(g, func);
-	emit_jmp(g, (unsigned long)detour_leave);
+	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
+	emit_jcc(g, 5, (unsigned long)detour_leave);	/* jnz */
 }
 
 static void emit_copy(struct gen *g, const struct x86_displaced *di,
@@ -341,13 +374,155 @@ static void emit_copy(struct gen *g, const struct x86_displaced *di,
 	emit(g, text, di->len);
 }
 
+/* ------------------------ Displaced branches ---------------------------- */
+
+/*
+ * What the base has chosen for an indirect branch is good for its old place: in
+ * a cache line, behind an LFENCE, as an alternative. Here stands what its JIT
+ * would generate, see emit_indirect_jump() of arch/x86/net/bpf_jit_comp.c.
+ *
+ * The return stack buffer expects a return for each call. A displaced call must
+ * return to where it would have, so the detour calls, for the buffer, what is
+ * next, and puts the return address there: the callee's return is mispredicted,
+ * but the ones of its callers are not. Calls of the very next instruction do
+ * not count, hence the INT3, which also ends speculation.
+ */
+static void emit_call_over(struct gen *g)
+{
+	EMIT(g, CALL_INSN_OPCODE, INT3_INSN_SIZE, 0, 0, 0, INT3_INSN_OPCODE);
+}
+
+static void emit_return_address(struct gen *g, struct x86_detour_map *m,
+				unsigned long next)
+{
+	emit_call_over(g);
+	m->called = g->nr - m->to;
+	EMIT(g, 0x48, 0xc7, 0x04, 0x24);		/* movq $next, (%rsp) */
+	emit32(g, next);
+}
+
+/* As one of the calls that it counts by what stands in front of functions. */
+static void emit_depth(struct gen *g)
+{
+	u8 *at = g->buf + g->nr;
+
+	if (IS_ENABLED(CONFIG_BPF_JIT) && g->nr + 32 <= sizeof(g->buf))
+		g->nr += x86_call_depth_emit_accounting(&at, NULL,
+							(void *)(g->slot + g->nr));
+}
+
+static void emit_return(struct gen *g)
+{
+	if (cpu_wants_rethunk()) {
+		emit_jmp(g, (unsigned long)x86_return_thunk);
+		return;
+	}
+	EMIT(g, RET_INSN_OPCODE, INT3_INSN_OPCODE);
+}
+
+/* Through a register, by its number. */
+static void emit_indirect_jump(struct gen *g, unsigned int reg)
+{
+	if (cpu_feature_enabled(X86_FEATURE_INDIRECT_THUNK_ITS)) {
+		emit_jmp(g, (unsigned long)its_static_thunk(reg));
+		return;
+	}
+	if (cpu_feature_enabled(X86_FEATURE_RETPOLINE_LFENCE)) {
+		EMIT(g, 0x0f, 0xae, 0xe8);		/* lfence */
+	} else if (cpu_feature_enabled(X86_FEATURE_RETPOLINE)) {
+		if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
+			emit_jmp(g, (unsigned long)&__x86_indirect_jump_thunk_array[reg]);
+		else
+			emit_jmp(g, (unsigned long)&__x86_indirect_thunk_array[reg]);
+		return;
+	}
+	if (reg & 8)
+		EMIT(g, 0x41);				/* REX.B */
+	EMIT(g, 0xff, 0xe0 | (reg & 7), INT3_INSN_OPCODE);
+}
+
+/*
+ * Through memory: there are no thunks for that, but a return goes to what was
+ * pushed, and is predicted to go to the INT3 behind the latest call, which is
+ * how a retpoline works. PUSH takes the operand as it is (SDM Vol. 2, 4.3), so
+ * a fault comes first.
+ */
+static void emit_push_operand(struct gen *g, struct x86_detour_map *m,
+			      const struct x86_displaced *di, unsigned long addr)
+{
+	unsigned int i = g->nr;
+
+	emit_copy(g, di, addr);
+	if (g->nr <= sizeof(g->buf)) {
+		while (g->buf[i] != 0xff)
+			i++;
+		/* FF /6 (SDM Vol. 2, A.4) */
+		g->buf[i + 1] |= 6 << 3;
+	}
+	m->lost = g->nr - m->to;
+}
+
+static void emit_pushed_return(struct gen *g)
+{
+	/* The thunk would count what was no call of those that are counted. */
+	if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
+		EMIT(g, RET_INSN_OPCODE, INT3_INSN_OPCODE);
+	else
+		emit_return(g);
+}
+
+/* The operand of an indirect branch, if it is a register: its number. */
+static unsigned int register_operand(const struct x86_displaced *di)
+{
+	unsigned int i = 0, rex = 0;
+
+	while (di->text[i] != 0xff)
+		i++;
+	if (i && (di->text[i - 1] & 0xf0) == 0x40)
+		rex = di->text[i - 1];
+	return (di->text[i + 1] & 7) | (rex & 1) << 3;
+}
+
+static void emit_jump_indirect(struct gen *g, struct x86_detour_map *m,
+			       const struct x86_displaced *di, unsigned long addr)
+{
+	if (di->insn.src != X86_NO_REG) {
+		emit_indirect_jump(g, register_operand(di));
+		return;
+	}
+	emit_push_operand(g, m, di, addr);
+	emit_call_over(g);
+	EMIT(g, 0x48, 0x8d, 0x64, 0x24, 8);		/* lea 8(%rsp), %rsp */
+	emit_pushed_return(g);
+}
+
+static void emit_call_indirect(struct gen *g, struct x86_detour_map *m,
+			       const struct x86_displaced *di, unsigned long addr)
+{
+	if (di->insn.src != X86_NO_REG) {
+		emit_return_address(g, m, addr + di->len);
+		emit_depth(g);
+		emit_indirect_jump(g, register_operand(di));
+		return;
+	}
+	emit_push_operand(g, m, di, addr);
+	EMIT(g, 0xff, 0x34, 0x24);			/* push (%rsp) */
+	EMIT(g, 0x48, 0xc7, 0x44, 0x24, 8);		/* movq $next, 8(%rsp) */
+	emit32(g, addr + di->len);
+	emit_depth(g);
+	/* One for the callee's return, and one for ours. */
+	emit_call_over(g);
+	emit_call_over(g);
+	EMIT(g, 0x48, 0x8d, 0x64, 0x24, 16);		/* lea 16(%rsp), %rsp */
+	emit_pushed_return(g);
+}
+
 /* One displaced instruction that is at @addr. */
-static void emit_displaced(struct gen *g, const struct x86_displaced *di,
-			   unsigned long addr)
+static void emit_displaced(struct gen *g, struct x86_detour_map *m,
+			   const struct x86_displaced *di, unsigned long addr)
 {
 	const struct arch_specific_insn *a = &di->insn;
 	unsigned long next = addr + di->len;
-	unsigned int i;
 
 	switch (a->kind) {
 	case X86_NOP:
@@ -356,26 +531,20 @@ static void emit_displaced(struct gen *g, const struct x86_displaced *di,
 		emit_jmp(g, next + a->imm);
 		break;
 	case X86_CALL:
-		/* The callee returns to where it would have: behind the jump. */
-		EMIT(g, 0x68);
-		emit32(g, next);
+		emit_return_address(g, m, next);
 		emit_jmp(g, next + a->imm);
 		break;
+	case X86_JMP_IND:
+		emit_jump_indirect(g, m, di, addr);
+		break;
 	case X86_CALL_IND:
-		EMIT(g, 0x68);
-		emit32(g, next);
-		/* FF /2 is the call, FF /4 the jump (SDM Vol. 2, A.4). */
-		i = g->nr;
-		emit_copy(g, di, addr);
-		if (g->nr <= sizeof(g->buf)) {
-			while (g->buf[i] != 0xff)
-				i++;
-			g->buf[i + 1] = (g->buf[i + 1] & ~0x38) | 4 << 3;
-		}
+		emit_call_indirect(g, m, di, addr);
+		break;
+	case X86_RET:
+		emit_return(g);
 		break;
 	case X86_JCC:
-		EMIT(g, 0x0f, 0x80 | a->op);
-		emit_rel32(g, next + a->imm);
+		emit_jcc(g, a->op, next + a->imm);
 		break;
 	case X86_LOOP:
 		if (a->size == 4)
@@ -388,9 +557,35 @@ static void emit_displaced(struct gen *g, const struct x86_displaced *di,
 	}
 }
 
+/* ------------------------------ Layout ---------------------------------- */
+
+/**
+ * struct direct - what a direct detour calls itself
+ * @only: the probe
+ * @pre:  its pre-handler
+ * @post: its post-handler, if the probed instruction is emulated; or NULL
+ */
+struct direct {
+	struct kprobe *only;
+	kprobe_pre_handler_t pre;
+	kprobe_post_handler_t post;
+};
+
+/* handler(only, regs) */
+static void emit_handler(struct gen *g, struct kprobe *only, void *handler)
+{
+	EMIT(g, 0x48, 0xbf);				/* mov $only, %rdi */
+	emit64(g, (unsigned long)only);
+	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+	/* Only indirect calls need to find ENDBR. */
+	if (is_endbr(*(u32 *)handler))
+		handler += ENDBR_INSN_SIZE;
+	emit_call(g, handler);
+}
+
 /* Enters the handler's context, calls it, leaves it: see detour_hit(). */
-static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *only,
-			kprobe_pre_handler_t handler, unsigned int branch[4])
+static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
+			const struct direct *to, unsigned int branch[5])
 {
 	/* incl preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x04);
@@ -404,18 +599,22 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *only
 	/* testl $contexts, preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xf7, 0x04);
 	emit32(g, NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
-	branch[1] = emit_jcc8(g, 5);			/* jnz, see retire() */
-	d->branch = g->nr - 2;
+	branch[1] = emit_jcc32(g, 5);			/* jnz, see retire() */
+	d->branch = g->nr - JCC32_INSN_SIZE;
 
-	EMIT(g, 0x48, 0xbf);				/* mov $only, %rdi */
-	emit64(g, (unsigned long)only);
-	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
-	/* Only indirect calls need to find ENDBR. */
-	if (is_endbr(*(u32 *)handler))
-		handler = (void *)handler + ENDBR_INSN_SIZE;
-	emit_call(g, handler);
+	emit_handler(g, to->only, to->pre);
 	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
 	branch[2] = emit_jcc32(g, 5);			/* jnz */
+	if (to->post) {
+		emit_handler(g, p, x86_emulate);
+		EMIT(g, 0x31, 0xd2);			/* xor %edx, %edx */
+		emit_handler(g, to->only, to->post);
+		/* cmpq $next, ip(%rsp) */
+		EMIT(g, 0x48, 0x81, 0xbc, 0x24);
+		emit32(g, offsetof(struct pt_regs, ip));
+		emit32(g, (unsigned long)p->addr + p->ainsn.len);
+		branch[4] = emit_jcc32(g, 5);		/* jne */
+	}
 
 	/* movq $0, running */
 	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
@@ -425,61 +624,102 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *only
 	branch[3] = emit_jcc32(g, 4);			/* jz */
 }
 
+/* Is it worth it, and can it be done? */
+static bool choose_direct(struct kprobe *p, struct direct *to)
+{
+	to->only = kprobe_only(p, &to->pre, &to->post);
+	if (!to->only)
+		return false;
+	if (!kprobe_wants_post(p))
+		return true;
+	switch (p->ainsn.kind) {
+	case X86_COPY:
+		/* Not emulated: what stands at x86_detour::post calls it. */
+		to->post = NULL;
+		return true;
+	case X86_CALL:
+	case X86_CALL_IND:
+	case X86_JMP_IND:
+	case X86_RET:
+		/* They may fault, or have more to leave: see detour_hit(). */
+		return false;
+	}
+	return to->post;
+}
+
 static int generate(struct gen *g, struct x86_detour *d, struct kprobe *p,
 		    const struct x86_plan *plan)
 {
 	unsigned long addr = (unsigned long)p->addr;
-	unsigned int branch[4], restored = 0, i;
-	kprobe_pre_handler_t handler;
-	struct kprobe *only;
+	unsigned int branch[5], over = 0, gap = STACK_GAP, i;
+	struct direct to;
 	bool direct;
 
-	only = kprobe_only(p, &handler);
-	direct = only && !kprobe_wants_post(p);
+	direct = choose_direct(p, &to);
+	if (direct && !kprobe_wants_post(p))
+		gap = 0;
+	if (!kprobe_wants_post(p))
+		d->next = DETOUR_EXEC;
+	else if (p->ainsn.kind == X86_COPY)
+		d->next = DETOUR_POST;
+	else
+		d->next = DETOUR_NEXT;
 
 	g->nr = sizeof(*d);
 	d->entry = g->nr;
-	emit_save(g, addr + INT3_INSN_SIZE, direct ? 0 : STACK_GAP, plan->std);
+	emit_save(g, addr + INT3_INSN_SIZE, gap, plan->std);
 	d->saved = g->nr;
-	if (direct) {
-		emit_direct(g, d, only, handler, branch);
-		restored = g->nr;
-		d->restore = g->nr;
-		emit_restore(g);
-	} else {
+	if (direct)
+		emit_direct(g, d, p, &to, branch);
+	else
 		emit_dispatch(g, detour_hit);
-		d->restore = g->nr;
-	}
+	d->restore = g->nr;
+	emit_restore(g);
+	/* To be completed when it is known where that is. */
+	if (d->next != DETOUR_EXEC)
+		over = emit_jmp32(g);
 
 	for (i = 0; i < plan->nr; i++) {
 		d->map[i].to = g->nr;
 		d->map[i].from = plan->insn[i].from;
 		d->map[i].len = plan->insn[i].len;
-		emit_displaced(g, &plan->insn[i], addr + plan->insn[i].from);
+		if (i == 1 && d->next == DETOUR_NEXT)
+			land32(g, over);
+		emit_displaced(g, &d->map[i], &plan->insn[i],
+			       addr + plan->insn[i].from);
 	}
+	if (i == 1 && d->next == DETOUR_NEXT)
+		land32(g, over);
 	emit_jmp(g, addr + plan->total);
 	d->exec_end = g->nr;
 
 	if (direct) {
 		/* Not a task's context, or a late hit: as if never entered. */
-		land8(g, branch[1]);
+		land32(g, branch[1]);
 		EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
 		emit32(g, 0);
 		land32(g, branch[0]);
 		EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
 		emit_dispatch(g, detour_hit);
+		emit_jmp(g, g->slot + d->restore);
 		land32(g, branch[2]);
+		if (to.post)
+			land32(g, branch[4]);
 		emit_dispatch(g, detour_changed);
 		land32(g, branch[3]);
 		emit_call(g, detour_resched);
-		emit_jmp(g, g->slot + restored);
+		emit_jmp(g, g->slot + d->restore);
 	}
-	if (kprobe_wants_post(p) && p->ainsn.kind == X86_COPY) {
+	if (d->next == DETOUR_POST) {
+		land32(g, over);
 		d->post = g->nr;
 		emit_copy(g, &plan->insn[0], addr);
 		emit_save(g, addr + plan->insn[0].len, STACK_GAP, plan->std);
 		d->post_saved = g->nr;
 		emit_dispatch(g, detour_post);
+		d->post_restore = g->nr;
+		emit_restore(g);
+		emit_jmp(g, d->nr > 1 ? g->slot + d->map[1].to : addr + plan->total);
 	}
 	if (g->far || g->nr > sizeof(g->buf))
 		return KPROBE_WHY_FAR;
@@ -602,7 +842,7 @@ __kprobe_hit bool x86_detour_trap(struct pt_regs *regs)
 	if (!d || !d->branch || addr != (unsigned long)d + d->branch)
 		return false;
 	/* The distance is what it was. */
-	regs->ip = addr + JMP8_INSN_SIZE + *(s8 *)(addr + 1);
+	regs->ip = addr + JCC32_INSN_SIZE + *(s32 *)(addr + 2);
 	return true;
 }
 
@@ -687,13 +927,21 @@ __kprobe_hit enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d,
 			if (at >= d->map[i].to)
 				break;
 		}
-		/* A call that has pushed already, see emit_displaced() */
-		if (at >= d->map[i].to + 5 && *((u8 *)d + d->map[i].to) == 0x68)
+		if (d->map[i].lost && at >= d->map[i].to + d->map[i].lost)
 			return KPROBE_UNWIND_UNKNOWN;
+		if (d->map[i].called && at >= d->map[i].to + d->map[i].called)
+			return KPROBE_UNWIND_CALL;
 		*same += d->map[i].from;
 		return KPROBE_UNWIND_SAME;
 	}
-	if (at >= d->exec_end && (!d->post || at < d->post || at >= d->post_saved))
+	if (!d->post)
+		return at >= d->exec_end ? KPROBE_UNWIND_REGS : KPROBE_UNWIND_UNKNOWN;
+	if (at == d->post) {
+		*same = (unsigned long)d->addr;
+		return KPROBE_UNWIND_SAME;
+	}
+	if ((at >= d->exec_end && at < d->post) ||
+	    (at >= d->post_saved && at < d->post_restore))
 		return KPROBE_UNWIND_REGS;
 	return KPROBE_UNWIND_UNKNOWN;
 }

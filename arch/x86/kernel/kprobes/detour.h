@@ -24,10 +24,6 @@
 
 #ifdef __ARCH_KPROBES_DETOUR
 
-/* PUSH of 32 bits: what a displaced call begins with. */
-#define X86_PUSH_IMM32		0x68
-#define X86_PUSH_SIZE		5
-
 /* As many as fit into the bytes of a jump. */
 #define X86_MAX_DISPLACED	JMP32_INSN_SIZE
 
@@ -62,6 +58,33 @@ struct x86_plan {
 };
 
 /**
+ * enum x86_detour_next - what stands behind the restored registers
+ * @DETOUR_EXEC: all that is displaced
+ * @DETOUR_NEXT: what is behind the probed instruction, which was emulated
+ * @DETOUR_POST: the probed instruction, in front of its post-handlers
+ * @DETOUR_AWAY: nothing; only for what a hit decides: regs->ip says it all
+ */
+enum x86_detour_next {
+	DETOUR_EXEC,
+	DETOUR_NEXT,
+	DETOUR_POST,
+	DETOUR_AWAY,
+};
+
+/*
+ * What C code answers its detour: to restore the registers and go on, or to
+ * leave by detour_leave(). That must know how many returns there will have been
+ * in the end without a call, or the return stack buffers of CPUs get out of
+ * step with the stack (SDM Vol. 1, 17.1.1): it returns to regs->ip, and where a
+ * call was emulated the callee will return, too; where it was a return, there
+ * has been the call.
+ */
+#define DETOUR_STAY		0
+#define DETOUR_LEAVE		1
+#define DETOUR_LEAVE_CALLED	2
+#define DETOUR_LEAVE_RETURNED	3
+
+/**
  * struct x86_detour - the head of a detour, in front of its code
  * @p:	    the point, first of all, for kprobe_running_point(); only to be
  *	    followed while @live
@@ -70,17 +93,22 @@ struct x86_plan {
  * @live:   hits are hits of @p; otherwise they come late
  * @nr:	    displaced instructions
  * @total:  their length in bytes
+ * @next:   enum x86_detour_next
  * @entry:  where the jump leads, from here
  * @post:   where the first of them runs if a post-handler waits for it and it
  *	    is not emulated, or 0
  * @branch: the branch that sends hits to the dispatcher, or 0 if all go there;
  *	    a breakpoint once the jump is gone
  * @saved:  from here on pt_regs is on top of the stack
- * @restore: up to here, or to @exec_end if there is no such place
+ * @restore: up to here
  * @exec_end: behind the displaced instructions; what follows has pt_regs, but
- *	    for the beginning of @post
- * @post_saved: where that has it, too
- * @map:    where the displaced instructions are
+ *	    for the beginning and the end of @post, which is last
+ * @post_saved: from here on that has it, too
+ * @post_restore: up to here
+ * @map:    where the displaced instructions are, and how the stack changes in
+ *	    those that are branches: from @called on, relative to @to, the
+ *	    return address is on it, and from @lost on what no unwinder knows;
+ *	    or 0
  *
  * Read by hits, faults and unwinders without a lock. Except for @live, and the
  * branch, it is constant for as long as a task may be in the slot.
@@ -92,6 +120,7 @@ struct x86_detour {
 	u8 live;
 	u8 nr;
 	u8 total;
+	u8 next;
 	u16 entry;
 	u16 post;
 	u16 branch;
@@ -99,14 +128,17 @@ struct x86_detour {
 	u16 restore;
 	u16 exec_end;
 	u16 post_saved;
-	struct {
+	u16 post_restore;
+	struct x86_detour_map {
 		u16 to;
 		u8 from;
 		u8 len;
+		u8 called;
+		u8 lost;
 	} map[X86_MAX_DISPLACED];
 };
 
-static_assert(sizeof(struct x86_detour) <= 64);
+static_assert(sizeof(struct x86_detour) <= 80);
 static_assert(!offsetof(struct x86_detour, p));
 
 /* What is displaced runs here. */
@@ -136,23 +168,25 @@ static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 }
 
 /*
- * Has the first of what is displaced faulted? If it is a call through memory,
- * that has pushed already: takes it back.
+ * Has the first of what is displaced faulted? If it is a call, the return
+ * address may be on the stack already: takes it back.
  */
 static __always_inline bool x86_detour_first(const struct x86_detour *d,
 					     struct pt_regs *regs)
 {
-	unsigned long exec = x86_detour_exec(d, 0);
+	unsigned long at = regs->ip - x86_detour_exec(d, 0);
+	const struct x86_detour_map *m = &d->map[0];
 
 	if (regs->ip == (unsigned long)d + d->post)
 		return true;
-	if (d->nr > 1 && regs->ip >= x86_detour_exec(d, 1))
-		return false;
-	if (regs->ip == exec)
+	if (!at)
 		return true;
-	if (regs->ip != exec + X86_PUSH_SIZE || *(u8 *)exec != X86_PUSH_IMM32)
+	if (at >= (d->nr > 1 ? d->map[1].to : d->exec_end - JMP32_INSN_SIZE) - m->to)
 		return false;
-	regs->sp += sizeof(long);
+	if (m->lost && at >= m->lost)
+		return false;
+	if (m->called && at >= m->called)
+		regs->sp += sizeof(long);
 	return true;
 }
 

@@ -58,10 +58,34 @@
  * regs->ip, which is put where RET finds it: right below the stack as it will
  * be. If a handler has moved that down, so that pt_regs is in the way, pt_regs
  * moves down first, in an order that keeps all of it above the stack pointer.
+ *
+ * The calls are for the return stack buffer, see DETOUR_LEAVE in detour.h for
+ * how many: the RET takes one, and those of our callers stay in step.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS
 	ANNOTATE_NOENDBR
+	cmp	$2, %eax
+	ja	.Lcalled
+	jb	.Lcall
+	CALL_DEPTH_ACCOUNT
+	ANNOTATE_INTRA_FUNCTION_CALL
+	call	.Lcall_once
+	int3
+.Lcall_once:
+	UNWIND_HINT_REGS offset=8
+	add	$8, %rsp
+	UNWIND_HINT_REGS
+.Lcall:
+	CALL_DEPTH_ACCOUNT
+	ANNOTATE_INTRA_FUNCTION_CALL
+	call	.Lcall_again
+	int3
+.Lcall_again:
+	UNWIND_HINT_REGS offset=8
+	add	$8, %rsp
+	UNWIND_HINT_REGS
+.Lcalled:
 	mov	RIP(%rsp), %rax
 	mov	RSP(%rsp), %rdx
 	sub	$8, %rdx

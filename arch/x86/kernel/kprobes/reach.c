@@ -372,11 +372,17 @@ static int displaceable(const struct x86_displaced *di, unsigned int end)
 	case X86_CALL:
 		return end < JMP32_INSN_SIZE ? KPROBE_WHY_CALL : 0;
 	case X86_CALL_IND:
-		/* The return address is pushed before the operand is read. */
-		if (end < JMP32_INSN_SIZE || di->insn.base == offsetof(struct pt_regs, sp) ||
-		    di->insn.src == offsetof(struct pt_regs, sp))
+		if (end < JMP32_INSN_SIZE)
 			return KPROBE_WHY_CALL;
+		fallthrough;
+	case X86_JMP_IND:
+		/* There are no thunks for this one: nobody does that. */
+		if (di->insn.src == offsetof(struct pt_regs, sp))
+			return KPROBE_WHY_INSN;
 		return 0;
+	case X86_RET:
+		/* The return thunk drops no arguments. */
+		return di->insn.imm ? KPROBE_WHY_INSN : 0;
 	}
 	return 0;
 }
