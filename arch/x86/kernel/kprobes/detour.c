@@ -244,7 +244,14 @@ static void emit64(struct gen *g, u64 val)
 /* The last four bytes of a branch. */
 static void emit_rel32(struct gen *g, unsigned long target)
 {
-	long rel = target - (g->slot + g->nr + 4);
+	long rel;
+
+	/*
+	 * Or the compiler subtracts from the address of a known function in the
+	 * relocation, and objtool sees that something else than its start is taken.
+	 */
+	OPTIMIZER_HIDE_VAR(target);
+	rel = target - (g->slot + g->nr + 4);
 	if (rel != (s32)rel)
 		g->far = true;
 	emit32(g, rel);
