@@ -336,6 +336,103 @@ static bool is_in(unsigned long addr, const char *function)
 }
 
 /**
+ * struct stacks - two ways from a handler to its callers
+ * @from_handler: starts where it is
+ * @from_regs:	  starts at the registers that it is given
+ * @reliable:	  nothing went wrong
+ */
+struct stacks {
+	struct kpt_trace from_handler;
+	struct kpt_trace from_regs;
+	bool reliable[2];
+};
+
+static void walk_in_post(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct stacks *s = pr->arg;
+
+	walk(&s->from_handler, NULL, &s->reliable[0]);
+	walk(&s->from_regs, regs, &s->reliable[1]);
+}
+
+static int walk_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	walk_in_post(pr, regs);
+	return 0;
+}
+
+/* The function, its caller, and that one's, next to each other; or not at all. */
+static void expect_callers(struct kunit *test, const struct kpt_trace *trace,
+			   const char *function, const char *what, bool reliable)
+{
+	unsigned int n;
+
+	for (n = 0; n + 2 < trace->nr; n++) {
+		if (is_in(trace->entries[n], function) &&
+		    is_in(trace->entries[n + 1], "kpt_detour_caller") &&
+		    is_in(trace->entries[n + 2], "check_stacks")) {
+			KUNIT_EXPECT_TRUE_MSG(test, reliable, "%s: %s", function, what);
+			return;
+		}
+	}
+	for (n = 0; n < trace->nr; n++)
+		kunit_err(test, "%u: %pS", n, (void *)trace->entries[n]);
+	KUNIT_FAIL(test, "%s: %s: a caller is missing", function, what);
+}
+
+static noinline void check_stacks(struct kunit *test, unsigned char *at, kpt_fn_t fn,
+				  const char *function)
+{
+	static struct stacks stacks;
+	struct kpt_probe *pr, *inside;
+	unsigned int post, jump;
+
+	for (post = 0; post < 2; post++) {
+		pr = kpt_alloc(test, at);
+		pr->arg = &stacks;
+		if (post) {
+			pr->kp.post_handler = kpt_post;
+			pr->on_post = walk_in_post;
+		} else {
+			pr->on_pre = walk_in_pre;
+		}
+		kpt_register(test, pr);
+		/* That keeps it from being a jump. */
+		inside = kpt_probe(test, at + 1);
+		for (jump = 0; jump < 2; jump++) {
+			if (jump) {
+				kpt_unregister(test, inside);
+				settle(test, pr);
+			} else {
+				KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+			}
+			memset(&stacks, 0, sizeof(stacks));
+			KUNIT_EXPECT_EQ(test, kpt_detour_caller((unsigned long)fn),
+					KPT_RESULT(7ul));
+			expect_callers(test, &stacks.from_handler, function,
+				       jump ? post ? "jump, post" : "jump, pre" :
+				       post ? "breakpoint, post" : "breakpoint, pre",
+				       stacks.reliable[0]);
+			expect_callers(test, &stacks.from_regs, function,
+				       jump ? post ? "jump, post, regs" : "jump, pre, regs" :
+				       post ? "breakpoint, post, regs" : "breakpoint, pre, regs",
+				       stacks.reliable[1]);
+		}
+		kpt_unregister(test, pr);
+	}
+}
+
+static void no_caller_is_missing_at_a_push_of_one_byte(struct kunit *test)
+{
+	check_stacks(test, AT(push), kpt_detour_push, "kpt_detour_push");
+}
+
+static void no_caller_is_missing_at_a_pop_of_one_byte(struct kunit *test)
+{
+	check_stacks(test, AT(pop), kpt_detour_pop, "kpt_detour_pop");
+}
+
+/**
  * struct in_call - stacks at each instruction of a displaced call
  * @code:  those
  * @trace: the stacks
@@ -415,6 +512,8 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
 #ifdef CONFIG_UNWINDER_ORC
+	KUNIT_CASE(no_caller_is_missing_at_a_push_of_one_byte),
+	KUNIT_CASE(no_caller_is_missing_at_a_pop_of_one_byte),
 	KUNIT_CASE(stacks_are_whole_in_a_displaced_call),
 #endif
 	{}

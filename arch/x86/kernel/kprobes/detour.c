@@ -146,6 +146,8 @@ static int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 			called = DETOUR_LEAVE_CALLED;
 		else if (p->ainsn.kind == X86_RET)
 			called = DETOUR_LEAVE_RETURNED;
+		/* For unwinders: see emit_save(). */
+		regs->orig_ax = -1;
 		kprobe_run_post(p, regs, 0);
 		next = regs->ip == (unsigned long)d->addr + d->map[0].len ?
 		       DETOUR_NEXT : DETOUR_AWAY;
@@ -317,7 +319,12 @@ static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
 		emit_percpu(g, __op, sizeof(__op), (void __force *)&(var)); \
 	} while (0)
 
-static void emit_save(struct gen *g, unsigned long ip, unsigned int gap, bool cld)
+/*
+ * In front of the probed instruction, ip is what a breakpoint would show. That
+ * nothing has been executed yet, unwinders see by orig_ax having the same value.
+ */
+static void emit_save(struct gen *g, unsigned long ip, bool before,
+		      unsigned int gap, bool cld)
 {
 	if (gap)
 		EMIT(g, 0x48, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%rsp), %rsp */
@@ -327,7 +334,8 @@ static void emit_save(struct gen *g, unsigned long ip, unsigned int gap, bool cl
 	EMIT(g, 0x6a, __KERNEL_CS);			/* push $cs */
 	EMIT(g, 0x68);					/* push $ip */
 	emit32(g, ip);
-	EMIT(g, 0x6a, 0xff);				/* push $-1: orig_ax */
+	EMIT(g, 0x68);					/* push $orig_ax */
+	emit32(g, before ? ip : -1);
 	EMIT(g, 0x57, 0x56, 0x52, 0x51, 0x50);		/* di si dx cx ax */
 	EMIT(g, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53);	/* r8-r11 */
 	EMIT(g, 0x53, 0x55);				/* bx bp */
@@ -614,6 +622,12 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	branch[2] = emit_jcc32(g, 5);			/* jnz */
 	if (to->post) {
 		emit_handler(g, p, x86_emulate);
+		if (p->ainsn.len == INT3_INSN_SIZE) {
+			/* movq $-1, orig_ax(%rsp): see emit_save() */
+			EMIT(g, 0x48, 0xc7, 0x84, 0x24);
+			emit32(g, offsetof(struct pt_regs, orig_ax));
+			emit32(g, -1);
+		}
 		EMIT(g, 0x31, 0xd2);			/* xor %edx, %edx */
 		emit_handler(g, to->only, to->post);
 		/* cmpq $next, ip(%rsp) */
@@ -674,7 +688,7 @@ static int generate(struct gen *g, struct x86_detour *d, struct kprobe *p,
 
 	g->nr = sizeof(*d);
 	d->entry = g->nr;
-	emit_save(g, addr + INT3_INSN_SIZE, gap, plan->std);
+	emit_save(g, addr + INT3_INSN_SIZE, true, gap, plan->std);
 	d->saved = g->nr;
 	if (direct)
 		emit_direct(g, d, p, &to, branch);
@@ -721,7 +735,8 @@ static int generate(struct gen *g, struct x86_detour *d, struct kprobe *p,
 		land32(g, over);
 		d->post = g->nr;
 		emit_copy(g, &plan->insn[0], addr);
-		emit_save(g, addr + plan->insn[0].len, STACK_GAP, plan->std);
+		emit_save(g, addr + plan->insn[0].len, false, STACK_GAP,
+			  plan->std);
 		d->post_saved = g->nr;
 		emit_dispatch(g, detour_post);
 		d->post_restore = g->nr;
