@@ -29,15 +29,15 @@ kprobe_opcode_t *__weak kprobe_lookup_name(const char *name, unsigned int offset
 }
 
 /*
- * Turns an address into the one that can carry a probe, say behind an
- * instruction that marks the entry, and tells whether it is the entry.
+ * Turns a place in a function into the one that can carry a probe, say after an
+ * instruction that marks the entry, and tells whether that is the entry.
  */
 kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
 						unsigned long offset,
 						bool *on_func_entry)
 {
 	*on_func_entry = !offset;
-	return (kprobe_opcode_t *)addr;
+	return (kprobe_opcode_t *)(addr + offset);
 }
 
 /**
@@ -68,7 +68,7 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		return -ENOENT;
 	if (kprobe_is_prefix(*target - into, size))
 		return -EINVAL;
-	*target = (unsigned long)arch_adjust_kprobe_addr(*target, into, entry);
+	*target = (unsigned long)arch_adjust_kprobe_addr(*target - into, into, entry);
 	return *target ? 0 : -EINVAL;
 }
 

@@ -141,8 +141,8 @@ int __init arch_populate_kprobe_blacklist(void)
 
 /**
  * arch_adjust_kprobe_addr - move a probe off the mark at a function's entry
- * @addr:	   where it is to sit
- * @offset:	   of that in the function
+ * @addr:	   the beginning of the function
+ * @offset:	   of the place where it is to sit
  * @on_func_entry: set to whether it is the entry
  *
  * An indirect call must find ENDBR where it lands (SDM Vol. 1, 17.3): the
@@ -157,15 +157,15 @@ kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offse
 
 	*on_func_entry = !offset;
 	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) &&
-	    !copy_from_kernel_nofault(&head, (void *)(addr - offset), sizeof(head)) &&
+	    !copy_from_kernel_nofault(&head, (void *)addr, sizeof(head)) &&
 	    is_endbr(head)) {
 		*on_func_entry = offset <= ENDBR_INSN_SIZE;
 		if (!offset)
-			addr += ENDBR_INSN_SIZE;
+			offset = ENDBR_INSN_SIZE;
 		else if (offset < ENDBR_INSN_SIZE)
 			*on_func_entry = false;
 	}
-	return (kprobe_opcode_t *)addr;
+	return (kprobe_opcode_t *)(addr + offset);
 }
 
 /* --------------------------- Executable memory -------------------------- */
