@@ -836,7 +836,6 @@ extern bool kprobe_ftrace_disabled;
 void kprobe_ftrace_handler(unsigned long ip, unsigned long parent_ip,
 			   struct ftrace_ops *ops, struct ftrace_regs *fregs);
 int arch_prepare_kprobe_ftrace(struct kprobe *p);
-struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip);
 void kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip, struct ftrace_ops *ops);
 void kprobe_ftrace_call_hit(struct pt_regs *regs);
 void arch_kprobe_ftrace_ops(struct ftrace_ops *ops);

@@ -36,16 +36,24 @@ struct ftrace_side {
 	unsigned long since;
 };
 
+#ifdef __ARCH_KPROBES_NEST
+/* Asks by itself whether the call is for the point: kprobe_ftrace_hit(). */
+#define ftrace_call	kprobe_ftrace_handler
+#else
+static void ftrace_call(unsigned long ip, unsigned long parent_ip,
+			struct ftrace_ops *ops, struct ftrace_regs *fregs);
+#endif
+
 static struct ftrace_side plain_side = {
 	.ops = {
-		.func = kprobe_ftrace_handler,
+		.func = ftrace_call,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,
 	},
 };
 
 static struct ftrace_side ipmodify_side = {
 	.ops = {
-		.func = kprobe_ftrace_handler,
+		.func = ftrace_call,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	},
 };
@@ -139,23 +147,6 @@ static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *o
 	if (unlikely(pt == smp_load_acquire(&move.pt)))
 		return is_for_moving(pt, ops);
 	return likely(READ_ONCE(pt->ops) == ops);
-}
-
-/**
- * kprobe_ftrace_by - the point that a call from ftrace is for
- * @ops: the ops that ftrace calls us for
- * @ip:  the site
- *
- * Context: any, preemption off.
- * Return: the point, or NULL if no handlers are to run.
- */
-__kprobe_hit struct kprobe *kprobe_ftrace_by(struct ftrace_ops *ops, unsigned long ip)
-{
-	struct kprobe_point *pt = kprobe_point_at(ip);
-
-	if (!is_for(pt, ops) || READ_ONCE(kprobe_ftrace_disabled))
-		return NULL;
-	return &pt->kp;
 }
 
 #ifdef __ARCH_KPROBES_NEST
@@ -256,6 +247,25 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 
 	find_and_handle(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
 }
+#else /* !__ARCH_KPROBES_NEST */
+
+/*
+ * These architectures' handlers find the point by its address and do not ask
+ * which of the ops it is. Where a site's address is not that of the point, they
+ * know how to find it: what is not known here is theirs.
+ */
+static void __kprobe_hit ftrace_call(unsigned long ip, unsigned long parent_ip,
+				     struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct kprobe_point *pt;
+
+	preempt_disable_notrace();
+	pt = kprobe_point_at(ip);
+	if (!pt || is_for(pt, ops))
+		kprobe_ftrace_handler(ip, parent_ip, ops, fregs);
+	preempt_enable_notrace();
+}
+
 #endif /* __ARCH_KPROBES_NEST */
 
 /* Some bring a trampoline that is quicker than ftrace's own. */
