@@ -106,6 +106,8 @@ void __weak arch_kprobes_batch(bool begin)
 
 static int prepare_point(struct kprobe_point *pt)
 {
+	int ret;
+
 #ifdef CONFIG_DYNAMIC_FTRACE
 	unsigned long addr = pt->node.key;
 	unsigned long site = ftrace_location_range(addr, addr);
@@ -121,7 +123,10 @@ static int prepare_point(struct kprobe_point *pt)
 #endif
 	}
 #endif
-	return arch_prepare_kprobe(&pt->kp);
+	kprobe_text_lock();
+	ret = arch_prepare_kprobe(&pt->kp);
+	kprobe_text_unlock();
+	return ret;
 }
 
 /**

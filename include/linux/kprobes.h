@@ -735,10 +735,33 @@ void kprobe_busy_begin(void);
 void kprobe_busy_end(void);
 
 /*
- * Provided by the architecture. All are called with kprobe_mutex held.
+ * Provided by the architecture.
+ *
+ * It defines, by DEFINE_PER_CPU(), current_kprobe and kprobe_ctlblk, unless it
+ * has __ARCH_KPROBES_NEST: the point whose handlers run here, and its own notes
+ * about that. Its exception handlers find a point by get_kprobe(), with
+ * preemption off, and call p->pre_handler; then, if that returns 0,
+ * p->post_handler after the instruction, if it is set, as it may be at any time.
+ * Once set it stays so while the point lives.
+ *
  * arch_prepare_kprobe() looks at the instruction and makes the copy of it;
- * arch_remove_kprobe() undoes that. Arming makes hits come, disarming ends it;
- * with __ARCH_KPROBES_BATCH, for all points of a list, linked by kprobe::list.
+ * arch_remove_kprobe() undoes that. Arming makes hits come, disarming ends it.
+ * They may sleep, under these locks, taken in this order:
+ *
+ *	kprobe_mutex		all of them
+ *	cpus_read_lock()	arch_prepare_kprobe(), arch_arm_kprobe(),
+ *	text_mutex		arch_disarm_kprobe()
+ *
+ * so that they may use stop_machine_cpuslocked(), and nobody else patches. An
+ * architecture with __ARCH_KPROBES_BATCH arms all points of a list, linked by
+ * kprobe::list. It gets kprobe_mutex only, in arch_prepare_kprobe() as well, and
+ * takes the others, in that order, where it needs them. What has to do with
+ * ftrace is called with kprobe_mutex only: ftrace locks for itself.
+ *
+ * A disarmed point is freed when synchronize_rcu() has returned, or with
+ * __ARCH_KPROBES_NEST when all CPUs are seen to be out of its handlers: from the
+ * exception to the last use of the point, stepping included, preemption stays
+ * off.
  */
 int arch_prepare_kprobe(struct kprobe *p);
 #ifdef __ARCH_KPROBES_BATCH
@@ -754,9 +777,13 @@ int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
 			     void *data);
 
 /*
- * May be provided; there are defaults. arch_kprobes_sync() interrupts every CPU, outlasting
- * breakpoints being handled; only architectures with __ARCH_KPROBES_NEST have
- * it. arch_prepare_post() is told that a point is about to get its first
+ * May be provided; there are defaults. arch_adjust_kprobe_addr() gets a
+ * function's beginning, as kallsyms has it, and an offset, and returns where the
+ * probe goes: by default, their sum. kprobe_lookup_name(), too, may be the
+ * architecture's: what it returns is moved by the offset, and then treated like
+ * any address. arch_kprobes_sync() outlasts the breakpoints that are being
+ * handled; architectures with __ARCH_KPROBES_NEST bring it, and interrupt every
+ * CPU. arch_prepare_post() is told that a point is about to get its first
  * post-handler. arch_kprobes_batch() brackets the preparing of a batch, which
  * goes by ascending address.
  */

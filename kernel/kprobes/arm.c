@@ -47,16 +47,20 @@ static void arch_arm_kprobes(struct list_head *points)
 {
 	struct kprobe *p;
 
+	kprobe_text_lock();
 	list_for_each_entry(p, points, list)
 		arch_arm_kprobe(p);
+	kprobe_text_unlock();
 }
 
 static void arch_disarm_kprobes(struct list_head *points)
 {
 	struct kprobe *p;
 
+	kprobe_text_lock();
 	list_for_each_entry(p, points, list)
 		arch_disarm_kprobe(p);
+	kprobe_text_unlock();
 }
 #endif
 

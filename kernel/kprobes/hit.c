@@ -156,9 +156,6 @@ void __kprobe_hit kprobe_busy_end(void)
 
 #else /* !__ARCH_KPROBES_NEST */
 
-DEFINE_PER_CPU(struct kprobe *, current_kprobe);
-DEFINE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
-
 static struct kprobe kprobe_busy = {
 	.addr = (void *)get_kprobe,
 };

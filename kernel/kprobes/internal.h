@@ -20,7 +20,7 @@
  *	kprobe_mutex
  *	  cpus_read_lock()		(ftrace, when it patches)
  *	    ftrace_lock, jump_label_mutex
- *	      text_mutex		(patching)
+ *	      text_mutex		(patching, see kprobe_text_lock())
  *	  slot_mutex			(a leaf: executable memory)
  *
  * A caller may hold event_mutex or be inside a module notifier. Handlers run
@@ -37,8 +37,10 @@
 #ifndef _KERNEL_KPROBES_INTERNAL_H
 #define _KERNEL_KPROBES_INTERNAL_H
 
+#include <linux/cpu.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
+#include <linux/memory.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
@@ -275,6 +277,28 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 int kprobe_check_site(unsigned long addr, struct module **mod);
 
 /* -------------------------------- arm.c --------------------------------- */
+
+/*
+ * What an architecture that takes one point at a time finds held whenever its
+ * text is written or a copy is made of it: some stop the machine, some check
+ * that nobody else patches. One that takes batches knows better for how long,
+ * and locks for itself.
+ */
+static inline void kprobe_text_lock(void)
+{
+#ifndef __ARCH_KPROBES_BATCH
+	cpus_read_lock();
+	mutex_lock(&text_mutex);
+#endif
+}
+
+static inline void kprobe_text_unlock(void)
+{
+#ifndef __ARCH_KPROBES_BATCH
+	mutex_unlock(&text_mutex);
+	cpus_read_unlock();
+#endif
+}
 
 void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch);
 void kprobe_batch_end(struct list_head *batch);
