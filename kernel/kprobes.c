@@ -197,7 +197,7 @@ static int place_user(struct kprobe_user *user)
 		INIT_LIST_HEAD(&pt->users);
 		INIT_LIST_HEAD(&pt->faulters);
 		INIT_LIST_HEAD(&pt->kp.list);
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 		INIT_LIST_HEAD(&pt->opt);
 #endif
 		ret = prepare_point(pt);
@@ -231,8 +231,7 @@ static int place_user(struct kprobe_user *user)
 out_release:
 	kprobe_release_point(pt);
 out_free:
-	/* A hit on another CPU may just have looked the point up. */
-	kfree_rcu(pt, rcu);
+	kprobe_point_free(pt);
 out_put:
 	module_put(mod);
 	return ret;
@@ -252,7 +251,7 @@ static void displace_user(struct kprobe_user *user)
 	list_del(&pt->all);
 	addr_table_del(&kprobe_point_table, &pt->node);
 	kprobe_release_point(pt);
-	kfree_rcu(pt, rcu);
+	kprobe_point_free(pt);
 }
 
 /**
@@ -310,7 +309,7 @@ void kprobe_choose_only(struct kprobe_point *pt)
 	smp_store_release(&pt->only, user);
 }
 
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 /**
  * kprobe_only - the probe of a point that has just one
  * @p:	  the point
@@ -670,7 +669,7 @@ static void free_point(struct kprobe_point *pt)
 		obstacle_gone(pt->node.key);
 		kprobe_release_point(pt);
 	}
-	kfree_rcu(pt, rcu);
+	kprobe_point_free(pt);
 }
 
 /**

@@ -499,7 +499,7 @@ void kprobe_ftrace_kill(void);
 static inline void kprobe_ftrace_kill(void) { }
 #endif
 
-#if defined(CONFIG_KPROBES) && defined(__ARCH_KPROBES_DETOUR)
+#ifdef CONFIG_OPTPROBES
 bool is_kprobe_optinsn_slot(unsigned long addr);
 void wait_for_kprobe_optimizer(void);
 #else
@@ -795,7 +795,7 @@ int arch_prepare_post(struct kprobe *p);
 void arch_kprobes_sync(void);
 void arch_kprobes_batch(bool begin);
 
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 /**
  * enum kprobe_why - why a point is no jump
  * @KPROBE_WHY_UNKNOWN:	  its function, or an instruction, cannot be made out
@@ -809,6 +809,7 @@ void arch_kprobes_batch(bool begin);
  * @KPROBE_WHY_INDIRECT:  an indirect jump might lead there
  * @KPROBE_WHY_SHARED:	  code of others might
  * @KPROBE_WHY_FAR:	  the detour is too far away, or too long
+ * @KPROBE_WHY_POST:	  a post-handler may run, which detours here do not do
  */
 enum kprobe_why {
 	KPROBE_WHY_UNKNOWN = 1,
@@ -822,6 +823,7 @@ enum kprobe_why {
 	KPROBE_WHY_INDIRECT,
 	KPROBE_WHY_SHARED,
 	KPROBE_WHY_FAR,
+	KPROBE_WHY_POST,
 };
 
 /* Hits by a jump, see kernel/kprobes/optimizer.c for their order. */
@@ -835,6 +837,54 @@ void free_detour_slot(void *slot, bool used);
 struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 			   kprobe_post_handler_t *post);
 bool kprobe_wants_post(struct kprobe *p);
+#endif /* CONFIG_OPTPROBES */
+
+#ifdef CONFIG_KPROBE_OPTINSN
+/* Nothing enters the bytes that a jump replaces, but at the first. */
+#define __ARCH_KPROBE_JUMP_SIZE	MAX_OPTIMIZED_LENGTH
+
+/**
+ * struct optimized_kprobe - a point that is a jump, or about to be
+ * @kp:	     the point
+ * @list:    links those that the architecture is to work on
+ * @optinsn: what the architecture keeps of the detour
+ * @live:    hits may be sent there
+ * @used:    that has been so at some time
+ */
+struct optimized_kprobe {
+	struct kprobe kp;
+	struct list_head list;
+	struct arch_optimized_insn optinsn;
+	bool live;
+	bool used;
+};
+
+/*
+ * How architectures without ARCH_HAS_KPROBE_DETOURS do the same. Preparing
+ * makes the detour, checking says if others are in its way; both return 0 or an
+ * error. The detour calls opt_pre_handler() and goes on after the point: it
+ * heeds neither a changed instruction pointer nor post-handlers. The lists link
+ * optimized_kprobe::list; optimizing empties its list, unoptimizing leaves
+ * breakpoints and moves what is done to the other list.
+ *
+ * Preparing is called with kprobe_mutex, text_mutex and cpus_read_lock() held,
+ * and so are those who patch; removing with kprobe_mutex alone.
+ */
+int arch_prepare_optimized_kprobe(struct optimized_kprobe *op, struct kprobe *orig);
+int arch_check_optimized_kprobe(struct optimized_kprobe *op);
+int arch_prepared_optinsn(struct arch_optimized_insn *optinsn);
+void arch_remove_optimized_kprobe(struct optimized_kprobe *op);
+void arch_optimize_kprobes(struct list_head *oplist);
+void arch_unoptimize_kprobes(struct list_head *oplist, struct list_head *done_list);
+void arch_unoptimize_kprobe(struct optimized_kprobe *op);
+int arch_within_optimized_kprobe(struct optimized_kprobe *op, kprobe_opcode_t *addr);
+void *alloc_optinsn_page(void);
+void free_optinsn_page(void *page);
+
+/* A detour has MAX_OPTINSN_SIZE units. */
+kprobe_opcode_t *get_optinsn_slot(void);
+void free_optinsn_slot(kprobe_opcode_t *slot, int dirty);
+void opt_pre_handler(struct kprobe *p, struct pt_regs *regs);
 #endif
 
 /* What they call back. */

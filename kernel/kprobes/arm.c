@@ -142,6 +142,7 @@ void kprobe_quiesce(struct list_head *points)
 {
 	/* Handlers run with preemption off, and so are readers of RCU. */
 	synchronize_rcu();
+	kprobe_optimizer_free(points);
 }
 #endif
 

@@ -96,7 +96,7 @@ DEFINE_SEQ_ATTRIBUTE(list);
 
 /* ------------------------------- jumps ---------------------------------- */
 
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 static int jumps_show(struct seq_file *m, void *v)
 {
 	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
@@ -215,7 +215,7 @@ static int __init control_init(void)
 	debugfs_create_file("list", 0400, dir, NULL, &list_fops);
 	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_fops);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_fops);
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	debugfs_create_file("jumps", 0400, dir, NULL, &jumps_fops);
 #endif
 	return 0;

@@ -146,6 +146,8 @@ enum kprobe_state {
  * @kp:		what the architecture sees. Its handlers are the dispatchers;
  *		post_handler is NULL unless an enabled user has one. Its list
  *		links the point into a batch while kprobe_mutex is held.
+ * @op:		the same, with what the architecture keeps of a detour; see
+ *		optprobe.c
  * @users:	registered probes, in order of registration; read by hits
  * @faulters:	the fault handlers among them, and of those that are leaving
  * @only:	the one among them, if it is alone, enabled and has no more than
@@ -166,7 +168,14 @@ enum kprobe_state {
  */
 struct kprobe_point {
 	struct addr_node node;
+#ifdef CONFIG_KPROBE_OPTINSN
+	union {
+		struct kprobe kp;
+		struct optimized_kprobe op;
+	};
+#else
 	struct kprobe kp;
+#endif
 	struct list_head users;
 	struct list_head faulters;
 	struct kprobe_user *only;
@@ -181,7 +190,7 @@ struct kprobe_point {
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	struct ftrace_ops *ops;
 #endif
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	struct list_head opt;
 	enum kprobe_state state;
 	int why;
@@ -388,10 +397,18 @@ void kprobe_blacklist_del_module(struct module *mod, bool going);
  * @last:     the highest
  * @table:    finds a page by address
  * @nr_pages: how many
+ * @alloc:    gets executable pages, so many in a row; NULL if it cannot
+ * @free:     gives them back
+ * @skew:     how far into a page frame they begin
  */
 struct slot_cache {
 	size_t size;
 	const char *symbol;
+	void *(*alloc)(unsigned int nr);
+	void (*free)(void *text);
+#ifdef CONFIG_KPROBE_OPTINSN
+	unsigned long skew;
+#endif
 	struct list_head pages;
 	unsigned long first;
 	unsigned long last;
@@ -414,14 +431,34 @@ static __always_inline bool slot_cache_spans(const struct slot_cache *c,
 	return addr >= READ_ONCE(c->first) && addr <= READ_ONCE(c->last);
 }
 
+/* Memory that is part of the kernel image need not begin where a page does. */
+static __always_inline unsigned long slot_cache_skew(const struct slot_cache *c)
+{
+#ifdef CONFIG_KPROBE_OPTINSN
+	return c->skew;
+#else
+	return 0;
+#endif
+}
+
+/* The key of the page that an address is in. */
+static __always_inline unsigned long slot_page_key(const struct slot_cache *c,
+						   unsigned long addr)
+{
+	return (addr - slot_cache_skew(c)) & PAGE_MASK;
+}
+
 /* True if @addr lies in a page of the cache. Lock-free, preemption off. */
 static __always_inline bool slot_cache_covers(const struct slot_cache *c,
 					      unsigned long addr)
 {
-	return addr_table_find(&c->table, addr & PAGE_MASK);
+	return addr_table_find(&c->table, slot_page_key(c, addr));
 }
 
 extern struct slot_cache kprobe_insn_slots;
+#ifdef CONFIG_OPTPROBES
+extern struct slot_cache kprobe_detour_slots;
+#endif
 
 /* ----------------------------- optimizer.c ------------------------------ */
 
@@ -437,7 +474,7 @@ enum kprobe_restore {
 	KPROBE_RESTORE_NOTHING,
 };
 
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 void kprobe_optimizer_want(struct kprobe_point *pt);
 void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore);
 void kprobe_optimizer_free(struct list_head *points);
@@ -463,6 +500,18 @@ static inline struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 static inline bool kprobe_is_jump(const struct kprobe_point *pt)
 {
 	return false;
+}
+#endif
+
+/* ------------------------------ optprobe.c ------------------------------ */
+
+#ifdef CONFIG_KPROBE_OPTINSN
+void kprobe_point_free(struct kprobe_point *pt);
+#else
+/* A hit on another CPU may just have looked the point up. */
+static inline void kprobe_point_free(struct kprobe_point *pt)
+{
+	kfree_rcu(pt, rcu);
 }
 #endif
 

@@ -346,6 +346,7 @@ static const char *const why_text[] = {
 	[KPROBE_WHY_INDIRECT] = "the function has indirect jumps",
 	[KPROBE_WHY_SHARED] = "the function shares code with others",
 	[KPROBE_WHY_FAR] = "a branch does not reach, or too much code",
+	[KPROBE_WHY_POST] = "a probe has a post-handler",
 };
 
 /**

@@ -58,10 +58,12 @@
  * @nr:	  how many
  * @used: those in which a slot is in use or retired
  * @list: links blocks that are about to go
+ * @cache: that they are of
  * @page: what describes them
  */
 struct slot_block {
 	struct list_head list;
+	struct slot_cache *cache;
 	void *text;
 	unsigned int nr;
 	unsigned int used;
@@ -149,6 +151,7 @@ static struct slot_block *slot_block_alloc(struct slot_cache *c, unsigned int nr
 	block = kzalloc(struct_size(block, page, nr), GFP_KERNEL);
 	if (!block)
 		return NULL;
+	block->cache = c;
 	while (block->nr < nr) {
 		pg = kzalloc(struct_size(pg, maps, maps), GFP_KERNEL);
 		if (!pg)
@@ -156,7 +159,7 @@ static struct slot_block *slot_block_alloc(struct slot_cache *c, unsigned int nr
 		pg->block = block;
 		block->page[block->nr++] = pg;
 	}
-	block->text = alloc_insn_pages(nr);
+	block->text = c->alloc(nr);
 	if (!block->text)
 		goto fail;
 	return block;
@@ -180,9 +183,14 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	WRITE_ONCE(c->first, min(c->first, (unsigned long)block->text));
 	WRITE_ONCE(c->last, max(c->last, (unsigned long)block->text +
 				nr * PAGE_SIZE - 1));
+#ifdef CONFIG_KPROBE_OPTINSN
+	/* With pages of its own, all begin alike: what stands for them is one. */
+	if (!c->nr_pages)
+		c->skew = (unsigned long)block->text & ~PAGE_MASK;
+#endif
 	while (nr--) {
 		pg = block->page[nr];
-		pg->node.key = (unsigned long)block->text + nr * PAGE_SIZE;
+		pg->node.key = slot_page_key(c, (unsigned long)block->text + nr * PAGE_SIZE);
 		addr_table_add(&c->table, &pg->node);
 		list_add_rcu(&pg->list, &c->pages);
 	}
@@ -249,7 +257,7 @@ void *slot_alloc(struct slot_cache *c)
 		list_del_rcu(&pg->list);
 		list_add_tail_rcu(&pg->list, &c->pages);
 	}
-	return (void *)pg->node.key + i * c->size;
+	return (void *)pg->node.key + slot_cache_skew(c) + i * c->size;
 }
 
 static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
@@ -285,9 +293,9 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 
 	guard(mutex)(&slot_mutex);
 
-	pg = container_of_const(addr_table_find(&c->table, addr & PAGE_MASK),
+	pg = container_of_const(addr_table_find(&c->table, slot_page_key(c, addr)),
 				struct slot_page, node);
-	i = (addr & ~PAGE_MASK) / c->size;
+	i = (addr - slot_cache_skew(c) - pg->node.key) / c->size;
 	if (!used) {
 		__clear_bit(i, page_used(c, pg));
 		slot_page_release(c, pg, 1);
@@ -299,14 +307,10 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 			   SLOT_RETIRE_DELAY);
 }
 
-#ifdef __ARCH_KPROBES_DETOUR
-static struct slot_cache detour_slots;
-#endif
-
 static struct slot_cache *const slot_caches[] = {
 	&kprobe_insn_slots,
-#ifdef __ARCH_KPROBES_DETOUR
-	&detour_slots,
+#ifdef CONFIG_OPTPROBES
+	&kprobe_detour_slots,
 #endif
 };
 
@@ -417,7 +421,7 @@ static void slots_reclaim(struct work_struct *work)
 		return;
 	synchronize_rcu();
 	list_for_each_entry_safe(block, next, &unused, list) {
-		execmem_free(block->text);
+		block->cache->free(block->text);
 		slot_block_free(block);
 	}
 }
@@ -441,6 +445,8 @@ struct slot_cache kprobe_insn_slots = {
 	.size = MAX_INSN_SIZE * sizeof(kprobe_opcode_t),
 #endif
 	.symbol = "kprobe_insn_page",
+	.alloc = alloc_insn_pages,
+	.free = execmem_free,
 	.pages = LIST_HEAD_INIT(kprobe_insn_slots.pages),
 	.first = ULONG_MAX,
 	.table = ADDR_TABLE_INIT,
@@ -490,14 +496,18 @@ void free_insn_slot(kprobe_opcode_t *slot, int dirty)
 }
 #endif
 
-#ifdef __ARCH_KPROBES_DETOUR
-static struct slot_cache detour_slots = {
+#ifdef CONFIG_OPTPROBES
+#ifndef CONFIG_KPROBE_OPTINSN	/* else in optprobe.c */
+struct slot_cache kprobe_detour_slots = {
 	.size = __ARCH_KPROBE_DETOUR_SIZE,
 	.symbol = "kprobe_optinsn_page",
-	.pages = LIST_HEAD_INIT(detour_slots.pages),
+	.alloc = alloc_insn_pages,
+	.free = execmem_free,
+	.pages = LIST_HEAD_INIT(kprobe_detour_slots.pages),
 	.first = ULONG_MAX,
 	.table = ADDR_TABLE_INIT,
 };
+#endif
 
 /**
  * is_kprobe_optinsn_slot - does the address lie among detours?
@@ -510,10 +520,10 @@ bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
 {
 	bool covers;
 
-	if (likely(!slot_cache_spans(&detour_slots, addr)))
+	if (likely(!slot_cache_spans(&kprobe_detour_slots, addr)))
 		return false;
 	preempt_disable_notrace();
-	covers = slot_cache_covers(&detour_slots, addr);
+	covers = slot_cache_covers(&kprobe_detour_slots, addr);
 	preempt_enable_notrace();
 	return covers;
 }
@@ -522,11 +532,11 @@ bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
  * get_detour_slot - for architectures: memory for one detour
  *
  * Context: may sleep.
- * Return: room for __ARCH_KPROBE_DETOUR_SIZE bytes, or NULL.
+ * Return: room for a detour, of the size that the architecture says; or NULL.
  */
 void *get_detour_slot(void)
 {
-	return slot_alloc(&detour_slots);
+	return slot_alloc(&kprobe_detour_slots);
 }
 
 /**
@@ -538,7 +548,7 @@ void *get_detour_slot(void)
  */
 void free_detour_slot(void *slot, bool used)
 {
-	slot_retire(&detour_slots, slot, used);
+	slot_retire(&kprobe_detour_slots, slot, used);
 }
 #endif
 
@@ -563,7 +573,7 @@ int kprobe_get_kallsym(unsigned int symnum, unsigned long *value, char *type,
 		list_for_each_entry_rcu(pg, &slot_caches[i]->pages, list) {
 			if (symnum--)
 				continue;
-			*value = pg->node.key;
+			*value = pg->node.key + slot_cache_skew(slot_caches[i]);
 			*type = 't';
 			strscpy(sym, slot_caches[i]->symbol, KSYM_NAME_LEN);
 			return 0;

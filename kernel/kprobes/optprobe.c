@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: detours of architectures that have struct optimized_kprobe.
+ *
+ * The optimizer knows arch_detour_*() only; here they are made of what these
+ * architectures bring. They replace one instruction by one jump, so nothing can
+ * be on the way into the replaced bytes, and a point that has its detour is
+ * still an ordinary breakpoint until it is a jump.
+ *
+ * A detour has the address of its point and calls opt_pre_handler(), which does
+ * what any hit does. So the detour need not be made anew when probes come and
+ * go; but it heeds no post-handler and no changed instruction pointer, so points
+ * with post-handlers stay breakpoints. Whoever means to change the instruction
+ * pointer says so by having one.
+ *
+ * A task can be preempted in a detour before it gets to the handlers, with
+ * nothing to show for it. Its slot waits for such tasks, see slots.c, and the
+ * point has to wait for them, too: kprobe_point_free(). If its probes are gone
+ * by then, no handler runs. If a probe with a post-handler has come since, that
+ * hit shows it the pre-handler's half only.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/execmem.h>
+#include <linux/kprobes.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static struct optimized_kprobe *to_op(struct kprobe *p)
+{
+	return container_of(p, struct optimized_kprobe, kp);
+}
+
+/* ------------------------------- Memory --------------------------------- */
+
+/**
+ * alloc_optinsn_page - get a page for detours; architectures may have their own
+ *
+ * Context: may sleep.
+ * Return: as alloc_insn_page().
+ */
+void *__weak alloc_optinsn_page(void)
+{
+	return alloc_insn_page();
+}
+
+/**
+ * free_optinsn_page - the reverse
+ * @page: what alloc_optinsn_page() returned
+ *
+ * Context: may sleep.
+ */
+void __weak free_optinsn_page(void *page)
+{
+	execmem_free(page);
+}
+
+static void *alloc_detour_pages(unsigned int nr)
+{
+	return nr == 1 ? alloc_optinsn_page() : NULL;
+}
+
+struct slot_cache kprobe_detour_slots = {
+	.symbol = "kprobe_optinsn_page",
+	.alloc = alloc_detour_pages,
+	.free = free_optinsn_page,
+	.pages = LIST_HEAD_INIT(kprobe_detour_slots.pages),
+	.first = ULONG_MAX,
+	.table = ADDR_TABLE_INIT,
+};
+
+/**
+ * get_optinsn_slot - for architectures: memory for one detour
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: room for MAX_OPTINSN_SIZE units, or NULL.
+ */
+kprobe_opcode_t *get_optinsn_slot(void)
+{
+	/* A distance of symbols: no constant for the compiler. */
+	kprobe_detour_slots.size = MAX_OPTINSN_SIZE * sizeof(kprobe_opcode_t);
+	return get_detour_slot();
+}
+
+/**
+ * free_optinsn_slot - give back what get_optinsn_slot() returned
+ * @slot:  the slot
+ * @dirty: a task may be in it
+ *
+ * Context: may sleep, but does not wait.
+ */
+void free_optinsn_slot(kprobe_opcode_t *slot, int dirty)
+{
+	free_detour_slot(slot, dirty);
+}
+
+static void free_after_tasks(struct rcu_head *rcu)
+{
+	struct kprobe_point *pt = container_of(rcu, struct kprobe_point, rcu);
+
+	kfree_rcu(pt, rcu);
+}
+
+/**
+ * kprobe_point_free - free a point once no hit can have it in hand
+ * @pt: the point
+ *
+ * Hits by a breakpoint hold it with preemption off, those by a jump until the
+ * task has scheduled. Idle tasks, which tasks-RCU leaves out, have preemption
+ * off: they are waited for like breakpoints, by the grace period that follows.
+ *
+ * Context: may sleep.
+ */
+void kprobe_point_free(struct kprobe_point *pt)
+{
+	if (pt->op.used)
+		call_rcu_tasks(&pt->rcu, free_after_tasks);
+	else
+		kfree_rcu(pt, rcu);
+}
+
+/* -------------------------------- Hits ---------------------------------- */
+
+/**
+ * opt_pre_handler - for detours: run the pre-handlers of a point
+ * @p:	  the point
+ * @regs: registers of the context that was hit
+ *
+ * Context: preemption off.
+ */
+void __kprobe_hit opt_pre_handler(struct kprobe *p, struct pt_regs *regs)
+{
+	kprobe_run_pre(p, regs);
+}
+
+/* ------------------------------- Detours -------------------------------- */
+
+/**
+ * arch_kprobes_sync - until no breakpoint is being handled
+ *
+ * Context: may sleep.
+ */
+void arch_kprobes_sync(void)
+{
+	synchronize_rcu();
+}
+
+/**
+ * arch_detour_prepare - make the detour of a point
+ * @p: the point, a breakpoint
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0; a value of enum kprobe_why if there can be no jump; or -ENOMEM.
+ */
+int arch_detour_prepare(struct kprobe *p)
+{
+	struct optimized_kprobe *op = to_op(p);
+	int ret;
+
+	if (kprobe_wants_post(p))
+		return KPROBE_WHY_POST;
+
+	kprobe_text_lock();
+	ret = arch_prepare_optimized_kprobe(op, p);
+	kprobe_text_unlock();
+	switch (ret) {
+	case 0:
+		break;
+	case -ENOMEM:
+		return ret;
+	case -ERANGE:
+		return KPROBE_WHY_FAR;
+	default:
+		return KPROBE_WHY_INSN;
+	}
+	if (arch_check_optimized_kprobe(op)) {
+		arch_remove_optimized_kprobe(op);
+		return KPROBE_WHY_NEIGHBOUR;
+	}
+	op->live = true;
+	return 0;
+}
+
+/* The architecture's list of some of the optimizer's points. */
+static void list_ops(struct list_head *points, struct list_head *ops)
+{
+	struct kprobe *p;
+
+	list_for_each_entry(p, points, list)
+		list_add_tail(&to_op(p)->list, ops);
+}
+
+/**
+ * arch_detour_arm - put the jumps in
+ * @points: breakpoints with detours
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void arch_detour_arm(struct list_head *points)
+{
+	struct optimized_kprobe *op;
+	LIST_HEAD(ops);
+
+	list_ops(points, &ops);
+	list_for_each_entry(op, &ops, list)
+		op->used = true;
+	kprobe_text_lock();
+	arch_optimize_kprobes(&ops);
+	kprobe_text_unlock();
+}
+
+/**
+ * arch_detour_disarm - take the jumps out
+ * @points:	points with detours
+ * @jumps:	they are jumps; otherwise only their detours are given up
+ * @breakpoint: they are to be breakpoints again; otherwise nothing
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
+{
+	struct kprobe *p;
+	LIST_HEAD(done);
+	LIST_HEAD(ops);
+
+	if (jumps) {
+		list_ops(points, &ops);
+		kprobe_text_lock();
+		arch_unoptimize_kprobes(&ops, &done);
+		if (!breakpoint) {
+			list_for_each_entry(p, points, list)
+				arch_disarm_kprobe(p);
+		}
+		kprobe_text_unlock();
+	}
+	list_for_each_entry(p, points, list)
+		to_op(p)->live = false;
+}
+
+/**
+ * arch_detour_free - give a detour back
+ * @p: the point
+ *
+ * Context: kprobe_mutex held; may sleep. After arch_detour_disarm() of the
+ * point, if it has been given a detour at all.
+ */
+void arch_detour_free(struct kprobe *p)
+{
+	struct optimized_kprobe *op = to_op(p);
+
+	if (!op->live && arch_prepared_optinsn(&op->optinsn))
+		arch_remove_optimized_kprobe(op);
+}
