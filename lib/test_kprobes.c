@@ -48,7 +48,7 @@ static void *target(unsigned int n)
 	kpt_fn_t fn = targets[n];
 
 	OPTIMIZER_HIDE_VAR(fn);
-	return fn;
+	return kpt_text(fn);
 }
 
 static unsigned long call_target(unsigned int n, unsigned long arg)

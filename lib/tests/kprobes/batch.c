@@ -83,7 +83,7 @@ static unsigned int fill(struct party *p)
 
 	memset(p->set, 0, sizeof(p->set));
 	for (i = 0; i < NR_CALLED; i++)
-		p->set[n++].kp.addr = (kprobe_opcode_t *)called[i];
+		p->set[n++].kp.addr = kpt_text(called[i]);
 #ifdef CONFIG_X86
 	/* Half of them are everybody's, the others next to somebody else's. */
 	for (i = 0; i < NR_IDLE; i++)

@@ -67,7 +67,7 @@ static unsigned long call(unsigned int which, unsigned long arg)
 static void check_refused(struct kunit *test, unsigned int which, const char *name)
 {
 	struct kprobe by_name = { .symbol_name = name };
-	char *fn = (char *)functions[which];
+	char *fn = kpt_text(functions[which]);
 	unsigned int i;
 	int ret;
 
@@ -186,8 +186,11 @@ static void hit_path_function_is_refused(struct kunit *test)
 		.symbol_name = fn->name,
 		.flags = KPROBE_FLAG_DISABLED,
 	};
-	int ret = register_kprobe(&p);
+	int ret;
 
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "names what x86 needs");
+	ret = register_kprobe(&p);
 	if (!ret)
 		unregister_kprobe(&p);
 	if (ret == -ENOENT)
@@ -291,7 +294,7 @@ static void blacklisted_function_may_be_called_by_handlers(struct kunit *test)
 #ifdef CONFIG_KRETPROBES
 static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
 {
-	struct kretprobe rp = { .kp.addr = (void *)functions[MARKED] };
+	struct kretprobe rp = { .kp.addr = kpt_text(functions[MARKED]) };
 	int ret = register_kretprobe(&rp);
 
 	if (!ret)

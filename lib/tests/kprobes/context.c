@@ -256,6 +256,9 @@ static void interrupt_raised_in_handler_is_hit(struct kunit *test)
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
 
+	/* There it may arrive over the handler. */
+	if (site->ftrace)
+		kpt_needs_nesting(test);
 	outer->on_pre = pre_awaits_irq_work;
 	outer->arg = in;
 	kpt_register(test, outer);
@@ -346,6 +349,7 @@ static struct kpt_probe *busy_handler(struct kunit *test, struct intrusion *in,
 {
 	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
 
+	kpt_needs_nesting(test);
 	busy->on_pre = on_pre;
 	busy->arg = in;
 	kpt_register(test, busy);
@@ -396,6 +400,7 @@ static void own_hit_by_interrupt_over_handler_runs(struct kunit *test)
 	struct kpt_probe *first = kpt_probe(test, kpt_traced);
 	struct kpt_probe *busy;
 
+	kpt_needs_nesting(test);
 	busy = kpt_alloc(test, kpt_traced);
 	busy->kp.post_handler = kpt_post;
 	busy->on_post = post_awaits_irq_work;
@@ -417,6 +422,7 @@ static void hit_by_interrupt_over_post_handler_runs(struct kunit *test)
 	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
 
+	kpt_needs_nesting(test);
 	busy->kp.post_handler = kpt_post;
 	busy->on_post = post_awaits_irq_work;
 	busy->arg = in;

@@ -76,7 +76,7 @@ static void list_shows_a_probe(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, find_in_list(test, "kpt_plain+0x", &line));
 	pr = kpt_probe(test, kpt_plain);
 	snprintf(symbol, sizeof(symbol), "kpt_plain+0x%lx",
-		 (unsigned long)((char *)pr->kp.addr - (char *)kpt_plain));
+		 (unsigned long)((char *)pr->kp.addr - (char *)kpt_text(kpt_plain)));
 	KUNIT_ASSERT_TRUE(test, find_in_list(test, "kpt_plain+0x", &line));
 	KUNIT_EXPECT_EQ(test, strlen(line.addr), 2 * sizeof(long));
 	KUNIT_EXPECT_EQ(test, strspn(line.addr, "0123456789abcdef"), 2 * sizeof(long));
@@ -151,7 +151,7 @@ static void list_shows_a_return_probe(struct kunit *test)
 	struct list_line line;
 
 	KUNIT_ASSERT_NOT_NULL(test, rp);
-	rp->kp.addr = (void *)kpt_plain;
+	rp->kp.addr = kpt_text(kpt_plain);
 	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
 	KUNIT_ASSERT_TRUE(test, find_in_list(test, "kpt_plain+0x", &line));
@@ -185,16 +185,16 @@ static void enabled_zero_disarms_every_probe(struct kunit *test)
 	unsigned char before[32], armed[32];
 	struct kpt_probe *a, *b;
 
-	memcpy(before, site->fn, sizeof(before));
+	memcpy(before, kpt_text(site->fn), sizeof(before));
 	a = kpt_probe(test, kpt_addr(site));
 	b = kpt_probe_post(test, kpt_addr(site));
-	memcpy(armed, site->fn, sizeof(armed));
+	memcpy(armed, kpt_text(site->fn), sizeof(armed));
 	KUNIT_EXPECT_TRUE(test, memcmp(before, armed, sizeof(before)));
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "1\n");
 
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "0\n"), 2l);
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "0\n");
-	KUNIT_EXPECT_MEMEQ(test, before, (char *)site->fn, sizeof(before));
+	KUNIT_EXPECT_MEMEQ(test, before, kpt_text(site->fn), sizeof(before));
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, a->pre, 0);
 	KUNIT_EXPECT_EQ(test, b->pre, 0);
@@ -230,11 +230,11 @@ static void probes_registered_meanwhile_arm_later(struct kunit *test)
 	unsigned char before[32];
 	struct kpt_probe *pr;
 
-	memcpy(before, site->fn, sizeof(before));
+	memcpy(before, kpt_text(site->fn), sizeof(before));
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "0"), 1l);
 	pr = kpt_probe(test, kpt_addr(site));
 	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr->kp));
-	KUNIT_EXPECT_MEMEQ(test, before, (char *)site->fn, sizeof(before));
+	KUNIT_EXPECT_MEMEQ(test, before, kpt_text(site->fn), sizeof(before));
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);

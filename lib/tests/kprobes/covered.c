@@ -84,7 +84,7 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 
 	memset(&cover, 0, sizeof(cover));
 	memset(&rp, 0, sizeof(rp));
-	rp.kp.addr = (void *)kpt_ends_interrupt;
+	rp.kp.addr = kpt_text(kpt_ends_interrupt);
 	rp.handler = covering;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
 	pr = kpt_alloc(test, kpt_plain);

@@ -11,6 +11,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/kallsyms.h>
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
@@ -95,13 +96,27 @@ static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
 		pr->on_post(pr, regs);
 }
 
+/* For what is hit by an interrupt that arrives over a handler. */
+static inline void kpt_needs_nesting(struct kunit *test)
+{
+#ifndef __ARCH_KPROBES_NEST
+	kunit_skip(test, "hits over a handler are missed here");
+#endif
+}
+
+/* Where a function's text is: some pointers to functions lead to a descriptor. */
+static inline void *kpt_text(const void *fn)
+{
+	return dereference_kernel_function_descriptor((void *)fn);
+}
+
 /* Neither the test's thread nor its stack are there when actions run. */
 static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
 {
 	struct kpt_probe *pr = kunit_kzalloc(test, sizeof(*pr), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, pr);
-	pr->kp.addr = addr;
+	pr->kp.addr = addr ? kpt_text(addr) : NULL;
 	pr->kp.pre_handler = kpt_pre;
 	return pr;
 }
@@ -156,7 +171,7 @@ static inline struct kpt_probe *kpt_probe_post(struct kunit *test, void *addr)
  */
 static inline int kpt_refused(void *addr)
 {
-	struct kprobe p = { .addr = addr };
+	struct kprobe p = { .addr = kpt_text(addr) };
 	int ret = register_kprobe(&p);
 
 	if (!ret)
@@ -260,7 +275,14 @@ static inline const struct kpt_site *kpt_site(struct kunit *test)
 
 static inline void *kpt_addr(const struct kpt_site *site)
 {
-	return (char *)site->fn + site->offset;
+	char *text = kpt_text(site->fn);
+
+#if defined(CONFIG_KPROBES_ON_FTRACE) && !defined(CONFIG_X86)
+	/* By name they would be found, by address no more than what is there. */
+	if (site->ftrace)
+		text = (char *)ftrace_location((unsigned long)text);
+#endif
+	return text + site->offset;
 }
 
 /*

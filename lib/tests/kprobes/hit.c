@@ -267,7 +267,7 @@ static void pre_handler_may_change_memory(struct kunit *test)
 
 static int go_elsewhere(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	instruction_pointer_set(regs, (unsigned long)kpt_elsewhere);
+	instruction_pointer_set(regs, (unsigned long)kpt_text(kpt_elsewhere));
 	return 1;
 }
 
@@ -497,18 +497,18 @@ static void disable_and_unregister_reach_every_kind_of_site(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
-	unsigned char before[32];
+	unsigned char before[32], *text = kpt_text(site->fn);
 
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
-	memcpy(before, site->fn, sizeof(before));
+	memcpy(before, text, sizeof(before));
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
-	KUNIT_EXPECT_TRUE(test, memcmp(before, site->fn, sizeof(before)));
+	KUNIT_EXPECT_TRUE(test, memcmp(before, text, sizeof(before)));
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	kpt_unregister(test, pr);
-	KUNIT_EXPECT_MEMEQ(test, before, (char *)site->fn, sizeof(before));
+	KUNIT_EXPECT_MEMEQ(test, before, text, sizeof(before));
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);

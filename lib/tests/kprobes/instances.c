@@ -82,7 +82,7 @@ static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxacti
 	struct inst_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
-	p->rp.kp.addr = addr;
+	p->rp.kp.addr = kpt_text(addr);
 	p->rp.handler = inst_return;
 	p->rp.entry_handler = inst_entry;
 	p->rp.maxactive = maxactive;

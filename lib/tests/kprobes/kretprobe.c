@@ -84,7 +84,7 @@ static struct ret_probe *ret_alloc(struct kunit *test, void *addr)
 	struct ret_probe *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->rp.kp.addr = addr;
+	r->rp.kp.addr = addr ? kpt_text(addr) : NULL;
 	r->rp.handler = ret_return;
 	r->rp.entry_handler = ret_entry;
 	return r;
@@ -389,7 +389,7 @@ static void symbol_and_addr_both_or_neither_is_einval(struct kunit *test)
 {
 	struct kretprobe both = {
 		.kp.symbol_name = "kpt_plain",
-		.kp.addr = (void *)kpt_plain,
+		.kp.addr = kpt_text(kpt_plain),
 	};
 	struct kretprobe neither = {};
 
@@ -400,17 +400,17 @@ static void symbol_and_addr_both_or_neither_is_einval(struct kunit *test)
 static void data_size_too_large_is_einval(struct kunit *test)
 {
 	struct kretprobe rp = {
-		.kp.addr = (void *)kpt_plain,
+		.kp.addr = kpt_text(kpt_plain),
 		.data_size = KRETPROBE_MAX_DATA_SIZE + 1,
 	};
 
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
-	rp.kp.addr = (void *)kpt_plain;
+	rp.kp.addr = kpt_text(kpt_plain);
 	rp.data_size = SIZE_MAX - 8;
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
 	/* As much as is allowed works. */
 	memset(&rp, 0, sizeof(rp));
-	rp.kp.addr = (void *)kpt_plain;
+	rp.kp.addr = kpt_text(kpt_plain);
 	rp.data_size = KRETPROBE_MAX_DATA_SIZE;
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), 0);
 }
@@ -466,7 +466,7 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 	/* Give or take what others do meanwhile. */
 	KUNIT_EXPECT_LT(test, before.freeram, after.freeram + 4096);
 	r->rp.maxactive = 1;
-	r->rp.kp.addr = (void *)kpt_plain;
+	r->rp.kp.addr = kpt_text(kpt_plain);
 	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), 0);
 }
 
@@ -695,7 +695,7 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 		kfree(r);
 		KUNIT_FAIL_AND_ABORT(test, "no memory");
 	}
-	r->rp.kp.addr = (void *)kpt_ret_sleeps;
+	r->rp.kp.addr = kpt_text(kpt_ret_sleeps);
 	r->rp.handler = ret_return;
 	r->rp.entry_handler = ret_entry;
 	if (register_kretprobe(&r->rp)) {
@@ -909,7 +909,7 @@ static void register_again_after_unregister(struct kunit *test)
 	int i;
 
 	for (i = 1; i <= 20; i++) {
-		r->rp.kp.addr = (void *)site->fn;
+		r->rp.kp.addr = kpt_text(site->fn);
 		r->rp.kp.flags = 0;
 		ret_register(test, r);
 		call(test, site);
@@ -1007,6 +1007,7 @@ static void hit_by_interrupt_over_return_handler_runs(struct kunit *test)
 	struct ret_probe *nested = ret_probe(test, kpt_plain2);
 	struct ret_probe *r = ret_alloc(test, site->fn);
 
+	kpt_needs_nesting(test);
 	KUNIT_ASSERT_NOT_NULL(test, in);
 	in->work = IRQ_WORK_INIT_HARD(ret_intrude);
 	r->on_return = return_awaits_irq_work;

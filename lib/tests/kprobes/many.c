@@ -135,7 +135,7 @@ static void return_probes_are_switched_at_once(struct kunit *test)
 	memset(rp, 0, sizeof(rp));
 	memset(returns, 0, sizeof(returns));
 	for (i = 0; i < 2; i++) {
-		rp[i].kp.addr = i ? (void *)kpt_plain2 : (void *)kpt_traced;
+		rp[i].kp.addr = i ? kpt_text(kpt_plain2) : kpt_text(kpt_traced);
 		rp[i].handler = count_return;
 	}
 	KUNIT_ASSERT_EQ(test, register_kretprobes(rps, 2), 0);
@@ -198,7 +198,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	m->victim = &victim->kp;
 	m->self = &pr->kp;
 #ifdef CONFIG_KRETPROBES
-	m->fresh_return.kp.addr = (void *)kpt_plain2;
+	m->fresh_return.kp.addr = kpt_text(kpt_plain2);
 #endif
 	pr->on_pre = misuse_api;
 	pr->arg = m;
@@ -214,7 +214,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, m->fresh.addr);
 #ifdef CONFIG_KRETPROBES
 	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, (void *)kpt_plain2);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, kpt_text(kpt_plain2));
 #endif
 	/* Both are what they were. */
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, was);
