@@ -15,6 +15,9 @@ help:
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
 #: make expect   put what the latest make test has run on the list of what must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
+#: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
+#:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh
+#: make test-arches     all of these, a line each
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes in place of its own
 #: make kernel   build it
 #: make stock    build the untouched base with the same config
@@ -40,8 +43,16 @@ stock:
 run: kernel
 	@$(T)/run.sh
 
+ifdef ARCH
+test: tree
+	@$(T)/test-arch.sh $(ARCH)
+else
 test: kernel
 	@$(T)/test.sh
+endif
+
+test-arches: tree
+	@$(T)/test-arch.sh all
 
 expect:
 	@$(T)/expect.sh
@@ -70,6 +81,6 @@ lint:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test expect stress shell ftracetest icount bench coverage lint clean
+.PHONY: help tree kernel stock run test test-arches expect stress shell ftracetest icount bench coverage lint clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

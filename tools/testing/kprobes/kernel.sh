@@ -9,6 +9,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/warnings.sh
 . "$here/warnings.sh"
+# shellcheck source=tools/testing/kprobes/arches.sh
+. "$here/arches.sh"
 
 name=$CONFIG
 if [ "${1:-}" = stock ]; then
@@ -17,7 +19,7 @@ if [ "${1:-}" = stock ]; then
 fi
 out=$build/$name
 log=$build/$name.log
-arch=$(config_arch)
+arch_is "$(config_arch)"
 
 # Lets options through; of ours the untouched base knows none.
 known()
@@ -62,8 +64,9 @@ configure()
 
 kmake()
 {
-	make -C "$src" O="$out" ARCH="$arch" CC="ccache gcc" HOSTCC="ccache gcc" \
-		LOCALVERSION= KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
+	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" \
+		CC="ccache ${cross}gcc" HOSTCC="ccache gcc" LOCALVERSION= \
+		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
 }
 
 # run_make WHAT ARGS...: make with a line every ten seconds, the rest in the log.
@@ -80,6 +83,7 @@ run_make()
 }
 
 need_build
+[ -z "$cross" ] || need "${cross}gcc:$cc_package"
 mkdir -p "$out"
 lock "$name"
 [ -e "$out/vmlinux" ] || need_space 3000 "building a kernel"
@@ -91,13 +95,13 @@ ccache_env
 start=$SECONDS
 configure
 : >"$log"
-targets="bzImage"
-! grep -qx CONFIG_MODULES=y "$out/.config" || targets="bzImage modules"
+targets=$target
+! grep -qx CONFIG_MODULES=y "$out/.config" || targets="$target modules"
 # shellcheck disable=SC2086
 run_make "kernel $name" $targets
 
 # External modules build in their own directory: a copy for each kernel.
-if [ "$targets" != bzImage ] && compgen -G "$here/modules/*.c" >/dev/null; then
+if [ -z "$cross" ] && [ "$targets" != "$target" ] && compgen -G "$here/modules/*.c" >/dev/null; then
 	mkdir -p "$out/kprobes-modules"
 	for f in "$here"/modules/*.[ch] "$here"/modules/Makefile; do
 		[ -e "$f" ] || continue
@@ -117,4 +121,4 @@ if [ "$src" != "$stock_src" ]; then
 		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) from our files, to mend: see $log"
 	fi
 fi
-say "kernel ready: build/$name/arch/x86/boot/bzImage ($((SECONDS - start)) s)"
+say "kernel ready: build/$name/$image ($((SECONDS - start)) s)"
