@@ -334,7 +334,10 @@ int kprobe_blacklist_add_module(struct module *mod)
 	ret = draft_begin(0, 0);
 	first = draft.nr;
 	for (i = 0; !ret && i < mod->num_kprobe_blacklist; i++) {
-		if (kprobe_add_ksym_blacklist(mod->kprobe_blacklist[i]) == -ENOMEM)
+		void *entry = (void *)mod->kprobe_blacklist[i];
+
+		entry = dereference_symbol_descriptor(entry);
+		if (kprobe_add_ksym_blacklist((unsigned long)entry) == -ENOMEM)
 			ret = -ENOMEM;
 	}
 	if (!ret && text)
