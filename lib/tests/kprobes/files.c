@@ -146,7 +146,8 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 	file = file_open_root_mnt(debugfs.mnt, "kprobes/jumps", O_RDONLY, 0);
 	if (!IS_ERR(file)) {
 		fput(file);
-		snprintf(addr, sizeof(addr), "%016lx", (unsigned long)kp->addr);
+		snprintf(addr, sizeof(addr), "%0*lx", (int)(2 * sizeof(long)),
+			 (unsigned long)kp->addr);
 		line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/jumps"), addr);
 	}
 	kpt_unmount(&debugfs);

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: points that are jumps where the architecture has struct
+ * optimized_kprobe. A jump behaves as the breakpoint did, and gives way to one
+ * for what it cannot do. What is the optimizer's own is tested on x86.
+ */
+#include "fixture.h"
+
+static bool is_jump(struct kpt_probe *pr)
+{
+	wait_for_kprobe_optimizer();
+	return kprobe_optimized(&pr->kp);
+}
+
+static void expect_jump(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_ASSERT_TRUE_MSG(test, is_jump(pr), "%s", kpt_jump_reason(test, &pr->kp));
+}
+
+static void call(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+}
+
+static void jump_is_hit_once_per_call(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	unsigned int i;
+
+	expect_jump(test, pr);
+	for (i = 1; i <= 100; i++) {
+		call(test);
+		KUNIT_ASSERT_EQ(test, pr->pre, i);
+	}
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	KUNIT_EXPECT_FALSE(test, pr->preemptible);
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&pr->pre_regs),
+			(unsigned long)pr->kp.addr);
+#ifdef CONFIG_HAVE_FUNCTION_ARG_ACCESS_API
+	KUNIT_EXPECT_EQ(test, regs_get_kernel_argument(&pr->pre_regs, 0), 7ul);
+#endif
+}
+
+static void probes_that_share_a_jump_all_run(struct kunit *test)
+{
+	struct kpt_probe *pr[3];
+	unsigned int i, n;
+
+	for (n = 0; n < 3; n++) {
+		pr[n] = kpt_probe(test, kpt_plain);
+		expect_jump(test, pr[n]);
+		call(test);
+	}
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 3 - i);
+	/* And leave it again, one by one. */
+	for (n = 0; n < 3; n++) {
+		kpt_unregister(test, pr[n]);
+		call(test);
+		for (i = 0; i < 3; i++)
+			KUNIT_EXPECT_EQ(test, pr[i]->pre, 3 - i + min(i, n + 1));
+	}
+}
+
+/* A detour does not run post-handlers. */
+static void post_handler_turns_a_jump_into_a_breakpoint(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain), *post;
+
+	expect_jump(test, pr);
+	post = kpt_probe_post(test, kpt_plain);
+	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+	KUNIT_EXPECT_FALSE(test, is_jump(post));
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+}
+
+static void switched_off_jump_leaves_the_text_as_it_was(struct kunit *test)
+{
+	unsigned char before[16], *text = kpt_text(kpt_plain);
+	struct kpt_probe *pr;
+
+	memcpy(before, text, sizeof(before));
+	pr = kpt_probe(test, kpt_plain);
+	expect_jump(test, pr);
+	KUNIT_EXPECT_TRUE(test, memcmp(before, text, sizeof(before)));
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_MEMEQ(test, before, text, sizeof(before));
+	KUNIT_EXPECT_FALSE(test, is_jump(pr));
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_MEMEQ(test, before, text, sizeof(before));
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
+static int calls_it_again(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_plain(1);
+	return 0;
+}
+
+static void jump_taken_in_a_handler_is_missed(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+
+	pr->on_pre = calls_it_again;
+	kpt_register(test, pr);
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+}
+
+#define NR_CALLERS	2
+#define NR_ROUNDS	20
+
+static int keep_calling(void *wrong)
+{
+	unsigned long i;
+
+	for (i = 0; !kthread_should_stop(); i++) {
+		if (kpt_plain(i) != KPT_RESULT(i))
+			atomic_inc(wrong);
+		if (!(i % 64))
+			cond_resched();
+	}
+	return 0;
+}
+
+/* A task may be preempted anywhere in a detour whose point goes. */
+static void points_come_and_go_under_callers(struct kunit *test)
+{
+	atomic_t *wrong = kunit_kzalloc(test, sizeof(*wrong), GFP_KERNEL);
+	struct kpt_probe *pr;
+	unsigned int i, jumps = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, wrong);
+	/* More than there are CPUs, so that they keep each other from running. */
+	for (i = 0; i < NR_CALLERS * num_online_cpus(); i++)
+		kpt_thread(test, keep_calling, wrong, -1, "caller");
+	for (i = 0; i < NR_ROUNDS; i++) {
+		pr = kpt_probe(test, kpt_plain);
+		if (i % 2)
+			jumps += is_jump(pr);
+		else
+			usleep_range(1000, 100000);
+		kpt_unregister(test, pr);
+	}
+	KUNIT_EXPECT_EQ(test, jumps, NR_ROUNDS / 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(wrong), 0);
+}
+
+static struct kunit_case optinsn_cases[] = {
+	KUNIT_CASE(jump_is_hit_once_per_call),
+	KUNIT_CASE(probes_that_share_a_jump_all_run),
+	KUNIT_CASE(post_handler_turns_a_jump_into_a_breakpoint),
+	KUNIT_CASE(switched_off_jump_leaves_the_text_as_it_was),
+	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
+	KUNIT_CASE(points_come_and_go_under_callers),
+	{}
+};
+
+static struct kunit_suite optinsn_suite = {
+	.name = "kprobes_optinsn",
+	.test_cases = optinsn_cases,
+};
+
+kunit_test_suite(optinsn_suite);
