@@ -546,6 +546,7 @@ static int register_users(struct kprobe_user **users, int num)
 	kprobe_batch_end(&batch);
 	if (ret)
 		goto displace;
+	kprobe_test_stage(KPROBE_STAGE_ARMED);
 
 	for (i = 0; i < num; i++)
 		make_visible(users[i]);
@@ -735,6 +736,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	}
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, &quiet);
+	kprobe_test_stage(KPROBE_STAGE_DISARMED);
 
 	/*
 	 * The text of a point is restored before the point is unlinked, and it
@@ -745,6 +747,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 		if (!pt->nr_users && !pt->gone)
 			addr_table_del(&kprobe_point_table, &pt->node);
 	}
+	kprobe_test_stage(KPROBE_STAGE_UNLINKED);
 
 	if (wait)
 		kprobe_quiesce(&quiet);
@@ -753,6 +756,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 		again |= kprobe_fault_del(user);
 	if (again)
 		kprobe_quiesce(&quiet);
+	kprobe_test_stage(KPROBE_STAGE_QUIET);
 
 	list_for_each_entry_safe(pt, next_pt, &quiet, kp.list) {
 		pt->batched = false;
@@ -786,6 +790,19 @@ void unregister_kprobe(struct kprobe *p)
 	unregister_kprobes(&p, 1);
 }
 EXPORT_SYMBOL_GPL(unregister_kprobe);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_nr_users - how many probes are registered
+ *
+ * Context: kprobe_mutex held.
+ * Return: the number.
+ */
+unsigned int kprobe_test_nr_users(void)
+{
+	return user_table.live;
+}
+#endif
 
 /* ------------------------------- Start ---------------------------------- */
 

@@ -120,6 +120,7 @@ void kprobe_quiesce(struct list_head *points)
 	/* Who comes up now starts with what we have changed. */
 	guard(cpus_read_lock)();
 	arch_kprobes_sync();
+	kprobe_test_stage(KPROBE_STAGE_SYNCED);
 
 	for_each_online_cpu(cpu) {
 		for (spins = 0; runs_any(cpu, points); spins++) {

@@ -45,6 +45,8 @@
 #include <linux/rcupdate.h>
 #include <linux/types.h>
 
+#include "testing.h"
+
 struct module;
 
 extern struct mutex kprobe_mutex;
@@ -562,6 +564,16 @@ static inline void kretprobe_init(void) { }
 static inline void kretprobe_pool_ready(struct kprobe_user *user) { }
 static inline void kretprobe_pool_stop(struct kretprobe_pool *pool) { }
 static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
+#endif
+
+/* ------------------------------- testing.c ------------------------------ */
+
+#if IS_ENABLED(CONFIG_KUNIT)
+unsigned int kprobe_test_nr_users(void);
+void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *detours);
+#if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
+extern atomic_t kretprobe_test_nr_pools;
+#endif
 #endif
 
 /* ------------------------------- jprobe.c ------------------------------- */

@@ -241,6 +241,7 @@ static void optimize(struct work_struct *work)
 	arch_kprobes_sync();
 	mutex_unlock(&kprobe_mutex);
 
+	kprobe_test_stage(KPROBE_STAGE_DIVERTED);
 	kprobe_wait_for_tasks();
 
 	/* Only we divert points, so who still is has been for all that time. */

@@ -406,6 +406,7 @@ static void slots_reclaim(struct work_struct *work)
 	}
 	mutex_unlock(&slot_mutex);
 
+	kprobe_test_stage(KPROBE_STAGE_RETIRED);
 	kprobe_wait_for_tasks();
 	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
 		slot_cache_erase(slot_caches[i], &waiting[i]);
@@ -435,6 +436,36 @@ void slots_flush(void)
 {
 	flush_delayed_work(&slots_reclaim_work);
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+static void slot_cache_count(struct slot_cache *c, struct kprobe_slot_counts *counts)
+{
+	struct slot_page *pg;
+
+	list_for_each_entry(pg, &c->pages, list) {
+		counts->taken += pg->nr;
+		counts->live += pg->nr - pg->nr_dead -
+				bitmap_weight(page_waiting(c, pg), slots_per_page(c));
+	}
+	counts->pages = c->nr_pages;
+}
+
+/**
+ * slots_count - what is handed out
+ * @copies:  of kprobe_insn_slots, to be filled in
+ * @detours: of the cache for detours; left alone where there is none
+ *
+ * Context: may sleep.
+ */
+void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *detours)
+{
+	guard(mutex)(&slot_mutex);
+	slot_cache_count(&kprobe_insn_slots, copies);
+#ifdef __ARCH_KPROBES_DETOUR
+	slot_cache_count(&detour_slots, detours);
+#endif
+}
+#endif
 
 /* ------------------- What the rest of the kernel asks ------------------- */
 

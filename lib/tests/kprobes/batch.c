@@ -157,11 +157,14 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 
 static struct kunit_case batch_cases[] = {
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite batch_suite = {
 	.name = "kprobes_batch",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = batch_cases,
 };
 

@@ -317,11 +317,14 @@ static struct kunit_case blacklist_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite blacklist_suite = {
 	.name = "kprobes_blacklist",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = blacklist_cases,
 };
 

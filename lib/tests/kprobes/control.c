@@ -13,7 +13,9 @@ static struct kpt_mount debugfs;
 
 static int control_suite_init(struct kunit_suite *suite)
 {
-	return IS_ENABLED(CONFIG_DEBUG_FS) ? kpt_mount("debugfs", &debugfs) : 0;
+	int ret = IS_ENABLED(CONFIG_DEBUG_FS) ? kpt_mount("debugfs", &debugfs) : 0;
+
+	return ret ?: kpt_suite_init(suite);
 }
 
 static void control_suite_exit(struct kunit_suite *suite)
@@ -42,7 +44,7 @@ static int control_init(struct kunit *test)
 		kunit_skip(test, "no debugfs in this kernel");
 	/* Whatever the case before left, probes are armed for this one. */
 	write_file(test, "kprobes/enabled", "1");
-	return 0;
+	return kpt_case_init(test);
 }
 
 /* A line of the list, taken apart as the tools do that read it. */
@@ -327,6 +329,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(disable_enable_unregister_while_all_are_off),
 	KUNIT_CASE(enabled_accepts_booleans_only),
 	KUNIT_CASE(blacklist_lines_have_the_documented_format),
+	KPT_LAST_CASE,
 	{}
 };
 

@@ -69,7 +69,7 @@ static int fault_suite_init(struct kunit_suite *suite)
 {
 	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
 		kpt_mount("proc", &procfs);
-	return 0;
+	return kpt_suite_init(suite);
 }
 
 static void fault_suite_exit(struct kunit_suite *suite)
@@ -89,7 +89,7 @@ static int fault_init(struct kunit *test)
 {
 	if (test->param_value && state_of(test) == BREAKPOINT)
 		fault_switch(test, "0\n");
-	return 0;
+	return kpt_case_init(test);
 }
 
 static void fault_exit(struct kunit *test)
@@ -774,6 +774,7 @@ static struct kunit_case fault_cases[] = {
 	WAY_CASE(fault_of_a_missed_hit_is_the_handlers),
 	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),
 	WAY_CASE(faults_elsewhere_are_none_of_its_business),
+	KPT_LAST_CASE,
 	{}
 };
 

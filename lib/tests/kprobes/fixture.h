@@ -20,6 +20,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../../../kernel/kprobes/testing.h"
+
 /* Generous, as guests may be emulated; only a failing test waits that long. */
 #define KPT_TIMEOUT_MS		10000
 
@@ -189,6 +191,97 @@ static inline int kpt_refused(void *addr)
 		usleep_range(100, 1000);				\
 	__ok;								\
 })
+
+/* --- What a case leaves behind -------------------------------------------- */
+
+/* What differs, or NULL. */
+static inline const char *kpt_differs(const struct kprobe_counts *a,
+				      const struct kprobe_counts *b)
+{
+	return a->points != b->points ? "points" :
+	       a->found != b->found ? "points in the table" :
+	       a->users != b->users ? "users" :
+	       a->copies.live != b->copies.live ? "slots in use" :
+	       a->detours.live != b->detours.live ? "detours in use" :
+	       a->pools != b->pools ? "pools" : NULL;
+}
+
+/* The same of two that had time to settle. */
+static inline const char *kpt_differs_settled(const struct kprobe_counts *a,
+					      const struct kprobe_counts *b)
+{
+	return a->copies.taken != b->copies.taken ? "slots" :
+	       a->detours.taken != b->detours.taken ? "detours" :
+	       a->copies.pages != b->copies.pages ? "pages of slots" :
+	       a->detours.pages != b->detours.pages ? "pages of detours" :
+	       kpt_differs(a, b);
+}
+
+static inline struct kprobe_counts kpt_counts(bool settle)
+{
+	struct kprobe_counts counts;
+
+	kprobe_test_counts(&counts, settle);
+	return counts;
+}
+
+/**
+ * struct kpt_before - what there was before a case
+ * @test:   the case
+ * @counts: what there was
+ */
+struct kpt_before {
+	struct kunit *test;
+	struct kprobe_counts counts;
+};
+
+/* The first action that is added is the last that runs. */
+static inline void kpt_after(void *arg)
+{
+	struct kpt_before *before = arg;
+	struct kprobe_counts now;
+	const char *what;
+
+	/* Threads may be on their way out of a function under a return probe. */
+	kpt_wait_until((now = kpt_counts(false),
+			!kpt_differs(&before->counts, &now)));
+	what = kpt_differs(&before->counts, &now);
+	KUNIT_EXPECT_NULL_MSG(before->test, what, "left behind: %s", what);
+}
+
+/* For every suite's init(): what a case leaves behind makes it fail. */
+static inline int kpt_case_init(struct kunit *test)
+{
+	struct kpt_before *before = kunit_kzalloc(test, sizeof(*before), GFP_KERNEL);
+
+	if (!before)
+		return -ENOMEM;
+	before->test = test;
+	before->counts = kpt_counts(false);
+	return kunit_add_action(test, kpt_after, before);
+}
+
+static struct kprobe_counts __maybe_unused kpt_suite_counts;
+
+/* For every suite's suite_init(), and what goes with it, the last of its cases. */
+static inline int kpt_suite_init(struct kunit_suite *suite)
+{
+	kpt_suite_counts = kpt_counts(true);
+	return 0;
+}
+
+static void __maybe_unused slots_and_memory_are_what_they_were(struct kunit *test)
+{
+	struct kprobe_counts now;
+	const char *what;
+
+	kpt_wait_until((now = kpt_counts(true),
+			!kpt_differs_settled(&kpt_suite_counts, &now)));
+	what = kpt_differs_settled(&kpt_suite_counts, &now);
+	KUNIT_EXPECT_NULL_MSG(test, what, "left behind: %s", what);
+}
+
+#define KPT_LAST_CASE	KUNIT_CASE(slots_and_memory_are_what_they_were)
 
 static inline void kpt_stop_action(void *task)
 {

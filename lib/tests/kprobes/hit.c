@@ -1012,11 +1012,14 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(behind_an_ftrace_call_both_are_hit),
 #endif
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite hit_suite = {
 	.name = "kprobes_hit",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = hit_cases,
 };
 

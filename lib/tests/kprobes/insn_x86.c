@@ -546,11 +546,14 @@ static struct kunit_case insn_suite_cases[] = {
 	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
 	KUNIT_CASE_PARAM(instruction_is_not_displaced, displaced_refused_gen),
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite insn_suite = {
 	.name = "kprobes_insn",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = insn_suite_cases,
 };
 

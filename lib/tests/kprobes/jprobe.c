@@ -50,7 +50,7 @@ static int jprobe_suite_init(struct kunit_suite *suite)
 		kpt_mount("proc", &procfs);
 	if (IS_ENABLED(CONFIG_DEBUG_FS))
 		kpt_mount("debugfs", &debugfs);
-	return 0;
+	return kpt_suite_init(suite);
 }
 
 static void jprobe_suite_exit(struct kunit_suite *suite)
@@ -87,7 +87,7 @@ static int jprobe_init(struct kunit *test)
 	memset(&seen, 0, sizeof(seen));
 	if (test->param_value && state_of(test) == BREAKPOINT)
 		jprobe_switch(test, "0\n");
-	return 0;
+	return kpt_case_init(test);
 }
 
 static void jprobe_exit(struct kunit *test)
@@ -713,6 +713,7 @@ static struct kunit_case jprobe_cases[] = {
 	KUNIT_CASE(registered_twice_is_refused),
 	KUNIT_CASE(batch_is_all_or_nothing),
 	KUNIT_CASE(list_shows_type_j),
+	KPT_LAST_CASE,
 	{}
 };
 

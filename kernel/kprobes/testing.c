@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: what the KUnit suites ask for, see testing.h. Only in kernels that
+ * have KUnit, and only on the side of registration.
+ */
+#include <kunit/visibility.h>
+#include <linux/cleanup.h>
+#include <linux/kprobes.h>
+#include <linux/rwsem.h>
+#include <linux/static_call.h>
+
+#include "internal.h"
+#include "testing.h"
+
+/* ------------------------------- Stages --------------------------------- */
+
+DEFINE_STATIC_KEY_FALSE(kprobe_test_stops);
+
+/* Protects what follows; held for reading while a test is at a stage. */
+static DECLARE_RWSEM(stop_sem);
+static kprobe_stop_t stop_here;
+static void *stop_arg;
+
+/**
+ * kprobe_test_stop - be called at each stage
+ * @stop: what to call, in the context of whoever gets there; NULL for nothing
+ * @arg:  to be passed to it
+ *
+ * Context: may sleep; not from a stage.
+ * On return what was called before does not run any more.
+ */
+void kprobe_test_stop(kprobe_stop_t stop, void *arg)
+{
+	scoped_guard(rwsem_write, &stop_sem) {
+		stop_here = stop;
+		stop_arg = arg;
+	}
+	if (stop)
+		static_branch_enable(&kprobe_test_stops);
+	else
+		static_branch_disable(&kprobe_test_stops);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_stop);
+
+/**
+ * kprobe_test_reached - tell the test
+ * @stage: the stage
+ *
+ * Context: may sleep.
+ */
+void kprobe_test_reached(enum kprobe_stage stage)
+{
+	guard(rwsem_read)(&stop_sem);
+	if (stop_here)
+		stop_here(stage, stop_arg);
+}
+
+/* ------------------------------- Counts --------------------------------- */
+
+/**
+ * kprobe_test_counts - count what there is
+ * @counts: to be filled in
+ * @settle: wait until retired slots are free
+ *
+ * Context: may sleep; not from a stage.
+ */
+void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
+{
+	if (settle) {
+		wait_for_kprobe_optimizer();
+		slots_flush();
+	}
+	memset(counts, 0, sizeof(*counts));
+	guard(mutex)(&kprobe_mutex);
+	counts->points = list_count_nodes(&kprobe_points);
+	counts->found = kprobe_point_table.live;
+	counts->users = kprobe_test_nr_users();
+	slots_count(&counts->copies, &counts->detours);
+#if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
+	counts->pools = atomic_read(&kretprobe_test_nr_pools);
+#endif
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_counts);
+
+/* ---------------------------- What others patch -------------------------- */
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
+#endif
+
+/**
+ * kprobe_test_patched - a site in the kernel image that is not ours to probe
+ * @call: static calls are asked for, else jump labels
+ * @nr:	  the how manieth, from 0
+ * @len:  its length is stored here, if it is at an address
+ *
+ * Context: may sleep.
+ * Return: its address; 1 if it lies in no text that there is; 0 if there are
+ * fewer.
+ */
+unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
+{
+	unsigned long addr = 0;
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	if (call && nr < __stop_static_call_sites - __start_static_call_sites) {
+		struct static_call_site *site = &__start_static_call_sites[nr];
+
+		addr = (unsigned long)site->addr + (unsigned long)&site->addr;
+		*len = CALL_INSN_SIZE;
+	}
+#endif
+#ifdef CONFIG_JUMP_LABEL
+	if (!call && nr < __stop___jump_table - __start___jump_table) {
+		struct jump_entry *entry = &__start___jump_table[nr];
+
+		addr = jump_entry_code(entry);
+		if (!core_kernel_text(addr))
+			return 1;
+		jump_label_lock();
+		*len = jump_entry_size(entry);
+		jump_label_unlock();
+	}
+#endif
+	return !addr || core_kernel_text(addr) ? addr : 1;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_patched);
+
+#ifdef __ARCH_KPROBES_NEST
+/* What an oops calls, for a test to have one without the splat. */
+EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
+#endif
