@@ -99,7 +99,7 @@ static void *nop_addr(unsigned int n)
 }
 
 /* They begin where a nop is followed by another one. */
-static int find_nops(struct kunit_suite *suite)
+static int find_nops(void)
 {
 	for (nops_offset = 0; nops_offset < 32; nops_offset++)
 		if (text_at(nop_addr(0)) == 0x90 && text_at(nop_addr(1)) == 0x90)
@@ -107,11 +107,16 @@ static int find_nops(struct kunit_suite *suite)
 	return -ENOENT;
 }
 #else
-static int find_nops(struct kunit_suite *suite)
+static int find_nops(void)
 {
 	return 0;
 }
 #endif /* CONFIG_X86 */
+
+static int api_suite_init(struct kunit_suite *suite)
+{
+	return find_nops() ?: kpt_suite_init(suite);
+}
 
 /* --- What to probe ------------------------------------------------------- */
 
@@ -653,18 +658,31 @@ KUNIT_ARRAY_PARAM_DESC(bad_places, bad_places, name);
 /* What a batch that must fail with @error may not have left behind. */
 static void check_failed_batch(struct kunit *test, struct batch *batch, int error)
 {
+	struct kprobe_counts counts, now;
 	unsigned char before[NR_TARGETS][16];
+	struct kprobe kps[NR_TARGETS];
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < NR_TARGETS; i++)
+	/* Text that others probe may become a jump meanwhile. */
+	wait_for_kprobe_optimizer();
+	counts = kpt_counts(false);
+	for (i = 0; i < NR_TARGETS; i++) {
 		memcpy(before[i], target(i), 16);
+		kps[i] = *batch->kps[i];
+	}
 	ret = register_kprobes(batch->kps, NR_TARGETS);
 	if (!ret)
 		unregister_kprobes(batch->kps, NR_TARGETS);
 	KUNIT_ASSERT_EQ(test, ret, error);
+	wait_for_kprobe_optimizer();
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&counts, &now));
 	for (i = 0; i < NR_TARGETS; i++) {
 		KUNIT_EXPECT_MEMEQ(test, before[i], target(i), 16);
+		KUNIT_EXPECT_PTR_EQ(test, (void *)batch->kps[i]->addr, (void *)kps[i].addr);
+		KUNIT_EXPECT_EQ(test, batch->kps[i]->opcode, kps[i].opcode);
+		KUNIT_EXPECT_EQ(test, batch->kps[i]->flags, kps[i].flags);
 		call(test, i);
 		KUNIT_EXPECT_EQ(test, batch->pr[i]->pre, 0);
 	}
@@ -696,32 +714,128 @@ static void batch_with_an_unknown_symbol_registers_nothing(struct kunit *test)
 	check_batch_works_now(test, batch);
 }
 
-static void batch_with_a_refused_address_registers_nothing(struct kunit *test)
+static void batch_with_both_symbol_and_address_registers_nothing(struct kunit *test)
 {
 	const struct bad_place *bad = test->param_value;
 	struct batch *batch = alloc_batch(test);
 
-	batch->kps[bad->index]->addr = target(bad->index);
 	batch->kps[bad->index]->symbol_name = "kpt_api_target_0";
 	check_failed_batch(test, batch, -EINVAL);
 
-	batch->kps[bad->index]->addr = target(bad->index);
 	batch->kps[bad->index]->symbol_name = NULL;
 	check_batch_works_now(test, batch);
+}
+
+/* The target that has @nth others in front of it. */
+static unsigned int by_address(unsigned int nth)
+{
+	unsigned int n, i, before;
+
+	for (n = 0; n < NR_TARGETS; n++) {
+		for (i = before = 0; i < NR_TARGETS; i++)
+			before += target(i) < target(n);
+		if (before == nth)
+			break;
+	}
+	return n;
+}
+
+/*
+ * Points are placed in order of their addresses: those in front of the one that
+ * is refused have been placed by then. Some have probes that are there already.
+ */
+static void batch_with_a_refused_address_registers_nothing(struct kunit *test)
+{
+#ifdef CONFIG_X86
+	const struct bad_place *bad = test->param_value;
+	unsigned int which = by_address(bad->index), i;
+	struct batch *batch = alloc_batch(test);
+	struct kpt_probe *there[NR_TARGETS] = { };
+
+	/* Inside of its first instruction. */
+	batch->kps[which]->addr = target(which) + 1;
+	batch->kps[by_address(3)]->post_handler = kpt_post;
+	check_failed_batch(test, batch, -EILSEQ);
+
+	for (i = 0; i < NR_TARGETS; i += 2) {
+		if (by_address(i) != which)
+			there[i] = kpt_probe(test, target(by_address(i)));
+	}
+	check_failed_batch(test, batch, -EILSEQ);
+	for (i = 0; i < NR_TARGETS; i++) {
+		if (!there[i])
+			continue;
+		KUNIT_EXPECT_EQ(test, there[i]->pre, 1);
+		kpt_unregister(test, there[i]);
+	}
+
+	batch->kps[which]->addr = target(which);
+	check_batch_works_now(test, batch);
+#else
+	kunit_skip(test, "needs known instructions");
+#endif
 }
 
 static void batch_with_a_registered_probe_registers_nothing_else(struct kunit *test)
 {
 	const struct bad_place *bad = test->param_value;
 	struct batch *batch = alloc_batch(test);
+	struct kprobe_counts before, now;
 	unsigned int i;
 
 	kpt_register(test, batch->pr[bad->index]);
+	before = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, register_kprobes(batch->kps, NR_TARGETS), -EINVAL);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.points, before.points);
+	KUNIT_EXPECT_EQ(test, now.users, before.users);
 	for (i = 0; i < NR_TARGETS; i++) {
 		call(test, i);
 		KUNIT_EXPECT_EQ(test, batch->pr[i]->pre, i == bad->index);
 	}
+}
+
+/* The others are not lost for it. */
+static void batch_with_a_hole_registers_nothing(struct kunit *test)
+{
+	const struct bad_place *bad = test->param_value;
+	struct batch *batch = alloc_batch(test);
+	struct kprobe *hole = batch->kps[bad->index];
+	struct kprobe_counts before = kpt_counts(false), now;
+	unsigned int i;
+
+	batch->kps[bad->index] = NULL;
+	KUNIT_EXPECT_EQ(test, register_kprobes(batch->kps, NR_TARGETS), -EINVAL);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+	for (i = 0; i < NR_TARGETS; i++) {
+		call(test, i);
+		KUNIT_EXPECT_EQ(test, batch->pr[i]->pre, 0);
+	}
+	batch->kps[bad->index] = hole;
+	check_batch_works_now(test, batch);
+}
+
+/* What is not there cannot be taken out, and keeps nobody else in. */
+static void unregister_batch_with_a_hole(struct kunit *test)
+{
+	const struct bad_place *bad = test->param_value;
+	struct batch *batch = alloc_batch(test);
+	unsigned int i;
+
+	register_batch(test, batch);
+	batch->kps[bad->index] = NULL;
+	kunit_release_action(test, unregister_batch_action, batch);
+	for (i = 0; i < NR_TARGETS; i++) {
+		call(test, i);
+		KUNIT_EXPECT_EQ(test, batch->pr[i]->pre, i == bad->index);
+	}
+	unregister_kprobe(&batch->pr[bad->index]->kp);
+	call(test, bad->index);
+	KUNIT_EXPECT_EQ(test, batch->pr[bad->index]->pre, 1);
+	/* Nor is there anything to do for a single one. */
+	unregister_kprobe(NULL);
+	KUNIT_EXPECT_EQ(test, register_kprobe(NULL), -EINVAL);
 }
 
 static void batch_with_one_probe_twice_registers_nothing(struct kunit *test)
@@ -1278,10 +1392,14 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(batch_registers_and_unregisters_all),
 	KUNIT_CASE_PARAM(batch_with_an_unknown_symbol_registers_nothing,
 			 bad_places_gen_params),
+	KUNIT_CASE_PARAM(batch_with_both_symbol_and_address_registers_nothing,
+			 bad_places_gen_params),
 	KUNIT_CASE_PARAM(batch_with_a_refused_address_registers_nothing,
 			 bad_places_gen_params),
 	KUNIT_CASE_PARAM(batch_with_a_registered_probe_registers_nothing_else,
 			 bad_places_gen_params),
+	KUNIT_CASE_PARAM(batch_with_a_hole_registers_nothing, bad_places_gen_params),
+	KUNIT_CASE_PARAM(unregister_batch_with_a_hole, bad_places_gen_params),
 	KUNIT_CASE(batch_with_one_probe_twice_registers_nothing),
 	KUNIT_CASE(batch_of_probes_on_one_address),
 	KUNIT_CASE(batch_honours_flag_disabled),
@@ -1302,16 +1420,19 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE_SLOW(no_handler_runs_after_unregister),
 	KUNIT_CASE_SLOW(probe_may_be_freed_after_unregister),
 	KUNIT_CASE_SLOW(concurrent_registration_churn),
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite api_suite = {
 	.name = "kprobes_api",
-	.suite_init = find_nops,
+	.suite_init = api_suite_init,
+	.init = kpt_case_init,
 	.test_cases = api_cases,
 };
 
 kunit_test_suite(api_suite);
 
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
 MODULE_DESCRIPTION("KUnit suite for the kprobes API");
 MODULE_LICENSE("GPL");

@@ -169,14 +169,19 @@ static void missed_hits_of_a_disabled_probe_are_not_counted(struct kunit *test)
 	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
 
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&off->kp), 0);
-	KUNIT_ASSERT_EQ(test, disable_kprobe(&on->kp), 0);
 	outer->on_pre = pre_calls_inner;
 	outer->arg = &inner;
 	kpt_register(test, outer);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, off->kp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, inner.calls, 1);
+	/* A point that is off altogether is not hit. */
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&on->kp), 0);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, off->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, inner.calls, 2);
 }
 
 /* --- Interrupts ---------------------------------------------------------- */
@@ -660,11 +665,14 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(recursion_in_an_interrupt_over_a_handler_is_missed),
 	KUNIT_CASE(handler_of_an_ftrace_site_keeps_interrupts_off),
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite context_suite = {
 	.name = "kprobes_context",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = context_cases,
 };
 

@@ -163,24 +163,66 @@ static void every_cpu_has_all_instances(struct kunit *test)
 #define CONTENDERS	6
 #define CONTENTIONS	2000
 
-/* As many calls as instances on the way at most: none may be missed. */
+/* What no_call_is_missed_below_the_bound() needs to outlive its threads. */
+struct contention {
+	struct completion shut;
+	struct completion open;
+	atomic_t hogs;
+	atomic_t inside;
+	atomic_t done;
+	struct worker hog;
+	struct worker w[CONTENDERS];
+};
+
+static void release_hog(void *gate)
+{
+	complete_all(gate);
+}
+
+/*
+ * As many calls as instances on the way at most: none may be missed. All
+ * instances of one CPU are held by a call that waits, so that each call there
+ * has to look for one of another CPU's, which takes and gives back meanwhile.
+ */
 static void no_call_is_missed_below_the_bound(struct kunit *test)
 {
-	struct inst_probe *p = inst_probe(test, kpt_recurse, CONTENDERS * 3);
-	atomic_t done = ATOMIC_INIT(0);
-	struct worker *w;
+	int held = CONTENDERS * 3 * num_possible_cpus(), cpu = raw_smp_processor_id();
+	int other = cpumask_any_but(cpu_online_mask, cpu);
+	struct contention *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct inst_probe *p;
 	int i;
 
-	w = kunit_kcalloc(test, CONTENDERS, sizeof(*w), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, w);
+	if (other >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	init_completion(&c->shut);
+	init_completion(&c->open);
+	complete_all(&c->open);
+	p = inst_probe(test, kpt_recurse_waits, held + CONTENDERS * 3);
+	c->hog = (struct worker){
+		.depth = held - 1, .gate = &c->shut, .times = 1, .inside = &c->hogs,
+		.done = &c->done,
+	};
+	kpt_thread(test, worker_fn, &c->hog, cpu, "hog");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_hog, &c->shut), 0);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&c->hogs)));
+	KUNIT_ASSERT_EQ(test, atomic_read(&p->entries), held);
+
 	for (i = 0; i < CONTENDERS; i++) {
-		w[i] = (struct worker){ .depth = 2, .times = CONTENTIONS, .done = &done };
-		kpt_thread(test, worker_fn, &w[i], -1, "contender");
+		c->w[i] = (struct worker){
+			.depth = 2, .gate = &c->open, .times = CONTENTIONS,
+			.inside = &c->inside, .done = &c->done,
+		};
+		kpt_thread(test, worker_fn, &c->w[i], i & 1 ? other : cpu, "contender");
 	}
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&done) == CONTENDERS));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&c->done) == CONTENDERS));
 	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), CONTENDERS * CONTENTIONS * 3);
-	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), CONTENDERS * CONTENTIONS * 3);
+	complete_all(&c->shut);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&c->done) == CONTENDERS + 1));
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), held + CONTENDERS * CONTENTIONS * 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), held + CONTENDERS * CONTENTIONS * 3);
+	KUNIT_EXPECT_EQ(test, c->hog.wrong, 0);
 }
 
 static void calls_and_missed_calls_add_up(struct kunit *test)
@@ -465,11 +507,14 @@ static struct kunit_case instance_cases[] = {
 #ifdef CONFIG_FPROBE
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite instance_suite = {
 	.name = "kretprobe_instances",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = instance_cases,
 };
 

@@ -910,19 +910,25 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 {
 	static struct pt_regs pre[2], post[2];
 	static unsigned long out[2][NR_REGS];
-	struct kpt_probe *pr;
+	struct kpt_probe *pr, *inside;
 	unsigned int i;
 
 	get_random_bytes(kpt_insn_in, sizeof(kpt_insn_in));
 	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF | X86_EFLAGS_CF |
 			       X86_EFLAGS_SF;
+	/* As long as there is somebody in its bytes it is none, then it is one. */
+	inside = kpt_alloc(test, AT(registers) + KPT_REGISTERS_SECOND);
+	inside->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, inside);
 	pr = kpt_probe_post(test, AT(registers));
-	/* Not yet, with luck; but a jump at the second time for sure. */
-	for (i = 0; i < 2; i++) {
-		if (i)
-			wait_for_kprobe_optimizer();
-		run_registers(&pre[i], &post[i], out[i], pr);
-	}
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	run_registers(&pre[0], &post[0], out[0], pr);
+	expect_no_jump(test, pr);
+	kpt_unregister(test, inside);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	run_registers(&pre[1], &post[1], out[1], pr);
 	expect_jump(test, pr);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
@@ -1409,7 +1415,7 @@ static int jump_suite_init(struct kunit_suite *suite)
 		kpt_mount("proc", &procfs);
 	if (IS_ENABLED(CONFIG_DEBUG_FS))
 		kpt_mount("debugfs", &debugfs);
-	return 0;
+	return kpt_suite_init(suite);
 }
 
 static void jump_suite_exit(struct kunit_suite *suite)
@@ -1612,6 +1618,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(list_shows_optimized),
 	KUNIT_CASE(reasons_are_in_the_jumps_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
+	KPT_LAST_CASE,
 	{}
 };
 
@@ -1619,6 +1626,7 @@ static struct kunit_suite jump_suite = {
 	.name = "kprobes_jump",
 	.suite_init = jump_suite_init,
 	.suite_exit = jump_suite_exit,
+	.init = kpt_case_init,
 	.test_cases = jump_cases,
 };
 

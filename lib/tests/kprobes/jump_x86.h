@@ -71,6 +71,7 @@ KPT_JUMP_TARGET(nops);
 /* For kpt_insn_run(): changes all registers, and flags, from the probe on. */
 void kpt_jump_registers(void);
 extern const u32 kpt_jump_registers_at;
+#define KPT_REGISTERS_SECOND	2
 
 /* Calls the function at the address given, and has a frame of its own. */
 unsigned long kpt_jump_caller(unsigned long fn);

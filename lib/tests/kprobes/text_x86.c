@@ -44,15 +44,23 @@ static void a_probe_sits_on_the_start_of_an_instruction_only(struct kunit *test)
 
 static void starts_are_found_among_breakpoints_and_jumps(struct kunit *test)
 {
-	unsigned int i;
+	unsigned int i, jumps = 0, nr = 0;
+	struct kpt_probe **pr;
 
 	for (i = 0; kpt_long_text_starts[i + 1]; i += 3)
-		KUNIT_ASSERT_EQ(test, 0,
-				kpt_try_register(test, &kpt_alloc(test, kpt_long_text +
-						kpt_long_text_starts[i])->kp));
+		nr++;
+	pr = kunit_kcalloc(test, nr, sizeof(*pr), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pr);
+	for (i = 0; i < nr; i++)
+		pr[i] = kpt_probe(test, kpt_long_text + kpt_long_text_starts[3 * i]);
 	try_all(test, "among breakpoints");
 	wait_for_kprobe_optimizer();
 	try_all(test, "among jumps");
+	wait_for_kprobe_optimizer();
+	for (i = 0; i < nr; i++)
+		jumps += kprobe_optimized(&pr[i]->kp);
+	if (IS_ENABLED(CONFIG_X86_64) && IS_ENABLED(CONFIG_OPTPROBES))
+		KUNIT_EXPECT_GT(test, jumps, nr / 4);
 }
 
 #ifdef CONFIG_SMP
@@ -85,11 +93,14 @@ static struct kunit_case text_cases[] = {
 #ifdef CONFIG_SMP
 	KUNIT_CASE(a_lock_prefix_that_comes_and_goes_is_refused),
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite text_suite = {
 	.name = "kprobes_text",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = text_cases,
 };
 
