@@ -727,6 +727,8 @@ void unregister_kprobes(struct kprobe **kps, int num)
 			kretprobe_pool_stop(user->pool);
 	}
 
+	kprobe_test_stage(KPROBE_STAGE_LEAVING);
+
 	list_for_each_entry(user, &leaving, batch) {
 		pt = user->point;
 		if (pt->armed && !pt->nr_enabled)

@@ -13,8 +13,9 @@
  * enum kprobe_stage - where a test can stop the order of events
  * @KPROBE_STAGE_ARMED:	   registering: the points are armed, their new users
  *			   are not linked yet
- * @KPROBE_STAGE_DISARMED: unregistering: the users are unlinked and the text is
- *			   restored, the points can still be found
+ * @KPROBE_STAGE_LEAVING:  unregistering: the users are unlinked from points that
+ *			   are armed
+ * @KPROBE_STAGE_DISARMED: the text is restored, the points can still be found
  * @KPROBE_STAGE_UNLINKED: the points cannot be found either, and nobody has
  *			   waited for their handlers
  * @KPROBE_STAGE_SYNCED:   in kprobe_quiesce(): each CPU has been interrupted,
@@ -28,6 +29,7 @@
  */
 enum kprobe_stage {
 	KPROBE_STAGE_ARMED,
+	KPROBE_STAGE_LEAVING,
 	KPROBE_STAGE_DISARMED,
 	KPROBE_STAGE_UNLINKED,
 	KPROBE_STAGE_SYNCED,

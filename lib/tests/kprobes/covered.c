@@ -110,11 +110,14 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 
 static struct kunit_case covered_cases[] = {
 	KUNIT_CASE(unregistering_waits_for_a_covered_handler),
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite covered_suite = {
 	.name = "kprobes_covered",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = covered_cases,
 };
 

@@ -240,11 +240,14 @@ static struct kunit_case many_cases[] = {
 	KUNIT_CASE(return_probes_are_switched_at_once),
 #endif
 	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite many_suite = {
 	.name = "kprobes_many",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = many_cases,
 };
 

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: registering and unregistering, stopped between any two steps.
+ * What a hit finds there, whom leaving waits for, and when memory is free again.
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+
+#include "fixture.h"
+
+/**
+ * struct stop - a test that looks at a stage
+ * @task:  in whose calls
+ * @at:	   the stage
+ * @look:  what to do there
+ * @arg:   for it
+ * @times: how often it was there
+ */
+struct stop {
+	struct task_struct *task;
+	enum kprobe_stage at;
+	void (*look)(struct stop *stop);
+	void *arg;
+	unsigned int times;
+};
+
+static void stop_here(enum kprobe_stage stage, void *arg)
+{
+	struct stop *stop = arg;
+
+	if (current != stop->task || stage != stop->at)
+		return;
+	stop->times++;
+	stop->look(stop);
+}
+
+static void unstop(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+static void stop_at(struct kunit *test, struct stop *stop)
+{
+	stop->task = current;
+	kprobe_test_stop(stop_here, stop);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+}
+
+static void go_on(struct kunit *test)
+{
+	kunit_release_action(test, unstop, NULL);
+}
+
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#define JUMPS	1
+#else
+#define JUMPS	0
+#endif
+
+#define SYSCTL	"sys/debug/kprobes-optimization"
+
+static struct kpt_mount procfs;
+
+static int order_suite_init(struct kunit_suite *suite)
+{
+	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kpt_mount("proc", &procfs);
+	return kpt_suite_init(suite);
+}
+
+static void order_suite_exit(struct kunit_suite *suite)
+{
+	kpt_unmount(&procfs);
+}
+
+static void allow_jumps(void *test)
+{
+	kpt_write(test, &procfs, SYSCTL, "1\n");
+}
+
+/* For a case whose breakpoints the optimizer is to leave alone. */
+static void forbid_jumps(struct kunit *test)
+{
+	if (!JUMPS)
+		return;
+	if (!procfs.mnt)
+		kunit_skip(test, "no sysctl files in this kernel");
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_jumps, test), 0);
+}
+
+/* --- Hits between the steps ----------------------------------------------- */
+
+/**
+ * struct visit - a hit at a stage
+ * @site:   what is called
+ * @leaver: the probe that comes or goes
+ * @stayer: another one on the point, or NULL
+ * @result: what the function returned
+ * @left:   hits of @leaver meanwhile
+ * @stayed: hits of @stayer
+ */
+struct visit {
+	const struct kpt_site *site;
+	struct kpt_probe *leaver;
+	struct kpt_probe *stayer;
+	unsigned long result;
+	unsigned int left;
+	unsigned int stayed;
+};
+
+static void visit(struct stop *stop)
+{
+	struct visit *v = stop->arg;
+	unsigned int left = v->leaver->pre, stayed = v->stayer ? v->stayer->pre : 0;
+
+	v->result = v->site->fn(7);
+	v->left = v->leaver->pre - left;
+	v->stayed = v->stayer ? v->stayer->pre - stayed : 0;
+}
+
+static const struct {
+	const char *name;
+	enum kprobe_stage stage;
+} leaving[] = {
+	{ "leaving", KPROBE_STAGE_LEAVING },
+	{ "disarmed", KPROBE_STAGE_DISARMED },
+	{ "unlinked", KPROBE_STAGE_UNLINKED },
+#ifdef __ARCH_KPROBES_NEST
+	{ "synced", KPROBE_STAGE_SYNCED },
+#endif
+	{ "quiet", KPROBE_STAGE_QUIET },
+};
+
+static void check_visit(struct kunit *test, const char *when, const struct stop *stop,
+			const struct visit *v)
+{
+	KUNIT_EXPECT_EQ_MSG(test, stop->times, 1, "%s", when);
+	KUNIT_EXPECT_EQ_MSG(test, v->result, KPT_RESULT(7ul), "%s", when);
+	KUNIT_EXPECT_EQ_MSG(test, v->left, 0, "%s", when);
+	KUNIT_EXPECT_EQ_MSG(test, v->stayed, v->stayer ? 1 : 0, "%s", when);
+}
+
+/* With nobody else on the point; with another probe; with one that has more. */
+static struct kpt_probe *stayer(struct kunit *test, unsigned int kind)
+{
+	if (kind == 0)
+		return NULL;
+	return kind == 1 ? kpt_probe(test, kpt_addr(kpt_site(test))) :
+			   kpt_probe_post(test, kpt_addr(kpt_site(test)));
+}
+
+static void hit_while_a_probe_leaves_runs_none_of_its_handlers(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	unsigned int i, kind, jump;
+
+	for (i = 0; i < ARRAY_SIZE(leaving); i++) {
+		for (kind = 0; kind < 6; kind++) {
+			struct visit v = { .site = site };
+			struct stop stop = {
+				.at = leaving[i].stage, .look = visit, .arg = &v,
+			};
+
+			jump = kind >= 3;
+			v.stayer = stayer(test, kind % 3);
+			v.leaver = kpt_probe_post(test, kpt_addr(site));
+			if (jump)
+				wait_for_kprobe_optimizer();
+			stop_at(test, &stop);
+			kpt_unregister(test, v.leaver);
+			go_on(test);
+			check_visit(test, leaving[i].name, &stop, &v);
+			if (v.stayer) {
+				KUNIT_EXPECT_EQ(test, v.stayer->kp.nmissed, 0ul);
+				kpt_unregister(test, v.stayer);
+			}
+		}
+	}
+}
+
+static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	unsigned int kind;
+
+	for (kind = 0; kind < 3; kind++) {
+		struct visit v = { .site = site };
+		struct stop stop = {
+			.at = KPROBE_STAGE_ARMED, .look = visit, .arg = &v,
+		};
+
+		v.stayer = stayer(test, kind);
+		v.leaver = kpt_alloc(test, kpt_addr(site));
+		v.leaver->kp.post_handler = kpt_post;
+		stop_at(test, &stop);
+		kpt_register(test, v.leaver);
+		go_on(test);
+		check_visit(test, "armed", &stop, &v);
+		KUNIT_EXPECT_EQ(test, v.leaver->post, 0);
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, v.leaver->pre, 1);
+		KUNIT_EXPECT_EQ(test, v.leaver->post, 1);
+		kpt_unregister(test, v.leaver);
+		if (v.stayer)
+			kpt_unregister(test, v.stayer);
+	}
+}
+
+/* --- Handlers that take their time ---------------------------------------- */
+
+/**
+ * struct slow - a handler that runs until it is told to go on, and then a bit
+ * @pr:	    its probe
+ * @fn:	    what is called, once, by a thread on another CPU
+ * @result: what it returned
+ * @inside: the handler runs
+ * @go:	    it may go on
+ * @done:   it is about to return
+ * @early:  it was done at the stage already, or had not begun
+ */
+struct slow {
+	struct kpt_probe pr;
+	kpt_fn_t fn;
+	unsigned long result;
+	bool inside;
+	bool go;
+	bool done;
+	bool early;
+};
+
+/* With interrupts off, clocks may stand still. */
+#define SPINS		20000000
+#define SPINS_MORE	200000
+
+static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct slow *s = container_of(pr, struct slow, pr);
+	unsigned int spins;
+
+	if (s->inside)
+		return 0;
+	WRITE_ONCE(s->inside, true);
+	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++)
+		cpu_relax();
+	for (spins = 0; spins < SPINS_MORE; spins++)
+		cpu_relax();
+	WRITE_ONCE(s->done, true);
+	return 0;
+}
+
+static void post_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_takes_its_time(pr, regs);
+}
+
+static int call_slow(void *arg)
+{
+	struct slow *s = arg;
+
+	s->result = s->fn(7);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void let_go(struct stop *stop)
+{
+	struct slow *s = stop->arg;
+
+	s->early = s->done || !s->inside;
+	WRITE_ONCE(s->go, true);
+}
+
+static void let_go_action(void *s)
+{
+	WRITE_ONCE(((struct slow *)s)->go, true);
+}
+
+enum who { ITSELF, ONE_BEFORE, ONE_BEHIND };
+enum how { LEAVES, IS_SWITCHED_OFF };
+
+/* The last post-handler of an ftrace site cannot leave while a handler runs. */
+static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *site)
+{
+	return site->ftrace ? kpt_probe(test, kpt_addr(site)) :
+			      kpt_probe_post(test, kpt_addr(site));
+}
+
+/*
+ * The handler runs on another CPU while a probe of the same point leaves. On
+ * return no handler of the point runs any more that has seen the probe there.
+ */
+static void check_slow(struct kunit *test, bool post, bool jump, enum who who, enum how how)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id(), waits = 0;
+	struct kpt_probe *leaver = NULL;
+	struct stop stop = { .look = let_go, .arg = s };
+	struct task_struct *task;
+	bool irqs_on;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	/* Not where the handler keeps interrupts off, nor asleep: see fault.c. */
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	/* The optimizer would wait for the handler, and all others for it. */
+	if (!jump)
+		forbid_jumps(test);
+	s->fn = site->fn;
+	s->pr.kp.addr = kpt_addr(site);
+	s->pr.kp.pre_handler = kpt_pre;
+	if (post) {
+		s->pr.kp.post_handler = kpt_post;
+		s->pr.on_post = post_takes_its_time;
+	} else {
+		s->pr.on_pre = pre_takes_its_time;
+	}
+	if (who == ONE_BEFORE)
+		leaver = leaver_on(test, site);
+	kpt_register(test, &s->pr);
+	if (who == ONE_BEHIND)
+		leaver = leaver_on(test, site);
+	if (jump) {
+		wait_for_kprobe_optimizer();
+		KUNIT_ASSERT_EQ(test, kprobe_optimized(&s->pr.kp), !site->ftrace);
+	}
+	irqs_on = site->ftrace || jump;
+	/* With interrupts off it keeps up whoever changes text, or syncs. */
+	stop.at = irqs_on ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
+	/* Before it runs, as this changes text, too. There is no such stage if: */
+	if (how == IS_SWITCHED_OFF && !irqs_on)
+		s->go = true;
+	else
+		stop_at(test, &stop);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_go_action, s), 0);
+	task = kpt_thread(test, call_slow, s, cpumask_any_but(cpu_online_mask, cpu), "slow");
+	while (!READ_ONCE(s->inside) && waits++ < SPINS)
+		cond_resched();
+	KUNIT_ASSERT_TRUE(test, s->inside);
+
+	if (how == LEAVES)
+		kpt_unregister(test, leaver ?: &s->pr);
+	else
+		KUNIT_EXPECT_EQ(test, disable_kprobe(leaver ? &leaver->kp : &s->pr.kp), 0);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(s->done));
+	if (how != IS_SWITCHED_OFF || irqs_on) {
+		KUNIT_EXPECT_EQ(test, stop.times, 1);
+		KUNIT_EXPECT_FALSE(test, s->early);
+		go_on(test);
+	}
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, s->result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, s->pr.pre, 1);
+	KUNIT_EXPECT_EQ(test, s->pr.kp.nmissed, 0ul);
+
+	/* Who stays is hit as ever, who left is not. */
+	waits = leaver ? leaver->pre : 0;
+	if (how == LEAVES && who == ONE_BEHIND && !post)
+		KUNIT_EXPECT_EQ(test, waits, 0);
+	if (who == ONE_BEFORE)
+		KUNIT_EXPECT_EQ(test, waits, 1);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, s->pr.pre, leaver ? 2 : 1);
+	if (leaver) {
+		KUNIT_EXPECT_EQ(test, leaver->pre, waits);
+		if (how == IS_SWITCHED_OFF)
+			kpt_unregister(test, leaver);
+		kpt_unregister(test, &s->pr);
+	} else if (how == IS_SWITCHED_OFF) {
+		kpt_unregister(test, &s->pr);
+	}
+	if (JUMPS && !jump)
+		kunit_release_action(test, allow_jumps, test);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void check_slow_all(struct kunit *test, enum who who, enum how how)
+{
+	unsigned int kind;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	for (kind = 0; kind < 4; kind++) {
+		if (kind & 2 && (!JUMPS || kpt_site(test)->ftrace))
+			continue;
+		check_slow(test, kind & 1, kind & 2, who, how);
+	}
+}
+
+static void unregistering_waits_for_its_slow_handler(struct kunit *test)
+{
+	check_slow_all(test, ITSELF, LEAVES);
+}
+
+static void probe_before_a_slow_handler_may_leave(struct kunit *test)
+{
+	check_slow_all(test, ONE_BEFORE, LEAVES);
+}
+
+static void probe_behind_a_slow_handler_may_leave(struct kunit *test)
+{
+	check_slow_all(test, ONE_BEHIND, LEAVES);
+}
+
+static void disabling_waits_for_its_slow_handler(struct kunit *test)
+{
+	check_slow_all(test, ITSELF, IS_SWITCHED_OFF);
+}
+
+static void probe_beside_a_slow_handler_may_be_disabled(struct kunit *test)
+{
+	check_slow_all(test, ONE_BEFORE, IS_SWITCHED_OFF);
+	check_slow_all(test, ONE_BEHIND, IS_SWITCHED_OFF);
+}
+
+/* --- Slots ----------------------------------------------------------------- */
+
+/**
+ * struct reclaim - what reclaims slots, stopped before it waits for tasks
+ * @reached: it is there
+ * @go:	     it may go on
+ */
+struct reclaim {
+	struct completion reached;
+	struct completion go;
+};
+
+static void hold_reclaim(enum kprobe_stage stage, void *arg)
+{
+	struct reclaim *r = arg;
+
+	if (stage != KPROBE_STAGE_RETIRED)
+		return;
+	complete(&r->reached);
+	wait_for_completion_timeout(&r->go, msecs_to_jiffies(KPT_TIMEOUT_MS));
+}
+
+static void release_reclaim(void *arg)
+{
+	complete_all(&((struct reclaim *)arg)->go);
+	kprobe_test_stop(NULL, NULL);
+}
+
+static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct reclaim *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct kprobe_counts before, with, now;
+	struct kpt_probe *pr;
+
+	if (site->ftrace)
+		kunit_skip(test, "nothing is displaced there");
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	init_completion(&r->reached);
+	init_completion(&r->go);
+	before = kpt_counts(true);
+	kprobe_test_stop(hold_reclaim, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_reclaim, r), 0);
+
+	pr = kpt_probe(test, kpt_addr(site));
+	with = kpt_counts(false);
+	KUNIT_ASSERT_EQ(test, with.copies.live, before.copies.live + 1);
+	kpt_unregister(test, pr);
+	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&r->reached,
+							       msecs_to_jiffies(KPT_TIMEOUT_MS)));
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live);
+	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 1);
+
+	/* The next one gets another slot, and retires it while one is waited for. */
+	pr = kpt_probe(test, kpt_addr(site));
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 2);
+	kpt_unregister(test, pr);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live);
+	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 2);
+
+	kunit_release_action(test, release_reclaim, r);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until((now = kpt_counts(true)).copies.taken ==
+					       before.copies.taken));
+}
+
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+
+static struct kunit_case order_cases[] = {
+	SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
+	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
+#ifdef __ARCH_KPROBES_NEST
+	SITE_CASE(unregistering_waits_for_its_slow_handler),
+	SITE_CASE(probe_before_a_slow_handler_may_leave),
+	SITE_CASE(probe_behind_a_slow_handler_may_leave),
+	SITE_CASE(disabling_waits_for_its_slow_handler),
+	SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
+#endif
+	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite order_suite = {
+	.name = "kprobes_order",
+	.suite_init = order_suite_init,
+	.suite_exit = order_suite_exit,
+	.init = kpt_case_init,
+	.test_cases = order_cases,
+};
+
+kunit_test_suite(order_suite);
