@@ -126,6 +126,11 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_patched);
 
+EXPORT_SYMBOL_IF_KUNIT(is_kprobe_insn_slot);
+#ifdef __ARCH_KPROBES_DETOUR
+EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
+#endif
+
 #ifdef __ARCH_KPROBES_NEST
 /* What an oops calls, for a test to have one without the splat. */
 EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);

@@ -24,6 +24,9 @@
 #include "insn_x86.h"
 #include "jump_x86.h"
 
+static struct kpt_mount procfs;
+static struct kpt_mount debugfs;
+
 /* Where the probe of a target goes, without a relocation that objtool sees. */
 static unsigned char *jump_at(void *fn, u32 at)
 {
@@ -131,12 +134,6 @@ static void text_becomes_a_jump_soon_after_registration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
-static void waiting_with_nothing_queued_returns(struct kunit *test)
-{
-	wait_for_kprobe_optimizer();
-	wait_for_kprobe_optimizer();
-}
-
 static void instruction_of_five_bytes_alone_becomes_one(struct kunit *test)
 {
 	check_becomes_jump(test, AT(alone), kpt_jump_alone, 1);
@@ -201,33 +198,42 @@ static void disabled_at_registration_becomes_one_when_enabled(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
-static void unregistering_before_it_is_one_is_safe(struct kunit *test)
-{
-	unsigned char before[16];
-	struct kpt_probe *pr;
-	unsigned int i;
-
-	memcpy(before, AT(two), sizeof(before));
-	for (i = 0; i < 20; i++) {
-		pr = kpt_probe(test, AT(two));
-		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
-		/* At all stages of the way there. */
-		usleep_range(1000 * i, 1000 * i + 100);
-		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
-		KUNIT_EXPECT_EQ(test, pr->pre, 2);
-		kpt_unregister(test, pr);
-		KUNIT_ASSERT_MEMEQ(test, before, AT(two), sizeof(before));
-	}
-	wait_for_kprobe_optimizer();
-	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
-	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
-}
-
 /* --- What keeps a point from it ------------------------------------------ */
 
 static void branch_target_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(target), kpt_jump_target, 1);
+}
+
+/* At each of the inner bytes, and right behind them. */
+static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} inner[] = {
+		{ kpt_jump_inner1, AT(inner1) },
+		{ kpt_jump_inner2, AT(inner2) },
+		{ kpt_jump_inner3, AT(inner3) },
+		{ kpt_jump_inner4, AT(inner4) },
+	};
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(inner); i++) {
+		pr = kpt_probe(test, inner[i].addr);
+		wait_for_kprobe_optimizer();
+		expect_no_jump(test, pr);
+		if (debugfs.mnt)
+			KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(kpt_jump_reason(test, &pr->kp),
+							       "a branch leads inside"),
+						  "at %u", i + 1);
+		KUNIT_ASSERT_FALSE(test, is_jump(inner[i].addr));
+		/* Once from above, twice by the branch. */
+		KUNIT_EXPECT_EQ(test, inner[i].fn(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	}
+	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
 DEFINE_STATIC_KEY_FALSE(kpt_jump_label_key);
@@ -1404,9 +1410,6 @@ static void return_probe_on_a_jump(struct kunit *test)
 
 /* --- Switches ------------------------------------------------------------ */
 
-static struct kpt_mount procfs;
-static struct kpt_mount debugfs;
-
 #define SYSCTL	"sys/debug/kprobes-optimization"
 
 static int jump_suite_init(struct kunit_suite *suite)
@@ -1551,7 +1554,6 @@ static void reasons_are_in_the_jumps_file(struct kunit *test)
 
 static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(text_becomes_a_jump_soon_after_registration),
-	KUNIT_CASE(waiting_with_nothing_queued_returns),
 	KUNIT_CASE(instruction_of_five_bytes_alone_becomes_one),
 	KUNIT_CASE(branch_to_the_first_byte_is_no_obstacle),
 	KUNIT_CASE(padding_behind_a_return_is_room_enough),
@@ -1559,8 +1561,8 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(displaced_call_returns_into_the_function),
 	KUNIT_CASE(displaced_call_leaves_the_true_return_address),
 	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
-	KUNIT_CASE(unregistering_before_it_is_one_is_safe),
 	KUNIT_CASE(branch_target_inside_refuses),
+	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),

@@ -29,6 +29,12 @@ KPT_JUMP_TARGET(loop);
 
 /* Two instructions, the second of which is a branch target: of the function, */
 KPT_JUMP_TARGET(target);
+/* at the n-th of the bytes of a jump, and right behind those, */
+KPT_JUMP_TARGET(inner1);
+KPT_JUMP_TARGET(inner2);
+KPT_JUMP_TARGET(inner3);
+KPT_JUMP_TARGET(inner4);
+KPT_JUMP_TARGET(inner5);
 /* of a jump label that is off: on, it returns 2 * arg + 1, */
 KPT_JUMP_TARGET(label);
 extern struct static_key_false kpt_jump_label_key;

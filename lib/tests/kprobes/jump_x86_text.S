@@ -78,6 +78,32 @@ SYM_FUNC_START(kpt_jump_target)
 	RET
 SYM_FUNC_END(kpt_jump_target)
 
+.macro INNER n:req
+SYM_FUNC_START(kpt_jump_inner\n)
+	mov	$3, %ecx
+	xor	%eax, %eax
+	AT inner\n
+	.rept	\n
+	nop
+	.endr
+.Linner\n:
+	.rept	5 - \n
+	nop
+	.endr
+	add	%rdi, %rax
+	dec	%ecx
+	jnz	.Linner\n
+	inc	%rax
+	RET
+SYM_FUNC_END(kpt_jump_inner\n)
+.endm
+
+INNER 1
+INNER 2
+INNER 3
+INNER 4
+INNER 5
+
 SYM_FUNC_START(kpt_jump_label)
 	mov	%rdi, %rax
 .Llabel_site:

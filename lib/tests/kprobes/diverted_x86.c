@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: points on their way from a breakpoint to a jump. The optimizer is
+ * stopped when it has made detours: the point at hand is diverted. One that is
+ * registered while it is stopped waits, and stays queued.
+ */
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/string.h>
+#include <asm/irq_regs.h>
+#include <asm/text-patching.h>
+
+#include "jump_x86.h"
+
+#define SYSCTL	"sys/debug/kprobes-optimization"
+
+static struct kpt_mount procfs;
+static struct kpt_mount debugfs;
+
+static int way_suite_init(struct kunit_suite *suite)
+{
+	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kpt_mount("proc", &procfs);
+	if (IS_ENABLED(CONFIG_DEBUG_FS))
+		kpt_mount("debugfs", &debugfs);
+	return kpt_suite_init(suite);
+}
+
+static void way_suite_exit(struct kunit_suite *suite)
+{
+	kpt_unmount(&debugfs);
+	kpt_unmount(&procfs);
+}
+
+/* --- Where the optimizer is ------------------------------------------------ */
+
+/**
+ * struct way - the optimizer, stopped
+ * @reached: it has made detours
+ * @go:	     it may go on
+ * @armed:   it is to stop
+ * @other:   what it is busy with, or NULL if that is the point at hand
+ */
+struct way {
+	struct completion reached;
+	struct completion go;
+	bool armed;
+	struct kpt_probe *other;
+};
+
+static void hold_optimizer(enum kprobe_stage stage, void *arg)
+{
+	struct way *w = arg;
+
+	if (stage != KPROBE_STAGE_DIVERTED || !READ_ONCE(w->armed))
+		return;
+	complete(&w->reached);
+	wait_for_completion_timeout(&w->go, msecs_to_jiffies(KPT_TIMEOUT_MS));
+}
+
+static void release_optimizer(void *arg)
+{
+	struct way *w = arg;
+
+	WRITE_ONCE(w->armed, false);
+	complete_all(&w->go);
+	kprobe_test_stop(NULL, NULL);
+}
+
+static unsigned char *at(void *fn, u32 offset)
+{
+	OPTIMIZER_HIDE_VAR(fn);
+	return (unsigned char *)fn + offset;
+}
+
+#define AT(name)	at(kpt_jump_##name, kpt_jump_##name##_at)
+
+static unsigned char text_at(const void *addr)
+{
+	return READ_ONCE(*(const unsigned char *)addr);
+}
+
+/* Reads "soon" in both states. */
+static void expect_on_the_way(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+	KUNIT_EXPECT_EQ(test, text_at(pr->kp.addr), INT3_INSN_OPCODE);
+	if (debugfs.mnt)
+		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp), "soon"));
+}
+
+static void expect_jump(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+	KUNIT_EXPECT_EQ(test, text_at(pr->kp.addr), JMP32_INSN_OPCODE);
+}
+
+static void expect_breakpoint(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+	KUNIT_EXPECT_EQ(test, text_at(pr->kp.addr), INT3_INSN_OPCODE);
+}
+
+static struct way *way_alloc(struct kunit *test)
+{
+	struct way *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	init_completion(&w->reached);
+	init_completion(&w->go);
+	w->armed = true;
+	kprobe_test_stop(hold_optimizer, w);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_optimizer, w), 0);
+	return w;
+}
+
+/* Registers the probe, and returns when its point is diverted. */
+static struct way *divert(struct kunit *test, struct kpt_probe *pr)
+{
+	struct kprobe_counts before = kpt_counts(false), now;
+	struct way *w = way_alloc(test);
+
+	kpt_register(test, pr);
+	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&w->reached,
+							       msecs_to_jiffies(KPT_TIMEOUT_MS)));
+	now = kpt_counts(false);
+	KUNIT_ASSERT_EQ(test, now.detours.live, before.detours.live + 1);
+	expect_on_the_way(test, pr);
+	return w;
+}
+
+static void let_go(struct kunit *test, struct way *w)
+{
+	kunit_release_action(test, release_optimizer, w);
+	wait_for_kprobe_optimizer();
+	if (w->other)
+		kpt_unregister(test, w->other);
+}
+
+/*
+ * The two states in which a point is on its way. In the one that is queued, it
+ * is another point that the optimizer is busy with.
+ */
+static const char *const ways[] = { "queued", "diverted" };
+
+static const void *way_gen(const void *prev, char *desc)
+{
+	const char *const *name = prev;
+
+	name = name ? name + 1 : ways;
+	if (name == ways + ARRAY_SIZE(ways))
+		return NULL;
+	strscpy(desc, *name, KUNIT_PARAM_DESC_SIZE);
+	return name;
+}
+
+static bool is_diverted(struct kunit *test)
+{
+	return test->param_value == &ways[1];
+}
+
+static struct way *bring(struct kunit *test, struct kpt_probe *pr)
+{
+	struct kpt_probe *other;
+	struct way *w;
+
+	if (is_diverted(test))
+		return divert(test, pr);
+	other = kpt_alloc(test, AT(alone));
+	w = divert(test, other);
+	w->other = other;
+	kpt_register(test, pr);
+	expect_on_the_way(test, pr);
+	return w;
+}
+
+static struct kpt_probe *probe_on_two(struct kunit *test, bool post)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(two));
+
+	if (post)
+		pr->kp.post_handler = kpt_post;
+	return pr;
+}
+
+static void call(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+}
+
+/* --- Hits ------------------------------------------------------------------- */
+
+static void hits_on_the_way_are_hits(struct kunit *test)
+{
+	unsigned int post, i;
+
+	for (post = 0; post < 2; post++) {
+		struct kpt_probe *pr = probe_on_two(test, post);
+		struct way *w = bring(test, pr);
+
+		for (i = 1; i <= 3; i++) {
+			call(test);
+			KUNIT_EXPECT_EQ(test, pr->pre, i);
+			KUNIT_EXPECT_EQ(test, pr->post, post ? i : 0);
+			KUNIT_EXPECT_EQ(test, pr->pre_regs.ip, (unsigned long)AT(two) + 1);
+			if (post)
+				KUNIT_EXPECT_EQ(test, pr->post_regs.ip,
+						(unsigned long)AT(two) + KPT_TWO_SECOND);
+		}
+		expect_on_the_way(test, pr);
+		let_go(test, w);
+		expect_jump(test, pr);
+		call(test);
+		KUNIT_EXPECT_EQ(test, pr->pre, 4);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		kpt_unregister(test, pr);
+	}
+}
+
+/**
+ * struct arrival - an interrupt that comes as soon as the handler is done
+ * @timer: raises it
+ * @ip:	   where it came
+ * @done:  it came
+ */
+struct arrival {
+	struct hrtimer timer;
+	unsigned long ip;
+	bool done;
+};
+
+static enum hrtimer_restart arrive(struct hrtimer *timer)
+{
+	struct arrival *a = container_of(timer, struct arrival, timer);
+
+	a->ip = get_irq_regs() ? get_irq_regs()->ip : 0;
+	WRITE_ONCE(a->done, true);
+	return HRTIMER_NORESTART;
+}
+
+/* Interrupts are off: the timer's comes when the exception returns. */
+static int pre_starts_timer(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct arrival *a = pr->arg;
+	ktime_t end = ktime_add_us(ktime_get(), 5000);
+
+	hrtimer_start(&a->timer, ns_to_ktime(100 * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
+	while (ktime_before(ktime_get(), end))
+		cpu_relax();
+	return 0;
+}
+
+/*
+ * What the jump will replace is executed in the detour already, or nobody could
+ * know when the last task has left it.
+ */
+static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
+{
+	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct kpt_probe *pr = probe_on_two(test, false);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	a->timer.function = arrive;
+	pr->on_pre = pre_starts_timer;
+	pr->arg = a;
+	bring(test, pr);
+	call(test);
+	hrtimer_cancel(&a->timer);
+	KUNIT_ASSERT_TRUE(test, a->done);
+	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
+	KUNIT_EXPECT_EQ_MSG(test, is_kprobe_optinsn_slot(a->ip), is_diverted(test),
+			    "%pS", (void *)a->ip);
+	KUNIT_EXPECT_EQ_MSG(test, is_kprobe_insn_slot(a->ip), !is_diverted(test),
+			    "%pS", (void *)a->ip);
+}
+
+static int go_where_told(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->ip = (unsigned long)pr->arg;
+	regs->ax = 100;
+	return 1;
+}
+
+static void changed_ip_on_the_way_is_honoured(struct kunit *test)
+{
+	const struct {
+		void *to;
+		unsigned long result;
+	} places[] = {
+		{ kpt_elsewhere, KPT_ELSEWHERE(7ul) },
+		{ AT(two) + KPT_TWO_SECOND, KPT_RESULT(107ul) },
+		{ AT(two) + KPT_JUMP_SIZE, KPT_RESULT(100ul) },
+	};
+	struct kpt_probe *pr = probe_on_two(test, true);
+	struct way *w;
+	unsigned int i;
+
+	pr->on_pre = go_where_told;
+	w = bring(test, pr);
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		pr->arg = places[i].to;
+		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), places[i].result);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, ARRAY_SIZE(places));
+	KUNIT_EXPECT_EQ(test, pr->post, 0);
+	let_go(test, w);
+}
+
+/* --- Changes ---------------------------------------------------------------- */
+
+static void unregistered_on_the_way_it_leaves_the_text_alone(struct kunit *test)
+{
+	struct kprobe_counts before = kpt_counts(false), now;
+	unsigned char text[16];
+	struct kpt_probe *pr;
+	unsigned int post;
+	struct way *w;
+
+	memcpy(text, AT(two), sizeof(text));
+	for (post = 0; post < 2; post++) {
+		pr = probe_on_two(test, post);
+		w = bring(test, pr);
+		call(test);
+		kpt_unregister(test, pr);
+		KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
+		now = kpt_counts(false);
+		/* That of the other point is there. */
+		KUNIT_EXPECT_EQ(test, now.detours.live,
+				before.detours.live + !is_diverted(test));
+		call(test);
+		let_go(test, w);
+		KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
+		call(test);
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	}
+}
+
+static void disabled_on_the_way_it_leaves_the_text_alone(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, true);
+	unsigned char text[16];
+	struct way *w;
+
+	memcpy(text, AT(two), sizeof(text));
+	w = bring(test, pr);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
+	call(test);
+	let_go(test, w);
+	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+}
+
+static void disabled_and_enabled_on_the_way_it_sets_out_again(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, false);
+	struct way *w = bring(test, pr);
+
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	expect_on_the_way(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	let_go(test, w);
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
+static void probe_added_on_the_way_is_hit_too(struct kunit *test)
+{
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		struct kpt_probe *pr = probe_on_two(test, false), *more;
+		struct way *w = bring(test, pr);
+
+		more = post ? kpt_probe_post(test, AT(two)) : kpt_probe(test, AT(two));
+		expect_on_the_way(test, pr);
+		call(test);
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, more->pre, 1);
+		KUNIT_EXPECT_EQ(test, more->post, post);
+		let_go(test, w);
+		expect_jump(test, pr);
+		expect_jump(test, more);
+		call(test);
+		KUNIT_EXPECT_EQ(test, pr->pre, 2);
+		KUNIT_EXPECT_EQ(test, more->pre, 2);
+		KUNIT_EXPECT_EQ(test, more->post, 2 * post);
+		kpt_unregister(test, more);
+		kpt_unregister(test, pr);
+	}
+}
+
+static void neighbour_set_on_the_way_keeps_it_a_breakpoint(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, false), *inside;
+	struct way *w = bring(test, pr);
+
+	inside = kpt_probe(test, AT(two) + KPT_TWO_SECOND);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+	let_go(test, w);
+	expect_breakpoint(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, inside->pre, 2);
+	kpt_unregister(test, inside);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+
+static void sysctl_on(void *test)
+{
+	kpt_write(test, &procfs, SYSCTL, "1\n");
+}
+
+static void jumps_switched_off_on_the_way(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, true);
+	struct way *w;
+
+	if (!procfs.mnt)
+		kunit_skip(test, "no sysctl files in this kernel");
+	w = bring(test, pr);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, sysctl_on, test), 0);
+	call(test);
+	let_go(test, w);
+	expect_breakpoint(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+	kunit_release_action(test, sysctl_on, test);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+}
+
+static void all_on(void *test)
+{
+	kpt_write(test, &debugfs, "kprobes/enabled", "1");
+}
+
+static void all_switched_off_on_the_way(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, false);
+	unsigned char text[16];
+	struct way *w;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	memcpy(text, AT(two), sizeof(text));
+	w = bring(test, pr);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "0"), 1l);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
+	let_go(test, w);
+	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	kunit_release_action(test, all_on, test);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+/* --- Waiting ---------------------------------------------------------------- */
+
+static void count_stage(enum kprobe_stage stage, void *arg)
+{
+	if (stage == KPROBE_STAGE_DIVERTED)
+		(*(unsigned int *)arg)++;
+}
+
+static void unstop(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+/* Of a point that was queued, and is gone or off by then, nothing is made. */
+static void waiting_for_nothing_makes_no_detour(struct kunit *test)
+{
+	unsigned int *times = kunit_kzalloc(test, sizeof(*times), GFP_KERNEL);
+	struct kprobe_counts before = kpt_counts(true), now;
+	struct kpt_probe *pr;
+
+	KUNIT_ASSERT_NOT_NULL(test, times);
+	kprobe_test_stop(count_stage, times);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	wait_for_kprobe_optimizer();
+	pr = kpt_alloc(test, AT(two));
+	pr->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	pr = kpt_probe(test, AT(target));
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, pr);
+	KUNIT_EXPECT_EQ(test, *times, 0);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.detours.taken, before.detours.taken);
+
+	/* And for something it does wait. */
+	pr = kpt_probe(test, AT(alone));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, *times, 1);
+}
+
+#define WAY_CASE(fn)	KUNIT_CASE_PARAM(fn, way_gen)
+
+static struct kunit_case way_cases[] = {
+	WAY_CASE(hits_on_the_way_are_hits),
+	WAY_CASE(hits_go_on_in_the_detour_once_there_is_one),
+	WAY_CASE(changed_ip_on_the_way_is_honoured),
+	WAY_CASE(unregistered_on_the_way_it_leaves_the_text_alone),
+	WAY_CASE(disabled_on_the_way_it_leaves_the_text_alone),
+	WAY_CASE(disabled_and_enabled_on_the_way_it_sets_out_again),
+	WAY_CASE(probe_added_on_the_way_is_hit_too),
+	WAY_CASE(neighbour_set_on_the_way_keeps_it_a_breakpoint),
+	WAY_CASE(jumps_switched_off_on_the_way),
+	WAY_CASE(all_switched_off_on_the_way),
+	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite way_suite = {
+	.name = "kprobes_diverted",
+	.suite_init = way_suite_init,
+	.suite_exit = way_suite_exit,
+	.init = kpt_case_init,
+	.test_cases = way_cases,
+};
+
+kunit_test_suite(way_suite);
