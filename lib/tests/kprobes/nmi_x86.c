@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: probes that are hit in an NMI, which arrives where interrupts are
+ * off, too: over the handler of a breakpoint as over any other.
+ */
+#include <linux/irq_work.h>
+#include <linux/preempt.h>
+#include <linux/smp.h>
+#include <asm/apic.h>
+#include <asm/nmi.h>
+
+#include "fixture.h"
+
+/**
+ * struct kpt_nmi - an NMI that a CPU sends to itself
+ * @fn:	    what it calls
+ * @result: what that returned
+ * @wanted: there is to be one
+ * @done:   it is through
+ * @was:    it was one
+ * @armed:  a handler waits for it
+ * @over:   and it came over that
+ */
+static struct kpt_nmi {
+	kpt_fn_t fn;
+	unsigned long result;
+	bool wanted;
+	bool done;
+	bool was;
+	bool armed;
+	bool over;
+} nmi;
+
+static int on_nmi(unsigned int type, struct pt_regs *regs)
+{
+	if (!READ_ONCE(nmi.wanted))
+		return NMI_DONE;
+	WRITE_ONCE(nmi.wanted, false);
+	nmi.was = in_nmi();
+	nmi.over = nmi.armed;
+	nmi.result = nmi.fn(5);
+	WRITE_ONCE(nmi.done, true);
+	return NMI_HANDLED;
+}
+
+#define SPINS	20000000
+
+/* In any context; only one at a time. */
+static void raise_nmi(void)
+{
+	unsigned int spins;
+
+	preempt_disable();
+	WRITE_ONCE(nmi.wanted, true);
+	apic->send_IPI(smp_processor_id(), NMI_VECTOR);
+	for (spins = 0; !READ_ONCE(nmi.done) && spins < SPINS; spins++)
+		cpu_relax();
+	preempt_enable();
+}
+
+static void call_in_nmi(struct kunit *test, kpt_fn_t fn)
+{
+	memset(&nmi, 0, sizeof(nmi));
+	nmi.fn = fn;
+	raise_nmi();
+	KUNIT_ASSERT_TRUE(test, nmi.done);
+	KUNIT_EXPECT_TRUE(test, nmi.was);
+}
+
+static void remove_handler(void *unused)
+{
+	unregister_nmi_handler(NMI_LOCAL, "kprobes_nmi");
+}
+
+static int nmi_init(struct kunit *test)
+{
+	int ret = kpt_case_init(test);
+
+	if (ret)
+		return ret;
+	if (!boot_cpu_has(X86_FEATURE_APIC) || !apic->send_IPI)
+		kunit_skip(test, "no way to send an NMI");
+	memset(&nmi, 0, sizeof(nmi));
+	ret = register_nmi_handler(NMI_LOCAL, on_nmi, 0, "kprobes_nmi");
+	return ret ?: kunit_add_action_or_reset(test, remove_handler, NULL);
+}
+
+static int pre_raises_nmi(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	/* The one that arrives may run this again. */
+	if (nmi.armed || nmi.done)
+		return 0;
+	WRITE_ONCE(nmi.armed, true);
+	raise_nmi();
+	WRITE_ONCE(nmi.armed, false);
+	return 0;
+}
+
+static void post_raises_nmi(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_raises_nmi(pr, regs);
+}
+
+/* --- Over the code of a task ------------------------------------------------ */
+
+/* Breakpoints first, and what has become of them then; ftrace sites once. */
+static bool next_state(struct kunit *test, unsigned int *state)
+{
+	if ((*state)++ == 0)
+		return true;
+	if (*state > 2 || kpt_site(test)->ftrace)
+		return false;
+	wait_for_kprobe_optimizer();
+	return true;
+}
+
+static void probe_hit_in_nmi_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *plain = kpt_probe(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
+	unsigned int state = 0;
+
+	while (next_state(test, &state)) {
+		call_in_nmi(test, site->fn);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, plain->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->post, state);
+		KUNIT_EXPECT_EQ(test, plain->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	}
+}
+
+/* With a pre-handler only: a jump may then call it by itself. */
+static void lone_probe_hit_in_nmi_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+	unsigned int state = 0;
+
+	while (next_state(test, &state)) {
+		call_in_nmi(test, site->fn);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	}
+}
+
+static int pre_calls_plain2(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	*(unsigned long *)pr->arg = kpt_plain2(6);
+	return 0;
+}
+
+static void hit_from_a_handler_in_nmi_is_missed(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+	unsigned long seen = 0;
+	unsigned int state = 0;
+
+	outer->on_pre = pre_calls_plain2;
+	outer->arg = &seen;
+	kpt_register(test, outer);
+	while (next_state(test, &state)) {
+		call_in_nmi(test, site->fn);
+		KUNIT_EXPECT_EQ(test, seen, KPT_RESULT(6ul));
+		KUNIT_EXPECT_EQ(test, outer->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->pre, 0);
+		KUNIT_EXPECT_EQ(test, pr->post, 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)state);
+	}
+	/* And nothing is left of that. */
+	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	call_in_nmi(test, kpt_plain2);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->post, 2);
+}
+
+/* --- Over handlers ---------------------------------------------------------- */
+
+static void check_over_handler(struct kunit *test, bool post, kpt_fn_t fn)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *busy = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, fn);
+	unsigned int state = 0;
+
+	if (post) {
+		busy->kp.post_handler = kpt_post;
+		busy->on_post = post_raises_nmi;
+	} else {
+		busy->on_pre = pre_raises_nmi;
+	}
+	kpt_register(test, busy);
+	while (next_state(test, &state)) {
+		memset(&nmi, 0, sizeof(nmi));
+		nmi.fn = fn;
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, busy->pre, state);
+		KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, pr->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->post, state);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	}
+}
+
+static void breakpoint_hit_by_nmi_over_a_handler_runs(struct kunit *test)
+{
+	check_over_handler(test, false, kpt_plain2);
+}
+
+static void breakpoint_hit_by_nmi_over_a_post_handler_runs(struct kunit *test)
+{
+	check_over_handler(test, true, kpt_plain2);
+}
+
+static void ftrace_hit_by_nmi_over_a_handler_runs(struct kunit *test)
+{
+	check_over_handler(test, false, kpt_traced2);
+}
+
+static void own_hit_by_nmi_over_a_handler_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *first = kpt_probe(test, kpt_addr(site));
+	struct kpt_probe *busy = kpt_alloc(test, kpt_addr(site));
+	unsigned int state = 0;
+
+	busy->on_pre = pre_raises_nmi;
+	busy->kp.post_handler = kpt_post;
+	kpt_register(test, busy);
+	while (next_state(test, &state)) {
+		memset(&nmi, 0, sizeof(nmi));
+		nmi.fn = site->fn;
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, first->pre, 2 * state);
+		KUNIT_EXPECT_EQ(test, busy->pre, 2 * state);
+		KUNIT_EXPECT_EQ(test, busy->post, 2 * state);
+		KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
+	}
+}
+
+static int pre_raises_nmi_then_calls(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_raises_nmi(pr, regs);
+	return pre_calls_plain2(pr, regs);
+}
+
+/* That the NMI's hit ran does not make the next of the handler's own run. */
+static void nmi_leaves_the_handler_below_as_it_was(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *busy = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+	unsigned int state = 0;
+	unsigned long seen;
+
+	busy->on_pre = pre_raises_nmi_then_calls;
+	busy->arg = &seen;
+	kpt_register(test, busy);
+	while (next_state(test, &state)) {
+		memset(&nmi, 0, sizeof(nmi));
+		nmi.fn = kpt_plain2;
+		seen = 0;
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+		KUNIT_EXPECT_EQ(test, seen, KPT_RESULT(6ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->post, state);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)state);
+	}
+}
+
+/**
+ * struct nmi_irq - an interrupt that calls what has a probe
+ * @work:   raises it
+ * @fn:	    what it calls
+ * @result: what that returned
+ */
+struct nmi_irq {
+	struct irq_work work;
+	kpt_fn_t fn;
+	unsigned long result;
+};
+
+static void irq_calls(struct irq_work *work)
+{
+	struct nmi_irq *in = container_of(work, struct nmi_irq, work);
+
+	in->result = in->fn(8);
+}
+
+static void nmi_over_a_handler_of_an_interrupt_runs(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct nmi_irq *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct kpt_probe *busy = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+	unsigned int state = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->work = IRQ_WORK_INIT_HARD(irq_calls);
+	in->fn = site->fn;
+	busy->on_pre = pre_raises_nmi;
+	kpt_register(test, busy);
+	while (next_state(test, &state)) {
+		memset(&nmi, 0, sizeof(nmi));
+		nmi.fn = kpt_plain2;
+		irq_work_queue(&in->work);
+		irq_work_sync(&in->work);
+		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+		KUNIT_EXPECT_EQ(test, in->result, KPT_RESULT(8ul));
+		KUNIT_EXPECT_EQ(test, busy->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->pre, state);
+		KUNIT_EXPECT_EQ(test, pr->post, state);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	}
+}
+
+/* --- Return probes ----------------------------------------------------------- */
+
+#ifdef CONFIG_KRETPROBES
+/**
+ * struct nmi_ret - a return probe that counts
+ * @rp:	     the probe
+ * @raises:  its handler raises an NMI
+ * @entries: calls that are followed
+ * @returns: of these, those that have returned
+ * @value:   what the latest returned
+ * @in_nmi:  it was in an NMI
+ */
+struct nmi_ret {
+	struct kretprobe rp;
+	bool raises;
+	unsigned int entries;
+	unsigned int returns;
+	unsigned long value;
+	bool in_nmi;
+};
+
+static int nmi_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	container_of(get_kretprobe(ri), struct nmi_ret, rp)->entries++;
+	return 0;
+}
+
+static int nmi_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct nmi_ret *r = container_of(get_kretprobe(ri), struct nmi_ret, rp);
+
+	r->returns++;
+	r->value = regs_return_value(regs);
+	r->in_nmi = in_nmi();
+	if (r->raises)
+		pre_raises_nmi(NULL, regs);
+	return 0;
+}
+
+static void unregister_ret(void *rp)
+{
+	unregister_kretprobe(rp);
+}
+
+static struct nmi_ret *nmi_ret(struct kunit *test, kpt_fn_t fn, bool raises)
+{
+	struct nmi_ret *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->rp.kp.addr = (void *)fn;
+	r->rp.handler = nmi_return;
+	r->rp.entry_handler = nmi_entry;
+	r->raises = raises;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&r->rp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, &r->rp), 0);
+	return r;
+}
+
+static const void *entry_site_gen(const void *prev, char *desc)
+{
+	const struct kpt_site *site = prev;
+
+	do {
+		site = kpt_site_gen(site, desc);
+	} while (site && site->offset);
+	return site;
+}
+
+static void return_in_nmi_is_seen(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct nmi_ret *r = nmi_ret(test, site->fn, false);
+	unsigned int state = 0;
+
+	while (next_state(test, &state)) {
+		call_in_nmi(test, site->fn);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, r->entries, state);
+		KUNIT_EXPECT_EQ(test, r->returns, state);
+		KUNIT_EXPECT_EQ(test, r->value, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, r->rp.nmissed, 0);
+	}
+}
+
+/* The same function in both, one call over the return of the other. */
+static void return_in_nmi_over_a_return_handler_is_seen(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct nmi_ret *r = nmi_ret(test, site->fn, true);
+	struct nmi_ret *above = nmi_ret(test, kpt_plain2, false);
+	unsigned int state = 0;
+
+	while (next_state(test, &state)) {
+		memset(&nmi, 0, sizeof(nmi));
+		nmi.fn = kpt_plain2;
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, r->returns, state);
+		KUNIT_EXPECT_EQ(test, r->value, KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, above->returns, state);
+		KUNIT_EXPECT_EQ(test, above->value, KPT_RESULT(5ul));
+
+		memset(&nmi, 0, sizeof(nmi));
+		nmi.fn = site->fn;
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, r->returns, state + 2);
+		r->returns = state;
+	}
+}
+#endif
+
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+
+static struct kunit_case nmi_cases[] = {
+	SITE_CASE(probe_hit_in_nmi_runs),
+	SITE_CASE(lone_probe_hit_in_nmi_runs),
+	SITE_CASE(hit_from_a_handler_in_nmi_is_missed),
+	SITE_CASE(breakpoint_hit_by_nmi_over_a_handler_runs),
+	SITE_CASE(breakpoint_hit_by_nmi_over_a_post_handler_runs),
+	SITE_CASE(ftrace_hit_by_nmi_over_a_handler_runs),
+	SITE_CASE(own_hit_by_nmi_over_a_handler_runs),
+	SITE_CASE(nmi_leaves_the_handler_below_as_it_was),
+	SITE_CASE(nmi_over_a_handler_of_an_interrupt_runs),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE_PARAM(return_in_nmi_is_seen, entry_site_gen),
+	KUNIT_CASE_PARAM(return_in_nmi_over_a_return_handler_is_seen, entry_site_gen),
+#endif
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite nmi_suite = {
+	.name = "kprobes_nmi",
+	.suite_init = kpt_suite_init,
+	.init = nmi_init,
+	.test_cases = nmi_cases,
+};
+
+kunit_test_suite(nmi_suite);
