@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: probes whose text is gone. They are set on init text while the
+ * module that this is comes up; when the suite runs, that text has been freed.
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+#include "fixture.h"
+
+enum { ENABLED, OFF, POST, NR_GONE };
+
+static struct gone {
+	struct kpt_probe pr[NR_GONE];
+	int error[NR_GONE];
+#ifdef CONFIG_KRETPROBES
+	struct kretprobe rp;
+	int ret_error;
+#endif
+	bool set;
+	unsigned long result;
+	struct kprobe_counts before;
+	void *addr;
+} gone;
+
+static noinline notrace unsigned long __init kpt_init_text(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return KPT_RESULT(arg);
+}
+
+static int __init set_on_init_text(void)
+{
+	kpt_fn_t fn = kpt_init_text;
+	unsigned int i;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	if (!IS_MODULE(CONFIG_KPROBES_SANITY_TEST))
+		return 0;
+	gone.before = kpt_counts(true);
+	gone.addr = fn;
+	for (i = 0; i < NR_GONE; i++) {
+		gone.pr[i].kp.addr = (kprobe_opcode_t *)fn;
+		gone.pr[i].kp.pre_handler = kpt_pre;
+		if (i == POST)
+			gone.pr[i].kp.post_handler = kpt_post;
+		if (i == OFF)
+			gone.pr[i].kp.flags = KPROBE_FLAG_DISABLED;
+		gone.error[i] = register_kprobe(&gone.pr[i].kp);
+	}
+#ifdef CONFIG_KRETPROBES
+	gone.rp.kp.addr = (kprobe_opcode_t *)fn;
+	gone.ret_error = register_kretprobe(&gone.rp);
+#endif
+	gone.set = true;
+	gone.result = fn(7);
+	return 0;
+}
+module_init(set_on_init_text);
+
+static void take_out(void)
+{
+	unsigned int i;
+
+	if (!gone.set)
+		return;
+	gone.set = false;
+	for (i = 0; i < NR_GONE; i++)
+		unregister_kprobe(&gone.pr[i].kp);
+#ifdef CONFIG_KRETPROBES
+	unregister_kretprobe(&gone.rp);
+#endif
+}
+
+static void __exit leave(void)
+{
+	take_out();
+}
+module_exit(leave);
+
+static struct kpt_mount debugfs;
+
+static int gone_suite_init(struct kunit_suite *suite)
+{
+	if (IS_ENABLED(CONFIG_DEBUG_FS))
+		kpt_mount("debugfs", &debugfs);
+	return 0;
+}
+
+static void gone_suite_exit(struct kunit_suite *suite)
+{
+	kpt_unmount(&debugfs);
+}
+
+static int gone_init(struct kunit *test)
+{
+	if (!gone.set)
+		kunit_skip(test, "init text is there as long as built-in suites run");
+	return 0;
+}
+
+static void probes_on_init_text_were_hit(struct kunit *test)
+{
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, gone.result, KPT_RESULT(7ul));
+	for (i = 0; i < NR_GONE; i++) {
+		KUNIT_EXPECT_EQ(test, gone.error[i], 0);
+		KUNIT_EXPECT_EQ(test, gone.pr[i].pre, i != OFF);
+	}
+	KUNIT_EXPECT_EQ(test, gone.pr[POST].post, 1);
+#ifdef CONFIG_KRETPROBES
+	KUNIT_EXPECT_EQ(test, gone.ret_error, 0);
+#endif
+}
+
+static void their_users_see_that_they_are_gone(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_GONE; i++) {
+		KUNIT_EXPECT_TRUE(test, kprobe_gone(&gone.pr[i].kp));
+		KUNIT_EXPECT_TRUE(test, kprobe_disabled(&gone.pr[i].kp));
+		KUNIT_EXPECT_FALSE(test, kprobe_optimized(&gone.pr[i].kp));
+		KUNIT_EXPECT_EQ(test, !!(gone.pr[i].kp.flags & KPROBE_FLAG_DISABLED), i == OFF);
+	}
+#ifdef CONFIG_KRETPROBES
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&gone.rp.kp));
+#endif
+}
+
+static void enabling_and_disabling_them_is_einval(struct kunit *test)
+{
+	unsigned int i, round;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < NR_GONE; i++) {
+			u32 flags = gone.pr[i].kp.flags;
+
+			KUNIT_EXPECT_EQ(test, enable_kprobe(&gone.pr[i].kp), -EINVAL);
+			KUNIT_EXPECT_EQ(test, disable_kprobe(&gone.pr[i].kp), -EINVAL);
+			KUNIT_EXPECT_EQ(test, gone.pr[i].kp.flags, flags);
+		}
+#ifdef CONFIG_KRETPROBES
+		KUNIT_EXPECT_EQ(test, enable_kretprobe(&gone.rp), -EINVAL);
+		KUNIT_EXPECT_EQ(test, disable_kretprobe(&gone.rp), -EINVAL);
+#endif
+	}
+}
+
+static void they_are_listed_as_gone(struct kunit *test)
+{
+	unsigned int lines = 0;
+	char *text;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	text = kpt_read(test, &debugfs, "kprobes/list");
+	while ((text = strstr(text, "[GONE]"))) {
+		text++;
+		lines++;
+	}
+	KUNIT_EXPECT_EQ(test, lines, gone.before.users ? lines :
+			NR_GONE + IS_ENABLED(CONFIG_KRETPROBES));
+}
+
+/* What the architecture had made for them went with the text. */
+static void nothing_but_the_users_is_left_of_them(struct kunit *test)
+{
+	struct kprobe_counts now = kpt_counts(true);
+
+	KUNIT_EXPECT_EQ(test, now.points, gone.before.points + 1);
+	KUNIT_EXPECT_EQ(test, now.found, gone.before.found);
+	KUNIT_EXPECT_EQ(test, now.users,
+			gone.before.users + NR_GONE + IS_ENABLED(CONFIG_KRETPROBES));
+	KUNIT_EXPECT_EQ(test, now.copies.taken, gone.before.copies.taken);
+	KUNIT_EXPECT_EQ(test, now.detours.taken, gone.before.detours.taken);
+}
+
+static void all_switched_off_and_on_leaves_them_alone(struct kunit *test)
+{
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "0"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "1"), 1l);
+	their_users_see_that_they_are_gone(test);
+}
+
+static void text_that_is_gone_is_refused(struct kunit *test)
+{
+	KUNIT_EXPECT_LT(test, kpt_refused(gone.addr), 0);
+	KUNIT_EXPECT_EQ(test, register_kprobe(&gone.pr[ENABLED].kp), -EINVAL);
+}
+
+static void unregistering_them_leaves_nothing(struct kunit *test)
+{
+	struct kprobe_counts now;
+	const char *what;
+	unsigned int i;
+
+	take_out();
+	for (i = 0; i < NR_GONE; i++) {
+		KUNIT_EXPECT_FALSE(test, kprobe_gone(&gone.pr[i].kp));
+		KUNIT_EXPECT_EQ(test, enable_kprobe(&gone.pr[i].kp), -EINVAL);
+	}
+	kpt_wait_until((now = kpt_counts(true),
+			!kpt_differs_settled(&gone.before, &now)));
+	what = kpt_differs_settled(&gone.before, &now);
+	KUNIT_EXPECT_NULL_MSG(test, what, "left behind: %s", what);
+}
+
+static struct kunit_case gone_cases[] = {
+	KUNIT_CASE(probes_on_init_text_were_hit),
+	KUNIT_CASE(their_users_see_that_they_are_gone),
+	KUNIT_CASE(enabling_and_disabling_them_is_einval),
+	KUNIT_CASE(they_are_listed_as_gone),
+	KUNIT_CASE(nothing_but_the_users_is_left_of_them),
+	KUNIT_CASE(all_switched_off_and_on_leaves_them_alone),
+	KUNIT_CASE(text_that_is_gone_is_refused),
+	KUNIT_CASE(unregistering_them_leaves_nothing),
+	{}
+};
+
+static struct kunit_suite gone_suite = {
+	.name = "kprobes_gone",
+	.suite_init = gone_suite_init,
+	.suite_exit = gone_suite_exit,
+	.init = gone_init,
+	.test_cases = gone_cases,
+};
+
+kunit_test_suite(gone_suite);
