@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: calls under return probes that return late, when the probe is
+ * gone, or not at all, because their task is.
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/ftrace.h>
+#include <linux/interrupt.h>
+#include <linux/preempt.h>
+
+#include "fixture.h"
+
+struct late_probe {
+	struct kretprobe rp;
+	atomic_t entries;
+	atomic_t returns;
+};
+
+static atomic_t orphans;
+
+static int late_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	atomic_inc(&container_of(get_kretprobe(ri), struct late_probe, rp)->entries);
+	return 0;
+}
+
+static int late_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	if (rp)
+		atomic_inc(&container_of(rp, struct late_probe, rp)->returns);
+	else
+		atomic_inc(&orphans);
+	return 0;
+}
+
+static void late_unregister(void *rp)
+{
+	unregister_kretprobe(rp);
+}
+
+static struct late_probe *late_probe(struct kunit *test, void *fn, int maxactive)
+{
+	struct late_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->rp.kp.addr = fn;
+	p->rp.handler = late_return;
+	p->rp.entry_handler = late_entry;
+	p->rp.maxactive = maxactive;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&p->rp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, late_unregister, &p->rp), 0);
+	return p;
+}
+
+static void late_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, atomic_xchg(&orphans, 0), 0);
+}
+
+#ifndef CONFIG_KRETPROBE_ON_RETHOOK
+#define OURS	1
+#else
+#define OURS	0
+#endif
+
+/* The pools that there are: one more than before as long as calls are under way. */
+static void expect_pools(struct kunit *test, unsigned int nr)
+{
+	struct kprobe_counts now;
+
+	if (OURS)
+		KUNIT_EXPECT_TRUE_MSG(test, kpt_wait_until((now = kpt_counts(false)).pools == nr),
+				      "%u pools, not %u", now.pools, nr);
+}
+
+/* Time for a worker to free too early what it should not. */
+static void expect_pools_stay(struct kunit *test, unsigned int nr)
+{
+	msleep(50);
+	if (OURS)
+		KUNIT_EXPECT_EQ(test, kpt_counts(false).pools, nr);
+}
+
+/* --- From tasks -------------------------------------------------------------- */
+
+/**
+ * struct caller - a task that waits inside of the probed function
+ * @gate:   for this
+ * @inside: counts those that wait
+ * @depth:  at that depth
+ * @result: what the function returned
+ * @done:   it has
+ */
+struct caller {
+	struct completion gate;
+	atomic_t *inside;
+	unsigned long depth;
+	unsigned long result;
+	bool done;
+};
+
+static int caller_fn(void *arg)
+{
+	struct caller *c = arg;
+
+	c->result = kpt_recurse_waits(c->depth, &c->gate, c->inside);
+	WRITE_ONCE(c->done, true);
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void open_gate(void *gate)
+{
+	complete_all(gate);
+}
+
+#define CALLERS		4
+#define CALLER_DEPTH	2
+
+static void check_late(struct kunit *test, int maxactive)
+{
+	struct caller *c = kunit_kcalloc(test, CALLERS, sizeof(*c), GFP_KERNEL);
+	atomic_t *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
+	unsigned int before = kpt_counts(false).pools, i;
+	struct late_probe *p;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, inside);
+	p = late_probe(test, kpt_recurse_waits, maxactive);
+	for (i = 0; i < CALLERS; i++) {
+		init_completion(&c[i].gate);
+		c[i].inside = inside;
+		c[i].depth = CALLER_DEPTH;
+		kpt_thread(test, caller_fn, &c[i], -1, "caller");
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_gate, &c[i].gate),
+				0);
+	}
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(inside) == CALLERS));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), CALLERS * (CALLER_DEPTH + 1));
+	expect_pools(test, before + 1);
+
+	kunit_release_action(test, late_unregister, &p->rp);
+	memset(p, 0x6b, sizeof(*p));
+	for (i = 0; i < CALLERS; i++) {
+		expect_pools_stay(test, before + 1);
+		complete_all(&c[i].gate);
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(c[i].done)));
+		KUNIT_EXPECT_EQ(test, c[i].result, (unsigned long)CALLER_DEPTH);
+	}
+	expect_pools(test, before);
+}
+
+static void the_last_late_call_of_tasks_frees_the_pool(struct kunit *test)
+{
+	check_late(test, 2 * CALLERS * (CALLER_DEPTH + 1));
+}
+
+/* Of a pool that grows there are several chunks on a CPU. */
+static void the_last_late_call_frees_a_pool_that_has_grown(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		check_late(test, 0);
+}
+
+static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
+{
+	unsigned int before = kpt_counts(false).pools;
+	struct late_probe *p = late_probe(test, kpt_recurse_waits, 0);
+
+	expect_pools(test, before + OURS);
+	kunit_release_action(test, late_unregister, &p->rp);
+	expect_pools(test, before);
+}
+
+/* --- From a softirq ----------------------------------------------------------- */
+
+/**
+ * struct late_softirq - a call that is under way in a softirq
+ * @tasklet: makes it
+ * @inside:  it is under way
+ * @go:	     it may return
+ * @done:    it has
+ */
+struct late_softirq {
+	struct tasklet_struct tasklet;
+	bool inside;
+	bool go;
+	bool done;
+};
+
+#define SPINS	200000000
+
+/* Interrupts are on, so nobody who wants to interrupt this CPU waits for it. */
+static noinline notrace unsigned long kpt_late_spins(struct late_softirq *s)
+{
+	unsigned int spins;
+
+	WRITE_ONCE(s->inside, true);
+	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++)
+		cpu_relax();
+	return 1;
+}
+
+static void late_tasklet(struct tasklet_struct *t)
+{
+	struct late_softirq *s = container_of(t, struct late_softirq, tasklet);
+
+	kpt_late_spins(s);
+	WRITE_ONCE(s->done, true);
+}
+
+static int schedule_tasklet(void *arg)
+{
+	struct late_softirq *s = arg;
+
+	local_bh_disable();
+	tasklet_schedule(&s->tasklet);
+	local_bh_enable();
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
+{
+	struct late_softirq *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	unsigned int before = kpt_counts(false).pools, cpu = raw_smp_processor_id();
+	struct task_struct *task;
+	struct late_probe *p;
+	unsigned int waits = 0;
+	bool inside;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	p = late_probe(test, kpt_late_spins, 4);
+	tasklet_setup(&s->tasklet, late_tasklet);
+	task = kpt_thread(test, schedule_tasklet, s, cpumask_any_but(cpu_online_mask, cpu),
+			  "softirq");
+	/* Not asleep, as timers may be what the softirq keeps off. */
+	while (!READ_ONCE(s->inside) && waits++ < SPINS / 10)
+		cond_resched();
+	inside = s->inside;
+	kunit_release_action(test, late_unregister, &p->rp);
+	KUNIT_EXPECT_TRUE(test, inside && !s->done);
+	if (OURS)
+		KUNIT_EXPECT_EQ(test, kpt_counts(false).pools, before + 1);
+	WRITE_ONCE(s->go, true);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(s->done)));
+	expect_pools(test, before);
+	kpt_stop(test, task);
+	tasklet_kill(&s->tasklet);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* --- Tasks that end inside ----------------------------------------------------- */
+
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(__ARCH_KPROBES_NEST)
+/**
+ * struct victim - a task that ends in a handler, as after an oops
+ * @pr:	    the handler's probe, on an ftrace site
+ * @gone:   completed by its end
+ * @passes: nobody ends
+ */
+struct victim {
+	struct kpt_probe pr;
+	struct completion gone;
+	bool passes;
+};
+
+/*
+ * What an oops does: it tells the subsystem, makes the context one that may
+ * sleep, and ends the task. The handler is on the task's own stack here.
+ */
+static int pre_ends(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct victim *v = container_of(pr, struct victim, pr);
+
+	if (v->passes || !(current->flags & PF_KTHREAD) || pr->arg != current)
+		return 0;
+	kprobe_abandon();
+	preempt_count_set(0);
+	kthread_complete_and_exit(&v->gone, 0);
+	return 0;
+}
+
+/* Under a return probe; calls what the victim ends in. */
+static noinline notrace unsigned long kpt_late_victim(unsigned long arg)
+{
+	unsigned long ret = kpt_traced(arg);
+
+	barrier();
+	return ret;
+}
+
+static int victim_fn(void *arg)
+{
+	struct victim *v = arg;
+
+	v->pr.arg = current;
+	return kpt_late_victim(7);
+}
+
+static bool is_followed(struct late_probe *p)
+{
+	int returns = atomic_read(&p->returns);
+
+	kpt_late_victim(3);
+	return atomic_read(&p->returns) > returns;
+}
+
+/* Its calls come back, and nothing that the CPU shows is left of the handler. */
+static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
+{
+	struct victim *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
+	struct late_probe *p = late_probe(test, kpt_late_victim, 1);
+	unsigned long missed;
+	struct task_struct *task;
+	unsigned int i, cpu;
+
+	KUNIT_ASSERT_NOT_NULL(test, v);
+	v->pr.kp.addr = (void *)kpt_traced;
+	v->pr.kp.pre_handler = kpt_pre;
+	v->pr.on_pre = pre_ends;
+	kpt_register(test, &v->pr);
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&v->pr.kp));
+	cpu = raw_smp_processor_id();
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+
+	for (i = 1; i <= 3; i++) {
+		init_completion(&v->gone);
+		v->passes = false;
+		task = kthread_create(victim_fn, v, "kpt_victim");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+		kthread_bind(task, cpu);
+		wake_up_process(task);
+		KUNIT_ASSERT_NE(test, 0ul,
+				wait_for_completion_timeout(&v->gone,
+							    msecs_to_jiffies(KPT_TIMEOUT_MS)));
+		v->passes = true;
+		/* The one instance is free again once the task is really gone. */
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_followed(p)));
+		/* On that CPU, hits in a task's context are no recursion. */
+		missed = v->pr.kp.nmissed;
+		v->pr.pre = 0;
+		KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, v->pr.pre, 1);
+		KUNIT_EXPECT_EQ(test, v->pr.kp.nmissed, missed);
+		KUNIT_EXPECT_EQ(test, missed, 0ul);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
+/* Tasks that end inside, after the probe is gone, free its pool. */
+static int leaver_fn(void *completion)
+{
+	return kpt_ret_exits((unsigned long)completion);
+}
+
+struct waiter {
+	struct completion *gate;
+	struct completion gone;
+	atomic_t *inside;
+};
+
+static noinline notrace unsigned long kpt_late_ends(struct waiter *w)
+{
+	atomic_inc(w->inside);
+	wait_for_completion(w->gate);
+	leaver_fn(&w->gone);
+	return 1;
+}
+
+static int waiter_fn(void *arg)
+{
+	return kpt_late_ends(arg);
+}
+
+static void tasks_that_end_late_free_the_pool(struct kunit *test)
+{
+	struct waiter *w = kunit_kcalloc(test, CALLERS, sizeof(*w), GFP_KERNEL);
+	struct completion *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+	atomic_t *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
+	unsigned int before = kpt_counts(false).pools, i;
+	struct late_probe *p;
+
+	KUNIT_ASSERT_TRUE(test, w && gate && inside);
+	init_completion(gate);
+	p = late_probe(test, kpt_late_ends, CALLERS);
+	for (i = 0; i < CALLERS; i++) {
+		w[i].gate = gate;
+		w[i].inside = inside;
+		init_completion(&w[i].gone);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(kthread_run(waiter_fn, &w[i], "kpt_waiter")));
+	}
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(inside) == CALLERS));
+	kunit_release_action(test, late_unregister, &p->rp);
+	expect_pools_stay(test, before + 1);
+	complete_all(gate);
+	for (i = 0; i < CALLERS; i++)
+		wait_for_completion(&w[i].gone);
+	expect_pools(test, before);
+}
+
+static struct kunit_case late_cases[] = {
+	KUNIT_CASE(the_last_late_call_of_tasks_frees_the_pool),
+	KUNIT_CASE(the_last_late_call_frees_a_pool_that_has_grown),
+	KUNIT_CASE(a_pool_without_calls_goes_with_its_probe),
+	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
+	KUNIT_CASE(tasks_that_end_late_free_the_pool),
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(__ARCH_KPROBES_NEST)
+	KUNIT_CASE(a_task_that_ends_in_a_handler_leaves_nothing),
+#endif
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite late_suite = {
+	.name = "kretprobe_late",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
+	.exit = late_exit,
+	.test_cases = late_cases,
+};
+
+kunit_test_suite(late_suite);
