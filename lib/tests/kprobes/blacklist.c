@@ -5,6 +5,7 @@
  */
 #include <linux/compiler.h>
 #include <linux/instrumentation.h>
+#include <linux/objtool.h>
 
 #include "fixture.h"
 
@@ -40,6 +41,30 @@ static noinstr unsigned long kpt_noinstr(unsigned long arg)
 	OPTIMIZER_HIDE_VAR(arg);
 	return arg + 5;
 }
+
+/*
+ * What compilers make of a function that they split, and of one with a name that
+ * only begins the same.
+ */
+#define PIECE(id, name, n)							\
+static unsigned long id(unsigned long arg) __asm__(name);		\
+static noinline notrace __used unsigned long id(unsigned long arg)	\
+{									\
+	OPTIMIZER_HIDE_VAR(arg);					\
+	barrier();							\
+	return arg + (n);						\
+}
+
+PIECE(kpt_marked_part, "kpt_marked.part.0", 6)
+PIECE(kpt_marked_isra, "kpt_marked.constprop.0.isra.0", 7)
+PIECE(kpt_marked_cold, "kpt_marked.cold", 8)
+PIECE(kpt_in_section_part, "kpt_in_section.part.0", 9)
+PIECE(kpt_noinstr_cold, "kpt_noinstr.cold", 10)
+/* To objtool it is part of the function, and not reached. */
+STACK_FRAME_NON_STANDARD(kpt_marked_cold);
+STACK_FRAME_NON_STANDARD(kpt_noinstr_cold);
+PIECE(kpt_longer_part, "kpt_marked_not.part.0", 11)
+PIECE(kpt_before_part, "kpt_before_marked.part.0", 12)
 
 static kpt_fn_t functions[] = {
 	kpt_before_marked,
@@ -114,6 +139,40 @@ static void neighbour_before_a_blacklisted_function_is_allowed(struct kunit *tes
 static void neighbour_behind_a_blacklisted_function_is_allowed(struct kunit *test)
 {
 	check_allowed(test, AFTER_MARKED);
+}
+
+static void pieces_of_refused_functions_are_refused(struct kunit *test)
+{
+	static const struct {
+		kpt_fn_t fn;
+		const char *name;
+		bool refused;
+	} pieces[] = {
+		{ kpt_marked_part, "kpt_marked.part.0", true },
+		{ kpt_marked_isra, "kpt_marked.constprop.0.isra.0", true },
+		{ kpt_marked_cold, "kpt_marked.cold", true },
+		{ kpt_in_section_part, "kpt_in_section.part.0", true },
+		{ kpt_noinstr_cold, "kpt_noinstr.cold", true },
+		{ kpt_longer_part, "kpt_marked_not.part.0", false },
+		{ kpt_before_part, "kpt_before_marked.part.0", false },
+	};
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(pieces); i++) {
+		struct kprobe by_name = { .symbol_name = pieces[i].name };
+		kpt_fn_t fn = pieces[i].fn;
+
+		ret = register_kprobe(&by_name);
+		if (!ret)
+			unregister_kprobe(&by_name);
+		KUNIT_EXPECT_EQ_MSG(test, ret, pieces[i].refused ? -EINVAL : 0, "%s",
+				    pieces[i].name);
+		KUNIT_EXPECT_EQ_MSG(test, kpt_refused(fn), pieces[i].refused ? -EINVAL : 0,
+				    "%ps", fn);
+		OPTIMIZER_HIDE_VAR(fn);
+		KUNIT_EXPECT_EQ(test, fn(1), i + 7ul);
+	}
 }
 
 static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
@@ -309,6 +368,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(noinstr_function_is_refused),
 	KUNIT_CASE(neighbour_before_a_blacklisted_function_is_allowed),
 	KUNIT_CASE(neighbour_behind_a_blacklisted_function_is_allowed),
+	KUNIT_CASE(pieces_of_refused_functions_are_refused),
 	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
 	KUNIT_CASE(blacklisted_function_may_be_called_by_handlers),
 	KUNIT_CASE_PARAM(hit_path_function_is_refused, hit_path_gen_params),

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: text of the kernel image that others patch is out of bounds:
+ * jump labels, static calls, and what static calls go through elsewhere.
+ */
+#include <linux/static_call.h>
+
+#include "fixture.h"
+
+/* Not every one of some thousand: a prime number apart. */
+#define STEP	61
+
+/* Tries a byte, with a probe that stays off. */
+static int try(unsigned long addr)
+{
+	struct kprobe p = {
+		.addr = (kprobe_opcode_t *)addr,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	int ret = register_kprobe(&p);
+
+	if (!ret)
+		unregister_kprobe(&p);
+	return ret;
+}
+
+static void check_sites(struct kunit *test, bool call)
+{
+	unsigned int nr, len, at, tried = 0, wrong = 0;
+	unsigned long addr;
+	int ret;
+
+	for (nr = 0; (addr = kprobe_test_patched(call, nr, &len)); nr += STEP) {
+		if (addr == 1)
+			continue;
+		tried++;
+		ret = try(addr);
+		if (ret != -EINVAL && wrong++ < 5)
+			KUNIT_FAIL(test, "%pS: %d", (void *)addr, ret);
+		for (at = 1; at < len; at++) {
+			ret = try(addr + at);
+			if (ret >= 0 && wrong++ < 5)
+				KUNIT_FAIL(test, "%pS: %d", (void *)(addr + at), ret);
+		}
+	}
+	KUNIT_EXPECT_GT(test, tried, 5);
+}
+
+static void jump_labels_of_the_kernel_are_refused(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_JUMP_LABEL))
+		kunit_skip(test, "no jump labels in this kernel");
+	check_sites(test, false);
+}
+
+static void static_calls_of_the_kernel_are_refused(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_HAVE_STATIC_CALL_INLINE))
+		kunit_skip(test, "static calls are not patched in this kernel");
+	check_sites(test, true);
+}
+
+/* A jump label site is no reason to refuse what is next to it. */
+static void behind_a_jump_label_is_allowed(struct kunit *test)
+{
+	unsigned int nr, len, allowed = 0, tried = 0;
+	unsigned long addr;
+
+	if (!IS_ENABLED(CONFIG_JUMP_LABEL))
+		kunit_skip(test, "no jump labels in this kernel");
+	for (nr = 0; (addr = kprobe_test_patched(false, nr, &len)); nr += STEP) {
+		if (addr == 1)
+			continue;
+		tried++;
+		allowed += !try(addr + len);
+	}
+	/* Others begin there, and some functions are refused as a whole. */
+	KUNIT_EXPECT_GT(test, allowed, tried / 4);
+}
+
+#ifdef CONFIG_HAVE_STATIC_CALL
+static noinline notrace unsigned long kpt_reserved_callee(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 1;
+}
+
+static noinline notrace unsigned long kpt_reserved_callee2(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 2;
+}
+
+DEFINE_STATIC_CALL(kpt_reserved_call, kpt_reserved_callee);
+#endif
+
+/* All that there is of a trampoline, at least. */
+#define TRAMP_SIZE	5
+
+static void check_trampoline(struct kunit *test, unsigned long addr, const char *name)
+{
+	unsigned int at;
+	int ret;
+
+	for (at = 0; at < TRAMP_SIZE; at++) {
+		ret = try(addr + at);
+		KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", name, at);
+		if (!at)
+			KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%s", name);
+	}
+}
+
+static void static_call_trampolines_of_the_kernel_are_refused(struct kunit *test)
+{
+	static const char * const names[] = {
+		"__SCT__cond_resched", "__SCT__might_resched", "__SCT__preempt_schedule",
+		"__SCT__preempt_schedule_notrace", "__SCT__apic_call_send_IPI",
+		"__SCT__tp_func_sched_switch", "__SCT__pv_steal_clock",
+		"__SCT__x86_idle",
+	};
+	unsigned int i, offset, found = 0;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		for (offset = 0; offset < TRAMP_SIZE; offset++) {
+			struct kprobe p = {
+				.symbol_name = names[i],
+				.offset = offset,
+				.flags = KPROBE_FLAG_DISABLED,
+			};
+			int ret = register_kprobe(&p);
+
+			if (!ret)
+				unregister_kprobe(&p);
+			if (ret == -ENOENT && !offset)
+				break;
+			found++;
+			KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", names[i], offset);
+			if (!offset)
+				KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%s", names[i]);
+		}
+	}
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "no such names here");
+	KUNIT_EXPECT_GT(test, found, 0);
+}
+
+static void static_call_trampolines_of_modules_are_refused(struct kunit *test)
+{
+#ifdef CONFIG_HAVE_STATIC_CALL
+	check_trampoline(test, (unsigned long)STATIC_CALL_TRAMP_ADDR(kpt_reserved_call),
+			 "__SCT__kpt_reserved_call");
+	static_call_update(kpt_reserved_call, kpt_reserved_callee2);
+	KUNIT_EXPECT_EQ(test, static_call(kpt_reserved_call)(1), 3ul);
+	check_trampoline(test, (unsigned long)STATIC_CALL_TRAMP_ADDR(kpt_reserved_call),
+			 "__SCT__kpt_reserved_call");
+	static_call_update(kpt_reserved_call, kpt_reserved_callee);
+	KUNIT_EXPECT_EQ(test, static_call(kpt_reserved_call)(1), 2ul);
+#else
+	kunit_skip(test, "no trampolines in this kernel");
+#endif
+}
+
+static struct kunit_case reserved_cases[] = {
+	KUNIT_CASE(jump_labels_of_the_kernel_are_refused),
+	KUNIT_CASE(static_calls_of_the_kernel_are_refused),
+	KUNIT_CASE(behind_a_jump_label_is_allowed),
+	KUNIT_CASE(static_call_trampolines_of_the_kernel_are_refused),
+	KUNIT_CASE(static_call_trampolines_of_modules_are_refused),
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite reserved_suite = {
+	.name = "kprobes_reserved",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
+	.test_cases = reserved_cases,
+};
+
+kunit_test_suite(reserved_suite);
