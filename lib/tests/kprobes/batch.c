@@ -5,6 +5,7 @@
  * own probes are set, whatever the others do to the points meanwhile.
  */
 #include <linux/completion.h>
+#include <linux/ftrace.h>
 #include <linux/string.h>
 
 #include "fixture.h"
@@ -155,7 +156,138 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 	}
 }
 
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
+/* --- Refused when it is armed ------------------------------------------------ */
+
+static void other_tracer(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+			 struct ftrace_regs *fregs)
+{
+}
+
+/* Has the right to change the instruction pointer at a site, and keeps it. */
+static struct ftrace_ops rival = {
+	.func = other_tracer,
+	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+};
+
+static void remove_rival(void *addr)
+{
+	unregister_ftrace_function(&rival);
+	ftrace_set_filter_ip(&rival, (unsigned long)addr, 1, 0);
+}
+
+static void add_rival(struct kunit *test, void *addr)
+{
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&rival), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_rival, addr), 0);
+}
+
+static const kpt_fn_t armed[] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced2 };
+
+#define NR_ARMED	ARRAY_SIZE(armed)
+
+static void call_armed(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_ARMED; i++)
+		KUNIT_EXPECT_EQ(test, armed[i](7), KPT_RESULT(7ul));
+}
+
+/*
+ * A post-handler on an ftrace site needs a right that somebody else has. By
+ * then all points are placed, and other sites are armed; the batch gets them
+ * disarmed and displaced again, whatever the order in which it names them.
+ */
+static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2), *there;
+	unsigned int turn, i, at;
+
+	add_rival(test, site->kp.addr);
+	there = kpt_probe(test, kpt_plain2);
+	for (turn = 0; turn < NR_ARMED; turn++) {
+		struct kprobe_counts before, now;
+		struct kprobe *kps[NR_ARMED];
+		unsigned char text[NR_ARMED][16];
+		struct kpt_probe *pr[NR_ARMED];
+
+		kpt_unregister(test, site);
+		wait_for_kprobe_optimizer();
+		before = kpt_counts(false);
+		for (i = 0; i < NR_ARMED; i++) {
+			at = (i + turn) % NR_ARMED;
+			memcpy(text[at], armed[at], sizeof(text[at]));
+			pr[at] = kpt_alloc(test, armed[at]);
+			if (armed[at] == kpt_traced2)
+				pr[at]->kp.post_handler = kpt_post;
+			kps[i] = &pr[at]->kp;
+		}
+		KUNIT_EXPECT_EQ(test, register_kprobes(kps, NR_ARMED), -EBUSY);
+		wait_for_kprobe_optimizer();
+		now = kpt_counts(false);
+		KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+		there->pre = 0;
+		call_armed(test);
+		KUNIT_EXPECT_EQ(test, there->pre, 1);
+		for (i = 0; i < NR_ARMED; i++) {
+			/* What is there may be a jump to another place now. */
+			if (armed[i] != kpt_plain2)
+				KUNIT_EXPECT_MEMEQ(test, text[i], armed[i], sizeof(text[i]));
+			KUNIT_EXPECT_PTR_EQ(test, (void *)pr[i]->kp.addr, armed[i]);
+			KUNIT_EXPECT_EQ(test, pr[i]->pre, 0);
+		}
+
+		/* Without it, all can be set. */
+		pr[NR_ARMED - 1]->kp.post_handler = NULL;
+		KUNIT_ASSERT_EQ(test, register_kprobes(kps, NR_ARMED), 0);
+		call_armed(test);
+		unregister_kprobes(kps, NR_ARMED);
+		for (i = 0; i < NR_ARMED; i++)
+			KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+		kpt_register(test, site);
+	}
+}
+
+/* Where the right is wanted later: by a second probe, or when enabled. */
+static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
+	struct kpt_probe *post = kpt_alloc(test, kpt_traced2);
+	struct kprobe_counts before, now;
+
+	add_rival(test, site->kp.addr);
+	before = kpt_counts(false);
+	post->kp.post_handler = kpt_post;
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->pre, 0);
+	kpt_unregister(test, site);
+
+	post->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, post);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&post->kp), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&post->kp));
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, post->pre, 0);
+
+	kunit_release_action(test, remove_rival, (void *)post->kp.addr);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&post->kp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, post->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+}
+#endif
+
 static struct kunit_case batch_cases[] = {
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
+	KUNIT_CASE(batch_that_cannot_be_armed_registers_nothing),
+	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
+#endif
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,
 	{}
