@@ -132,6 +132,70 @@ static void own_hit_from_post_handler_is_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 }
 
+#ifdef CONFIG_X86
+static unsigned long run_load(unsigned long arg)
+{
+	return kpt_load((void *)arg);
+}
+
+/*
+ * An instruction that is stepped: its copy ends in a breakpoint, whose exception
+ * runs the post-handler. With a neighbour in its bytes it never is a jump. The
+ * probe that its handler hits steps, too, or is the same.
+ */
+static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *test)
+{
+	char *divide = (char *)kpt_divide, *load = (char *)kpt_load;
+	struct inner inner = { .fn = kpt_divide, .arg = 7 };
+	unsigned long value = 17, seen;
+	struct kpt_probe *pr, *inside, *other;
+	unsigned int own;
+
+	OPTIMIZER_HIDE_VAR(divide);
+	OPTIMIZER_HIDE_VAR(load);
+	inside = kpt_alloc(test, divide + kpt_divide_next);
+	inside->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, inside);
+	inside = kpt_alloc(test, load + kpt_load_next);
+	inside->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, inside);
+	other = kpt_probe_post(test, load + kpt_load_at);
+	seen = kpt_load(&value);
+	KUNIT_ASSERT_EQ(test, other->post, 1);
+	KUNIT_ASSERT_EQ(test, seen, 17ul);
+
+	for (own = 0; own < 2; own++) {
+		pr = kpt_alloc(test, divide + kpt_divide_at);
+		inner.fn = own ? kpt_divide : run_load;
+		inner.arg = own ? 5 : (unsigned long)&value;
+		inner.calls = 0;
+		pr->kp.post_handler = kpt_post;
+		pr->on_post = post_calls_inner;
+		pr->arg = &inner;
+		kpt_register(test, pr);
+		wait_for_kprobe_optimizer();
+		KUNIT_ASSERT_FALSE(test, kprobe_optimized(&pr->kp));
+		KUNIT_EXPECT_EQ(test, kpt_divide(7), 14ul);
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr->post, 1);
+		KUNIT_EXPECT_EQ(test, inner.calls, 1);
+		KUNIT_EXPECT_EQ(test, inner.result, own ? 20ul : 17ul);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)own);
+		KUNIT_EXPECT_EQ(test, other->kp.nmissed, 1ul);
+		KUNIT_EXPECT_EQ(test, other->post, 1);
+		/* The hit is over: the next is none that is missed. */
+		KUNIT_EXPECT_EQ(test, kpt_divide(7), 14ul);
+		KUNIT_EXPECT_EQ(test, pr->post, 2);
+		kpt_unregister(test, pr);
+		if (!own)
+			KUNIT_EXPECT_EQ(test, other->kp.nmissed, 2ul);
+		other->kp.nmissed = 1;
+	}
+	KUNIT_EXPECT_EQ(test, kpt_load(&value), 17ul);
+	KUNIT_EXPECT_EQ(test, other->post, 2);
+}
+#endif
+
 #define DEPTH	64
 
 static void hits_from_handler_are_missed_however_many(struct kunit *test)
@@ -645,6 +709,9 @@ static struct kunit_case context_cases[] = {
 #endif
 	SITE_CASE(own_hit_from_handler_is_missed),
 	SITE_CASE(own_hit_from_post_handler_is_missed),
+#ifdef CONFIG_X86
+	KUNIT_CASE(hit_from_post_handler_behind_a_second_trap_is_missed),
+#endif
 	SITE_CASE(hits_from_handler_are_missed_however_many),
 	KUNIT_CASE(recursive_function_is_hit_at_every_depth),
 	SITE_CASE(missed_hits_of_a_disabled_probe_are_not_counted),

@@ -60,6 +60,7 @@ SYM_FUNC_START(kpt_load)
 	xor	SPARE, SPARE
 .Lload_at:
 	mov	(ARG), %_ASM_AX
+.Lload_next:
 	RET
 .Lload_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
@@ -67,6 +68,7 @@ SYM_FUNC_START(kpt_load)
 	_ASM_EXTABLE(.Lload_at, .Lload_fault)
 SYM_FUNC_END(kpt_load)
 OFFSET kpt_load_at, .Lload_at, kpt_load
+OFFSET kpt_load_next, .Lload_next, kpt_load
 
 SYM_FUNC_START(kpt_peek)
 	xor	SPARE, SPARE
@@ -131,6 +133,7 @@ SYM_FUNC_START(kpt_divide)
 	xor	%edx, %edx
 .Ldivide_at:
 	div	%_ASM_CX
+.Ldivide_next:
 	RET
 .Ldivide_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
@@ -138,6 +141,7 @@ SYM_FUNC_START(kpt_divide)
 	_ASM_EXTABLE(.Ldivide_at, .Ldivide_fault)
 SYM_FUNC_END(kpt_divide)
 OFFSET kpt_divide_at, .Ldivide_at, kpt_divide
+OFFSET kpt_divide_next, .Ldivide_next, kpt_divide
 
 SYM_FUNC_START(kpt_rdmsr)
 	mov	ARG, %_ASM_CX

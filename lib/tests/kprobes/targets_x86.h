@@ -28,6 +28,7 @@ extern const u32 kpt_asm_inside_at;
 /* *@from, or KPT_FAULTED if that faults, by an instruction at kpt_load_at. */
 unsigned long kpt_load(const unsigned long *from);
 extern const u32 kpt_load_at;
+extern const u32 kpt_load_next;
 #define KPT_FAULTED		0x5afe
 
 /* The same without a fix-up, and where the next instruction is. */
@@ -56,6 +57,7 @@ extern const u32 kpt_load_user_at;
 /* 100 / @by, or KPT_FAULTED. */
 unsigned long kpt_divide(unsigned long by);
 extern const u32 kpt_divide_at;
+extern const u32 kpt_divide_next;
 
 /* 0, or KPT_FAULTED if there is no such MSR. */
 unsigned long kpt_rdmsr(unsigned long msr);
