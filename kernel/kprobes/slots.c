@@ -461,8 +461,8 @@ void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *d
 {
 	guard(mutex)(&slot_mutex);
 	slot_cache_count(&kprobe_insn_slots, copies);
-#ifdef __ARCH_KPROBES_DETOUR
-	slot_cache_count(&detour_slots, detours);
+#ifdef CONFIG_OPTPROBES
+	slot_cache_count(&kprobe_detour_slots, detours);
 #endif
 }
 #endif
