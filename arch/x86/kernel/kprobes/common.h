@@ -10,6 +10,7 @@
  *	int3.c	 a hit that comes as a breakpoint
  *	reach.c	 may the bytes behind a point become part of a jump?
  *	detour.c a hit that comes as a jump
+ *	generate.c the code for that
  *	ftrace.c a hit that comes through ftrace
  *	jprobe.c calling the handler of a jprobe
  *	entry_*.S where code and handlers meet, the return of functions included

@@ -24,6 +24,9 @@
 
 #ifdef __ARCH_KPROBES_DETOUR
 
+/* Jcc with 32 bits of displacement */
+#define JCC32_INSN_SIZE		6
+
 /* As many as fit into the bytes of a jump. */
 #define X86_MAX_DISPLACED	JMP32_INSN_SIZE
 
@@ -194,7 +197,15 @@ static __always_inline bool x86_detour_first(const struct x86_detour *d,
 int x86_reach_plan(struct kprobe *p, struct x86_plan *plan);
 void x86_reach_batch(void);
 
+/* generate.c */
+int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
+			struct kprobe *p, const struct x86_plan *plan);
+
 /* detour.c */
+int detour_hit(struct x86_detour *d, struct pt_regs *regs);
+int detour_changed(struct x86_detour *d, struct pt_regs *regs);
+int detour_post(struct x86_detour *d, struct pt_regs *regs);
+void detour_resched(void);
 enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d, unsigned long ip,
 				     unsigned long *same);
 const struct x86_detour *x86_detour_at(unsigned long addr);

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes on x86: the code of detours. What they look like, and why, is told in
+ * detour.c.
+ *
+ * The stack. Handlers must see the stack pointer that the code had, and what
+ * they and the emulation push belongs right below it. So where that may happen,
+ * pt_regs lies some words further down.
+ */
+#include <linux/cpufeature.h>
+#include <linux/kprobes.h>
+#include <linux/preempt.h>
+#include <linux/string.h>
+
+#include <asm/alternative.h>
+#include <asm/current.h>
+#include <asm/ibt.h>
+#include <asm/nospec-branch.h>
+#include <asm/segment.h>
+#include <asm/text-patching.h>
+
+#include "detour.h"
+
+/* Between the stack of the code and pt_regs. */
+#define STACK_GAP	32
+
+/**
+ * struct gen - a detour that is being written
+ * @buf:  where it is written, __ARCH_KPROBE_DETOUR_SIZE bytes
+ * @nr:	  how much there is of it
+ * @slot: where it will run
+ * @far:  a branch does not reach
+ */
+struct gen {
+	u8 *buf;
+	unsigned int nr;
+	unsigned long slot;
+	bool far;
+};
+
+static void emit(struct gen *g, const void *bytes, unsigned int nr)
+{
+	if (g->nr + nr <= __ARCH_KPROBE_DETOUR_SIZE)
+		memcpy(g->buf + g->nr, bytes, nr);
+	g->nr += nr;
+}
+
+#define EMIT(g, ...)							\
+	do {								\
+		const u8 __bytes[] = { __VA_ARGS__ };			\
+									\
+		emit(g, __bytes, sizeof(__bytes));			\
+	} while (0)
+
+static void emit32(struct gen *g, u32 val)
+{
+	emit(g, &val, sizeof(val));
+}
+
+static void emit64(struct gen *g, u64 val)
+{
+	emit(g, &val, sizeof(val));
+}
+
+/* The last four bytes of a branch. */
+static void emit_rel32(struct gen *g, unsigned long target)
+{
+	long rel;
+
+	/*
+	 * Or the compiler subtracts from the address of a known function in the
+	 * relocation, and objtool sees that something else than its start is taken.
+	 */
+	OPTIMIZER_HIDE_VAR(target);
+	rel = target - (g->slot + g->nr + 4);
+	if (rel != (s32)rel)
+		g->far = true;
+	emit32(g, rel);
+}
+
+static void emit_jcc(struct gen *g, u8 cc, unsigned long target)
+{
+	EMIT(g, 0x0f, 0x80 | cc);
+	emit_rel32(g, target);
+}
+
+static void emit_jmp(struct gen *g, unsigned long target)
+{
+	EMIT(g, JMP32_INSN_OPCODE);
+	emit_rel32(g, target);
+}
+
+static void emit_call(struct gen *g, void *func)
+{
+	u8 *at = g->buf + g->nr;
+
+	/* Returns are counted on some CPUs, so calls must be, too. */
+	if (IS_ENABLED(CONFIG_BPF_JIT) && g->nr + 32 <= __ARCH_KPROBE_DETOUR_SIZE)
+		g->nr += x86_call_depth_emit_accounting(&at, func,
+							(void *)(g->slot + g->nr));
+	EMIT(g, CALL_INSN_OPCODE);
+	emit_rel32(g, (unsigned long)func);
+}
+
+/* Forward branches, to be completed by land32(). */
+static unsigned int emit_jcc32(struct gen *g, u8 cc)
+{
+	EMIT(g, 0x0f, 0x80 | cc, 0, 0, 0, 0);
+	return g->nr;
+}
+
+static unsigned int emit_jmp32(struct gen *g)
+{
+	EMIT(g, JMP32_INSN_OPCODE, 0, 0, 0, 0);
+	return g->nr;
+}
+
+static void land32(struct gen *g, unsigned int from)
+{
+	if (g->nr <= __ARCH_KPROBE_DETOUR_SIZE)
+		*(u32 *)(g->buf + from - 4) = g->nr - from;
+}
+
+/* Opcode and operand of an instruction on a per-CPU variable. */
+static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
+{
+	if (IS_ENABLED(CONFIG_SMP))
+		EMIT(g, 0x65);		/* %gs: */
+	emit(g, op, nr);
+	EMIT(g, 0x25);			/* SIB: an absolute address of 32 bits */
+	emit32(g, (unsigned long)var);
+}
+
+#define EMIT_PERCPU(g, var, ...)					\
+	do {								\
+		const u8 __op[] = { __VA_ARGS__ };			\
+									\
+		emit_percpu(g, __op, sizeof(__op), (void __force *)&(var)); \
+	} while (0)
+
+/*
+ * In front of the probed instruction, ip is what a breakpoint would show. That
+ * nothing has been executed yet, unwinders see by orig_ax having the same value.
+ */
+static void emit_save(struct gen *g, unsigned long ip, bool before,
+		      unsigned int gap, bool cld)
+{
+	if (gap)
+		EMIT(g, 0x48, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%rsp), %rsp */
+	EMIT(g, 0x6a, __KERNEL_DS);			/* push $ss */
+	EMIT(g, 0x54);					/* push %rsp, mended below */
+	EMIT(g, 0x9c);					/* pushf */
+	EMIT(g, 0x6a, __KERNEL_CS);			/* push $cs */
+	EMIT(g, 0x68);					/* push $ip */
+	emit32(g, ip);
+	EMIT(g, 0x68);					/* push $orig_ax */
+	emit32(g, before ? ip : -1);
+	EMIT(g, 0x57, 0x56, 0x52, 0x51, 0x50);		/* di si dx cx ax */
+	EMIT(g, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53);	/* r8-r11 */
+	EMIT(g, 0x53, 0x55);				/* bx bp */
+	EMIT(g, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);	/* r12-r15 */
+	/* addq $8 + gap, sp(%rsp) */
+	EMIT(g, 0x48, 0x83, 0x84, 0x24);
+	emit32(g, offsetof(struct pt_regs, sp));
+	EMIT(g, 8 + gap);
+	/* As on entry to an exception, for compiled code to rely on. */
+	if (cld)
+		EMIT(g, 0xfc);				/* cld */
+	if (boot_cpu_has(X86_FEATURE_SMAP))
+		EMIT(g, 0x0f, 0x01, 0xca);		/* clac */
+}
+
+static void emit_restore(struct gen *g)
+{
+	EMIT(g, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c);
+	EMIT(g, 0x5d, 0x5b);
+	EMIT(g, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58);
+	EMIT(g, 0x58, 0x59, 0x5a, 0x5e, 0x5f);
+	EMIT(g, 0x48, 0x83, 0xc4, 24);			/* add $24, %rsp */
+	EMIT(g, 0x9d);					/* popf */
+	EMIT(g, 0x5c);					/* pop %rsp */
+}
+
+/* func(head, regs), and on behind this with registers to restore, or away. */
+static void emit_dispatch(struct gen *g, void *func)
+{
+	EMIT(g, 0x48, 0xc7, 0xc7);			/* mov $head, %rdi */
+	emit32(g, g->slot);
+	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+	emit_call(g, func);
+	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
+	emit_jcc(g, 5, (unsigned long)detour_leave);	/* jnz */
+}
+
+static void emit_copy(struct gen *g, const struct x86_displaced *di,
+		      unsigned long addr)
+{
+	u8 text[MAX_INSN_SIZE];
+	long disp;
+
+	memcpy(text, di->text, di->len);
+	if (di->rip) {
+		disp = *(s32 *)(text + di->rip) + (long)(addr - (g->slot + g->nr));
+		if (disp != (s32)disp)
+			g->far = true;
+		*(s32 *)(text + di->rip) = disp;
+	}
+	emit(g, text, di->len);
+}
+
+/* ------------------------ Displaced branches ---------------------------- */
+
+/*
+ * What the base has chosen for an indirect branch is good for its old place: in
+ * a cache line, behind an LFENCE, as an alternative. Here stands what its JIT
+ * would generate, see emit_indirect_jump() of arch/x86/net/bpf_jit_comp.c.
+ *
+ * The return stack buffer expects a return for each call. A displaced call must
+ * return to where it would have, so the detour calls, for the buffer, what is
+ * next, and puts the return address there: the callee's return is mispredicted,
+ * but the ones of its callers are not. Calls of the very next instruction do
+ * not count, hence the INT3, which also ends speculation.
+ */
+static void emit_call_over(struct gen *g)
+{
+	EMIT(g, CALL_INSN_OPCODE, INT3_INSN_SIZE, 0, 0, 0, INT3_INSN_OPCODE);
+}
+
+static void emit_return_address(struct gen *g, struct x86_detour_map *m,
+				unsigned long next)
+{
+	emit_call_over(g);
+	m->called = g->nr - m->to;
+	EMIT(g, 0x48, 0xc7, 0x04, 0x24);		/* movq $next, (%rsp) */
+	emit32(g, next);
+}
+
+/* As one of the calls that it counts by what stands in front of functions. */
+static void emit_depth(struct gen *g)
+{
+	u8 *at = g->buf + g->nr;
+
+	if (IS_ENABLED(CONFIG_BPF_JIT) && g->nr + 32 <= __ARCH_KPROBE_DETOUR_SIZE)
+		g->nr += x86_call_depth_emit_accounting(&at, NULL,
+							(void *)(g->slot + g->nr));
+}
+
+static void emit_return(struct gen *g)
+{
+	if (cpu_wants_rethunk()) {
+		emit_jmp(g, (unsigned long)x86_return_thunk);
+		return;
+	}
+	EMIT(g, RET_INSN_OPCODE, INT3_INSN_OPCODE);
+}
+
+/* Through a register, by its number. */
+static void emit_indirect_jump(struct gen *g, unsigned int reg)
+{
+	if (cpu_feature_enabled(X86_FEATURE_INDIRECT_THUNK_ITS)) {
+		emit_jmp(g, (unsigned long)its_static_thunk(reg));
+		return;
+	}
+	if (cpu_feature_enabled(X86_FEATURE_RETPOLINE_LFENCE)) {
+		EMIT(g, 0x0f, 0xae, 0xe8);		/* lfence */
+	} else if (cpu_feature_enabled(X86_FEATURE_RETPOLINE)) {
+		if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
+			emit_jmp(g, (unsigned long)&__x86_indirect_jump_thunk_array[reg]);
+		else
+			emit_jmp(g, (unsigned long)&__x86_indirect_thunk_array[reg]);
+		return;
+	}
+	if (reg & 8)
+		EMIT(g, 0x41);				/* REX.B */
+	EMIT(g, 0xff, 0xe0 | (reg & 7), INT3_INSN_OPCODE);
+}
+
+/*
+ * Through memory: there are no thunks for that, but a return goes to what was
+ * pushed, and is predicted to go to the INT3 behind the latest call, which is
+ * how a retpoline works. PUSH takes the operand as it is (SDM Vol. 2, 4.3), so
+ * a fault comes first.
+ */
+static void emit_push_operand(struct gen *g, struct x86_detour_map *m,
+			      const struct x86_displaced *di, unsigned long addr)
+{
+	unsigned int i = g->nr;
+
+	emit_copy(g, di, addr);
+	if (g->nr <= __ARCH_KPROBE_DETOUR_SIZE) {
+		while (g->buf[i] != 0xff)
+			i++;
+		/* FF /6 (SDM Vol. 2, A.4) */
+		g->buf[i + 1] |= 6 << 3;
+	}
+	m->lost = g->nr - m->to;
+}
+
+static void emit_pushed_return(struct gen *g)
+{
+	/* The thunk would count what was no call of those that are counted. */
+	if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
+		EMIT(g, RET_INSN_OPCODE, INT3_INSN_OPCODE);
+	else
+		emit_return(g);
+}
+
+/* The operand of an indirect branch, if it is a register: its number. */
+static unsigned int register_operand(const struct x86_displaced *di)
+{
+	unsigned int i = 0, rex = 0;
+
+	while (di->text[i] != 0xff)
+		i++;
+	if (i && (di->text[i - 1] & 0xf0) == 0x40)
+		rex = di->text[i - 1];
+	return (di->text[i + 1] & 7) | (rex & 1) << 3;
+}
+
+static void emit_jump_indirect(struct gen *g, struct x86_detour_map *m,
+			       const struct x86_displaced *di, unsigned long addr)
+{
+	if (di->insn.src != X86_NO_REG) {
+		emit_indirect_jump(g, register_operand(di));
+		return;
+	}
+	emit_push_operand(g, m, di, addr);
+	emit_call_over(g);
+	EMIT(g, 0x48, 0x8d, 0x64, 0x24, 8);		/* lea 8(%rsp), %rsp */
+	emit_pushed_return(g);
+}
+
+static void emit_call_indirect(struct gen *g, struct x86_detour_map *m,
+			       const struct x86_displaced *di, unsigned long addr)
+{
+	if (di->insn.src != X86_NO_REG) {
+		emit_return_address(g, m, addr + di->len);
+		emit_depth(g);
+		emit_indirect_jump(g, register_operand(di));
+		return;
+	}
+	emit_push_operand(g, m, di, addr);
+	EMIT(g, 0xff, 0x34, 0x24);			/* push (%rsp) */
+	EMIT(g, 0x48, 0xc7, 0x44, 0x24, 8);		/* movq $next, 8(%rsp) */
+	emit32(g, addr + di->len);
+	emit_depth(g);
+	/* One for the callee's return, and one for ours. */
+	emit_call_over(g);
+	emit_call_over(g);
+	EMIT(g, 0x48, 0x8d, 0x64, 0x24, 16);		/* lea 16(%rsp), %rsp */
+	emit_pushed_return(g);
+}
+
+/* One displaced instruction that is at @addr. */
+static void emit_displaced(struct gen *g, struct x86_detour_map *m,
+			   const struct x86_displaced *di, unsigned long addr)
+{
+	const struct arch_specific_insn *a = &di->insn;
+	unsigned long next = addr + di->len;
+
+	switch (a->kind) {
+	case X86_NOP:
+		break;
+	case X86_JMP:
+		emit_jmp(g, next + a->imm);
+		break;
+	case X86_CALL:
+		emit_return_address(g, m, next);
+		emit_jmp(g, next + a->imm);
+		break;
+	case X86_JMP_IND:
+		emit_jump_indirect(g, m, di, addr);
+		break;
+	case X86_CALL_IND:
+		emit_call_indirect(g, m, di, addr);
+		break;
+	case X86_RET:
+		emit_return(g);
+		break;
+	case X86_JCC:
+		emit_jcc(g, a->op, next + a->imm);
+		break;
+	case X86_LOOP:
+		if (a->size == 4)
+			EMIT(g, 0x67);
+		EMIT(g, a->op, 2, JMP8_INSN_OPCODE, 5);
+		emit_jmp(g, next + a->imm);
+		break;
+	default:
+		emit_copy(g, di, addr);
+	}
+}
+
+/* ------------------------------ Layout ---------------------------------- */
+
+/**
+ * struct direct - what a direct detour calls itself
+ * @only: the probe
+ * @pre:  its pre-handler
+ * @post: its post-handler, if the probed instruction is emulated; or NULL
+ */
+struct direct {
+	struct kprobe *only;
+	kprobe_pre_handler_t pre;
+	kprobe_post_handler_t post;
+};
+
+/* handler(only, regs) */
+static void emit_handler(struct gen *g, struct kprobe *only, void *handler)
+{
+	EMIT(g, 0x48, 0xbf);				/* mov $only, %rdi */
+	emit64(g, (unsigned long)only);
+	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+	/* Only indirect calls need to find ENDBR. */
+	if (is_endbr(*(u32 *)handler))
+		handler += ENDBR_INSN_SIZE;
+	emit_call(g, handler);
+}
+
+/* Enters the handler's context, calls it, leaves it: see detour_hit(). */
+static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
+			const struct direct *to, unsigned int branch[5])
+{
+	/* incl preempt_count */
+	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x04);
+	/* cmpq $0, running */
+	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0x83, 0x3c);
+	EMIT(g, 0);
+	branch[0] = emit_jcc32(g, 5);			/* jne */
+	/* movq $head + 1, running: see kprobe_running_point() */
+	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	emit32(g, g->slot + 1);
+	/* testl $contexts, preempt_count */
+	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xf7, 0x04);
+	emit32(g, NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
+	branch[1] = emit_jcc32(g, 5);			/* jnz, see retire() */
+	d->branch = g->nr - JCC32_INSN_SIZE;
+
+	emit_handler(g, to->only, to->pre);
+	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
+	branch[2] = emit_jcc32(g, 5);			/* jnz */
+	if (to->post) {
+		emit_handler(g, p, x86_emulate);
+		if (p->ainsn.len == INT3_INSN_SIZE) {
+			/* movq $-1, orig_ax(%rsp): see emit_save() */
+			EMIT(g, 0x48, 0xc7, 0x84, 0x24);
+			emit32(g, offsetof(struct pt_regs, orig_ax));
+			emit32(g, -1);
+		}
+		EMIT(g, 0x31, 0xd2);			/* xor %edx, %edx */
+		emit_handler(g, to->only, to->post);
+		/* cmpq $next, ip(%rsp) */
+		EMIT(g, 0x48, 0x81, 0xbc, 0x24);
+		emit32(g, offsetof(struct pt_regs, ip));
+		emit32(g, (unsigned long)p->addr + p->ainsn.len);
+		branch[4] = emit_jcc32(g, 5);		/* jne */
+	}
+
+	/* movq $0, running */
+	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	emit32(g, 0);
+	/* decl preempt_count, which is 0 if somebody wants the CPU */
+	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
+	branch[3] = emit_jcc32(g, 4);			/* jz */
+}
+
+/* Is it worth it, and can it be done? */
+static bool choose_direct(struct kprobe *p, struct direct *to)
+{
+	to->only = kprobe_only(p, &to->pre, &to->post);
+	if (!to->only)
+		return false;
+	if (!kprobe_wants_post(p))
+		return true;
+	switch (p->ainsn.kind) {
+	case X86_COPY:
+		/* Not emulated: what stands at x86_detour::post calls it. */
+		to->post = NULL;
+		return true;
+	case X86_CALL:
+	case X86_CALL_IND:
+	case X86_JMP_IND:
+	case X86_RET:
+		/* They may fault, or have more to leave: see detour_hit(). */
+		return false;
+	}
+	return to->post;
+}
+
+/**
+ * x86_detour_generate - write a detour
+ * @d:	  where it is written, with its head but for what depends on the code
+ * @slot: where it will run
+ * @p:	  its point
+ * @plan: what it displaces
+ *
+ * Context: kprobe_mutex held.
+ * Return: 0, or KPROBE_WHY_FAR.
+ */
+int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
+			struct kprobe *p, const struct x86_plan *plan)
+{
+	unsigned int branch[5], over = 0, gap = STACK_GAP, i;
+	struct gen gen = { .buf = (u8 *)d, .slot = (unsigned long)slot };
+	unsigned long addr = (unsigned long)p->addr;
+	struct gen *g = &gen;
+	struct direct to;
+	bool direct;
+
+	direct = choose_direct(p, &to);
+	if (direct && !kprobe_wants_post(p))
+		gap = 0;
+	if (!kprobe_wants_post(p))
+		d->next = DETOUR_EXEC;
+	else if (p->ainsn.kind == X86_COPY)
+		d->next = DETOUR_POST;
+	else
+		d->next = DETOUR_NEXT;
+
+	g->nr = sizeof(*d);
+	d->entry = g->nr;
+	emit_save(g, addr + INT3_INSN_SIZE, true, gap, plan->std);
+	d->saved = g->nr;
+	if (direct)
+		emit_direct(g, d, p, &to, branch);
+	else
+		emit_dispatch(g, detour_hit);
+	d->restore = g->nr;
+	emit_restore(g);
+	/* To be completed when it is known where that is. */
+	if (d->next != DETOUR_EXEC)
+		over = emit_jmp32(g);
+
+	for (i = 0; i < plan->nr; i++) {
+		d->map[i].to = g->nr;
+		d->map[i].from = plan->insn[i].from;
+		d->map[i].len = plan->insn[i].len;
+		if (i == 1 && d->next == DETOUR_NEXT)
+			land32(g, over);
+		emit_displaced(g, &d->map[i], &plan->insn[i],
+			       addr + plan->insn[i].from);
+	}
+	if (i == 1 && d->next == DETOUR_NEXT)
+		land32(g, over);
+	emit_jmp(g, addr + plan->total);
+	d->exec_end = g->nr;
+
+	if (direct) {
+		/* Not a task's context, or a late hit: as if never entered. */
+		land32(g, branch[1]);
+		EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+		emit32(g, 0);
+		land32(g, branch[0]);
+		EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
+		emit_dispatch(g, detour_hit);
+		emit_jmp(g, g->slot + d->restore);
+		land32(g, branch[2]);
+		if (to.post)
+			land32(g, branch[4]);
+		emit_dispatch(g, detour_changed);
+		land32(g, branch[3]);
+		emit_call(g, detour_resched);
+		emit_jmp(g, g->slot + d->restore);
+	}
+	if (d->next == DETOUR_POST) {
+		land32(g, over);
+		d->post = g->nr;
+		emit_copy(g, &plan->insn[0], addr);
+		emit_save(g, addr + plan->insn[0].len, false, STACK_GAP,
+			  plan->std);
+		d->post_saved = g->nr;
+		emit_dispatch(g, detour_post);
+		d->post_restore = g->nr;
+		emit_restore(g);
+		emit_jmp(g, d->nr > 1 ? g->slot + d->map[1].to : addr + plan->total);
+	}
+	if (g->far || g->nr > __ARCH_KPROBE_DETOUR_SIZE)
+		return KPROBE_WHY_FAR;
+	return 0;
+}
