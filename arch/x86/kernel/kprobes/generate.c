@@ -90,14 +90,23 @@ static void emit_jmp(struct gen *g, unsigned long target)
 	emit_rel32(g, target);
 }
 
-static void emit_call(struct gen *g, void *func)
+/* Returns are counted on some CPUs, so calls must be, too: of @func, or any. */
+static void emit_depth(struct gen *g, void *func)
 {
 	u8 *at = g->buf + g->nr;
 
-	/* Returns are counted on some CPUs, so calls must be, too. */
-	if (IS_ENABLED(CONFIG_BPF_JIT) && g->nr + 32 <= __ARCH_KPROBE_DETOUR_SIZE)
+	if (!IS_ENABLED(CONFIG_BPF_JIT) || !cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
+		return;
+	if (g->nr + 32 > __ARCH_KPROBE_DETOUR_SIZE)
+		g->far = true;
+	else
 		g->nr += x86_call_depth_emit_accounting(&at, func,
 							(void *)(g->slot + g->nr));
+}
+
+static void emit_call(struct gen *g, void *func)
+{
+	emit_depth(g, func);
 	EMIT(g, CALL_INSN_OPCODE);
 	emit_rel32(g, (unsigned long)func);
 }
@@ -235,16 +244,6 @@ static void emit_return_address(struct gen *g, struct x86_detour_map *m,
 	emit32(g, next);
 }
 
-/* As one of the calls that it counts by what stands in front of functions. */
-static void emit_depth(struct gen *g)
-{
-	u8 *at = g->buf + g->nr;
-
-	if (IS_ENABLED(CONFIG_BPF_JIT) && g->nr + 32 <= __ARCH_KPROBE_DETOUR_SIZE)
-		g->nr += x86_call_depth_emit_accounting(&at, NULL,
-							(void *)(g->slot + g->nr));
-}
-
 static void emit_return(struct gen *g)
 {
 	if (cpu_wants_rethunk()) {
@@ -335,7 +334,7 @@ static void emit_call_indirect(struct gen *g, struct x86_detour_map *m,
 {
 	if (di->insn.src != X86_NO_REG) {
 		emit_return_address(g, m, addr + di->len);
-		emit_depth(g);
+		emit_depth(g, NULL);
 		emit_indirect_jump(g, register_operand(di));
 		return;
 	}
@@ -343,7 +342,7 @@ static void emit_call_indirect(struct gen *g, struct x86_detour_map *m,
 	EMIT(g, 0xff, 0x34, 0x24);			/* push (%rsp) */
 	EMIT(g, 0x48, 0xc7, 0x44, 0x24, 8);		/* movq $next, 8(%rsp) */
 	emit32(g, addr + di->len);
-	emit_depth(g);
+	emit_depth(g, NULL);
 	/* One for the callee's return, and one for ours. */
 	emit_call_over(g);
 	emit_call_over(g);
@@ -487,28 +486,14 @@ static bool choose_direct(struct kprobe *p, struct direct *to)
 	return to->post;
 }
 
-/**
- * x86_detour_generate - write a detour
- * @d:	  where it is written, with its head but for what depends on the code
- * @slot: where it will run
- * @p:	  its point
- * @plan: what it displaces
- *
- * Context: kprobe_mutex held.
- * Return: 0, or KPROBE_WHY_FAR.
- */
-int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
-			struct kprobe *p, const struct x86_plan *plan)
+/* With the handlers that are called directly, or none. */
+static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
+			 const struct x86_plan *plan, const struct direct *to)
 {
 	unsigned int branch[5], over = 0, gap = STACK_GAP, i;
-	struct gen gen = { .buf = (u8 *)d, .slot = (unsigned long)slot };
 	unsigned long addr = (unsigned long)p->addr;
-	struct gen *g = &gen;
-	struct direct to;
-	bool direct;
 
-	direct = choose_direct(p, &to);
-	if (direct && !kprobe_wants_post(p))
+	if (to && !kprobe_wants_post(p))
 		gap = 0;
 	if (!kprobe_wants_post(p))
 		d->next = DETOUR_EXEC;
@@ -521,8 +506,8 @@ int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
 	d->entry = g->nr;
 	emit_save(g, addr + INT3_INSN_SIZE, true, gap, plan->std);
 	d->saved = g->nr;
-	if (direct)
-		emit_direct(g, d, p, &to, branch);
+	if (to)
+		emit_direct(g, d, p, to, branch);
 	else
 		emit_dispatch(g, detour_hit);
 	d->restore = g->nr;
@@ -545,7 +530,7 @@ int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
 	emit_jmp(g, addr + plan->total);
 	d->exec_end = g->nr;
 
-	if (direct) {
+	if (to) {
 		/* Not a task's context, or a late hit: as if never entered. */
 		land32(g, branch[1]);
 		EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
@@ -555,7 +540,7 @@ int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
 		emit_dispatch(g, detour_hit);
 		emit_jmp(g, g->slot + d->restore);
 		land32(g, branch[2]);
-		if (to.post)
+		if (to->post)
 			land32(g, branch[4]);
 		emit_dispatch(g, detour_changed);
 		land32(g, branch[3]);
@@ -574,7 +559,36 @@ int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
 		emit_restore(g);
 		emit_jmp(g, d->nr > 1 ? g->slot + d->map[1].to : addr + plan->total);
 	}
-	if (g->far || g->nr > __ARCH_KPROBE_DETOUR_SIZE)
+}
+
+/**
+ * x86_detour_generate - write a detour
+ * @d:	  where it is written, with its head but for what depends on the code
+ * @slot: where it will run
+ * @p:	  its point
+ * @plan: what it displaces
+ *
+ * Context: kprobe_mutex held.
+ * Return: 0, or KPROBE_WHY_FAR.
+ */
+int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
+			struct kprobe *p, const struct x86_plan *plan)
+{
+	struct gen g = { .buf = (u8 *)d, .slot = (unsigned long)slot };
+	const struct x86_detour head = *d;
+	struct direct to;
+	bool direct;
+
+	direct = choose_direct(p, &to);
+	write_detour(&g, d, p, plan, direct ? &to : NULL);
+	if (direct && (g.far || g.nr > __ARCH_KPROBE_DETOUR_SIZE)) {
+		/* The dispatcher needs less room. */
+		memset(d, INT3_INSN_OPCODE, __ARCH_KPROBE_DETOUR_SIZE);
+		*d = head;
+		g.far = false;
+		write_detour(&g, d, p, plan, NULL);
+	}
+	if (g.far || g.nr > __ARCH_KPROBE_DETOUR_SIZE)
 		return KPROBE_WHY_FAR;
 	return 0;
 }
