@@ -127,7 +127,7 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_patched);
 
 EXPORT_SYMBOL_IF_KUNIT(is_kprobe_insn_slot);
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
 #endif
 

@@ -40,7 +40,9 @@ within()
 	done
 }
 
-within 60 'grep -q OPTIMIZED $kp/list && [ -n "$(symbols kprobe_optinsn_page 0)" ]'
+has_jumps() { grep -q OPTIMIZED $kp/list && [ -n "$(symbols kprobe_optinsn_page 0)" ]; }
+
+within 60 has_jumps
 for name in kprobe_insn_page kprobe_optinsn_page; do
 	matches "$name came" "$(symbols $name 0)" '0xf[0-9a-f]*000 [1-9][0-9]*'
 	page=$(symbols $name 0 | head -n 1)
