@@ -313,8 +313,14 @@ static void side_disarm(struct ftrace_side *side, unsigned long *ips, unsigned i
 	side->nr -= nr;
 	if (!side->nr)
 		ret = unregister_ftrace_function(&side->ops);
-	if (!ret)
+	/* A site that stays would be hit for nobody; memory comes back. */
+	while (!ret) {
 		ret = ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);
+		if (ret != -ENOMEM)
+			break;
+		schedule_timeout_uninterruptible(1);
+		ret = 0;
+	}
 	/* ftrace fails here only when it has been killed: nothing runs then. */
 	if (ret && !READ_ONCE(kprobe_ftrace_disabled))
 		pr_warn("ftrace kept %u points: %d\n", nr, ret);

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: no memory. The first allocation of a call fails, then the second,
+ * and so on until there are no more. A call that fails has changed nothing; one
+ * that can do without has done its work.
+ */
+#include <linux/gfp.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include "fixture.h"
+
+/*
+ * The allocators fail by probes of ours: a handler on their entry makes them
+ * return NULL at once. No option of the kernel's is needed for it.
+ */
+
+/**
+ * struct allocator - a function that allocates
+ * @name: its name
+ * @gfp:  which of its arguments are the flags
+ */
+static const struct allocator {
+	const char *name;
+	unsigned int gfp;
+} allocators[] = {
+	{ "__kmalloc_cache_noprof", 1 },
+	{ "__kmalloc_cache_node_noprof", 1 },
+	{ "__kmalloc_noprof", 1 },
+	{ "__kmalloc_node_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
+	{ "__kvmalloc_node_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
+	{ "kmem_cache_alloc_noprof", 1 },
+	{ "kmem_cache_alloc_node_noprof", 1 },
+	{ "__alloc_pages_noprof", 0 },
+	{ "__vmalloc_node_range_noprof", 4 },
+};
+
+#define NR_ALLOCATORS	ARRAY_SIZE(allocators)
+
+/* Whose allocation is to fail, and how many are to come before. */
+static struct task_struct *victim;
+static unsigned int countdown;
+
+static struct kprobe failers[NR_ALLOCATORS];
+
+/* In place of an allocator: ftrace lets a handler choose where to go on, no more. */
+static noinline notrace void *kpt_allocates_nothing(void)
+{
+	barrier();
+	return NULL;
+}
+
+static int fail_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	unsigned long gfp;
+
+	if (current != victim || !in_task())
+		return 0;
+	gfp = regs_get_kernel_argument(regs, allocators[p - failers].gfp);
+	if (gfp & __GFP_NOFAIL || !countdown || --countdown)
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)kpt_allocates_nothing);
+	return 1;
+}
+
+static void fail_nth(unsigned int nth)
+{
+	countdown = nth;
+	barrier();
+	victim = current;
+}
+
+/* False if so many allocations did not happen. */
+static bool has_failed(void)
+{
+	victim = NULL;
+	barrier();
+	return !countdown;
+}
+
+/* How many of the allocators fail when they are told to. */
+static unsigned int nr_failers;
+
+static int memory_suite_init(struct kunit_suite *suite)
+{
+	unsigned int i;
+
+	nr_failers = 0;
+	memset(failers, 0, sizeof(failers));
+	for (i = 0; i < NR_ALLOCATORS; i++) {
+		failers[i].symbol_name = allocators[i].name;
+		failers[i].pre_handler = fail_pre;
+		/* Some are not in every kernel. */
+		if (register_kprobe(&failers[i]))
+			continue;
+		/* Through a breakpoint it would not be a task's context. */
+		if (kprobe_ftrace(&failers[i]))
+			nr_failers++;
+		else
+			unregister_kprobe(&failers[i]);
+	}
+	return kpt_suite_init(suite);
+}
+
+static void memory_suite_exit(struct kunit_suite *suite)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_ALLOCATORS; i++)
+		unregister_kprobe(&failers[i]);
+}
+
+static int memory_init(struct kunit *test)
+{
+	if (nr_failers < 3)
+		kunit_skip(test, "the allocators cannot be made to fail in this kernel");
+	return kpt_case_init(test);
+}
+
+/* Memory that is there without an allocation would hide one that fails. */
+static void drain(void)
+{
+	wait_for_kprobe_optimizer();
+	kpt_counts(true);
+}
+
+/* More than any call needs. */
+#define MOST	200
+
+#define NR_FNS	4
+
+static const kpt_fn_t probed[NR_FNS] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced2 };
+
+static void call_all(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_FNS; i++)
+		KUNIT_EXPECT_EQ(test, probed[i](7), KPT_RESULT(7ul));
+}
+
+/* --- Registering -------------------------------------------------------------- */
+
+static int fault_handler(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	return 0;
+}
+
+struct memory_set {
+	struct kpt_probe pr[NR_FNS];
+	struct kprobe *kps[NR_FNS];
+	unsigned char text[NR_FNS][16];
+};
+
+/**
+ * struct memory_kind - what is registered
+ * @name:  for the test's title
+ * @nr:	   how many, from the first of probed[]
+ * @first: the first of them
+ * @post:  with post-handlers
+ * @fault: with fault handlers
+ * @there: with others there already
+ */
+static const struct memory_kind {
+	const char *name;
+	unsigned int nr;
+	unsigned int first;
+	bool post;
+	bool fault;
+	bool there;
+} kinds[] = {
+	{ "a breakpoint", 1, 0 },
+	{ "an ftrace site", 1, 1 },
+	{ "with a post-handler", 1, 0, .post = true },
+	{ "an ftrace site, with a post-handler", 1, 1, .post = true },
+	{ "with a fault handler", 1, 0, .fault = true },
+	{ "a second probe with a post-handler", 1, 0, .post = true, .there = true },
+	{ "a second probe on an ftrace site", 1, 1, .post = true, .there = true },
+	{ "a batch", NR_FNS, 0 },
+	{ "a batch with all handlers", NR_FNS, 0, .post = true, .fault = true },
+	{ "a batch among others", NR_FNS, 0, .post = true, .fault = true, .there = true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(kinds, kinds, name);
+
+static void fill(struct memory_set *set, const struct memory_kind *kind)
+{
+	unsigned int i;
+
+	memset(set, 0, sizeof(*set));
+	for (i = 0; i < kind->nr; i++) {
+		struct kprobe *p = &set->pr[i].kp;
+
+		p->addr = (kprobe_opcode_t *)probed[kind->first + i];
+		p->pre_handler = kpt_pre;
+		p->post_handler = kind->post ? kpt_post : NULL;
+		p->fault_handler = kind->fault ? fault_handler : NULL;
+		set->kps[i] = p;
+		memcpy(set->text[i], probed[kind->first + i], sizeof(set->text[i]));
+	}
+}
+
+static void check_undone(struct kunit *test, const struct memory_kind *kind,
+			 struct memory_set *set, const struct kprobe_counts *before,
+			 unsigned int nth)
+{
+	struct kprobe_counts now;
+	const char *what;
+	unsigned int i;
+
+	wait_for_kprobe_optimizer();
+	kpt_wait_until((now = kpt_counts(false), !kpt_differs(before, &now)));
+	what = kpt_differs(before, &now);
+	KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
+	for (i = 0; i < kind->nr; i++) {
+		struct kprobe *p = &set->pr[i].kp;
+
+		KUNIT_EXPECT_PTR_EQ(test, (void *)p->addr, probed[kind->first + i]);
+		KUNIT_EXPECT_EQ(test, p->opcode, 0);
+		KUNIT_EXPECT_EQ(test, p->flags, 0);
+		KUNIT_EXPECT_EQ(test, set->pr[i].pre, 0);
+		if (!kind->there)
+			KUNIT_EXPECT_TRUE_MSG(test, !memcmp(set->text[i], probed[kind->first + i],
+							    sizeof(set->text[i])),
+					      "%u: %ps", nth, probed[kind->first + i]);
+		/* It is not known, neither to those who enable nor to others. */
+		KUNIT_EXPECT_EQ(test, enable_kprobe(p), -EINVAL);
+	}
+	call_all(test);
+	for (i = 0; i < kind->nr; i++)
+		KUNIT_EXPECT_EQ(test, set->pr[i].pre, 0);
+}
+
+static void registering_without_memory_changes_nothing(struct kunit *test)
+{
+	const struct memory_kind *kind = test->param_value;
+	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct kpt_probe *there[NR_FNS] = { };
+	unsigned int nth, i, failed = 0;
+	struct kprobe_counts before;
+	bool more = true;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	for (i = 0; kind->there && i < kind->nr; i++)
+		there[i] = kpt_probe(test, probed[kind->first + i]);
+	for (nth = 1; more && nth < MOST; nth++) {
+		drain();
+		before = kpt_counts(false);
+		fill(set, kind);
+		fail_nth(nth);
+		ret = register_kprobes(set->kps, kind->nr);
+		more = has_failed();
+		if (ret) {
+			failed++;
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			KUNIT_EXPECT_TRUE_MSG(test, more, "%u", nth);
+			check_undone(test, kind, set, &before, nth);
+			fill(set, kind);
+			KUNIT_ASSERT_EQ(test, register_kprobes(set->kps, kind->nr), 0);
+		}
+		/* Either it could do without, or it works at the next try. */
+		for (i = 0; i < NR_FNS; i++) {
+			if (there[i])
+				there[i]->pre = 0;
+		}
+		call_all(test);
+		for (i = 0; i < kind->nr; i++) {
+			KUNIT_EXPECT_EQ_MSG(test, set->pr[i].pre, 1, "%u", nth);
+			KUNIT_EXPECT_EQ_MSG(test, set->pr[i].post, kind->post, "%u", nth);
+			if (there[i])
+				KUNIT_EXPECT_EQ_MSG(test, there[i]->pre, 1, "%u", nth);
+		}
+		unregister_kprobes(set->kps, kind->nr);
+		call_all(test);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	/* The point, the user, and what else it takes. */
+	KUNIT_EXPECT_GE(test, failed, kind->there ? 1 : 2 * kind->nr);
+	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
+}
+
+/* Leaving has to work without any. */
+static void unregistering_without_memory_works(struct kunit *test)
+{
+	const struct memory_kind *kind = test->param_value;
+	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct kprobe_counts before, now;
+	bool more = true;
+	unsigned int nth, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	before = kpt_counts(false);
+	for (nth = 1; more && nth < MOST; nth++) {
+		fill(set, kind);
+		KUNIT_ASSERT_EQ(test, register_kprobes(set->kps, kind->nr), 0);
+		fail_nth(nth);
+		unregister_kprobes(set->kps, kind->nr);
+		more = has_failed();
+		now = kpt_counts(false);
+		KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+		call_all(test);
+		for (i = 0; i < kind->nr; i++) {
+			KUNIT_EXPECT_EQ_MSG(test, set->pr[i].pre, 0, "%u", nth);
+			KUNIT_EXPECT_TRUE_MSG(test, !memcmp(set->text[i], probed[kind->first + i],
+							    sizeof(set->text[i])),
+					      "%u: %ps", nth, probed[kind->first + i]);
+		}
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+}
+
+static void enabling_without_memory_leaves_it_off(struct kunit *test)
+{
+	const struct memory_kind *kind = test->param_value;
+	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
+	struct kpt_probe *pr;
+	bool more = true;
+	unsigned int nth;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, set);
+	fill(set, kind);
+	pr = &set->pr[0];
+	kpt_register(test, pr);
+	for (nth = 1; more && nth < MOST; nth++) {
+		KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+		pr->pre = 0;
+		fail_nth(nth);
+		ret = enable_kprobe(&pr->kp);
+		more = has_failed();
+		if (ret) {
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			KUNIT_EXPECT_TRUE_MSG(test, more, "%u", nth);
+			KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
+			call_all(test);
+			KUNIT_EXPECT_EQ_MSG(test, pr->pre, 0, "%u", nth);
+			KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+		}
+		KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr->kp));
+		call_all(test);
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
+		/* Switching off cannot fail. */
+		fail_nth(nth);
+		KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+		more |= has_failed();
+		call_all(test);
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+}
+
+/* --- Return probes, jprobes ---------------------------------------------------- */
+
+#ifdef CONFIG_KRETPROBES
+struct memory_ret {
+	struct kretprobe rp;
+	unsigned int returns;
+};
+
+static int memory_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	container_of(get_kretprobe(ri), struct memory_ret, rp)->returns++;
+	return 0;
+}
+
+static void fill_ret(struct memory_ret *r, struct kretprobe **rps, unsigned int nr,
+		     unsigned int first, int maxactive)
+{
+	unsigned int i;
+
+	memset(r, 0, nr * sizeof(*r));
+	for (i = 0; i < nr; i++) {
+		r[i].rp.kp.addr = (kprobe_opcode_t *)probed[first + i];
+		r[i].rp.handler = memory_return;
+		r[i].rp.maxactive = maxactive;
+		r[i].rp.data_size = 8;
+		rps[i] = &r[i].rp;
+	}
+}
+
+/* The structure is as it was, the size that is chosen for its user included. */
+static void check_ret(struct kunit *test, unsigned int nr, unsigned int first, int maxactive)
+{
+	struct memory_ret *r = kunit_kcalloc(test, NR_FNS, sizeof(*r), GFP_KERNEL);
+	unsigned int nth, i, failed = 0;
+	struct kprobe_counts before, now;
+	struct kretprobe *rps[NR_FNS];
+	bool more = true;
+	const char *what;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	for (nth = 1; more && nth < MOST; nth++) {
+		drain();
+		before = kpt_counts(false);
+		fill_ret(r, rps, nr, first, maxactive);
+		fail_nth(nth);
+		ret = register_kretprobes(rps, nr);
+		more = has_failed();
+		if (ret) {
+			failed++;
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			KUNIT_EXPECT_TRUE_MSG(test, more, "%u", nth);
+			kpt_wait_until((now = kpt_counts(false), !kpt_differs(&before, &now)));
+			what = kpt_differs(&before, &now);
+			KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
+			call_all(test);
+			for (i = 0; i < nr; i++) {
+				KUNIT_EXPECT_EQ(test, r[i].returns, 0);
+				KUNIT_EXPECT_EQ(test, r[i].rp.maxactive, maxactive);
+				KUNIT_EXPECT_PTR_EQ(test, (void *)r[i].rp.kp.addr,
+						    probed[first + i]);
+				KUNIT_EXPECT_EQ(test, r[i].rp.kp.flags, 0);
+			}
+			KUNIT_ASSERT_EQ(test, register_kretprobes(rps, nr), 0);
+		}
+		call_all(test);
+		for (i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, 1, "%u", nth);
+		unregister_kretprobes(rps, nr);
+		call_all(test);
+		for (i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, 1, "%u", nth);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	KUNIT_EXPECT_GE(test, failed, 3 * nr);
+	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
+}
+
+static void registering_return_probes_without_memory_changes_nothing(struct kunit *test)
+{
+	check_ret(test, 1, 0, 0);
+	check_ret(test, 1, 1, 300);
+	check_ret(test, NR_FNS, 0, 7);
+}
+#endif
+
+#ifdef CONFIG_JPROBES
+static unsigned int jprobe_hits;
+
+static unsigned long memory_jprobe(unsigned long arg)
+{
+	jprobe_hits++;
+	jprobe_return();
+	return 0;
+}
+
+static void registering_a_jprobe_without_memory_changes_nothing(struct kunit *test)
+{
+	struct kprobe_counts before, now;
+	unsigned int nth, failed = 0;
+	bool more = true;
+	const char *what;
+	int ret;
+
+	for (nth = 1; more && nth < MOST; nth++) {
+		struct jprobe jp = {
+			.kp.addr = (kprobe_opcode_t *)kpt_plain,
+			.entry = JPROBE_ENTRY(memory_jprobe),
+		};
+
+		drain();
+		before = kpt_counts(false);
+		jprobe_hits = 0;
+		fail_nth(nth);
+		ret = register_jprobe(&jp);
+		more = has_failed();
+		if (ret) {
+			failed++;
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			now = kpt_counts(false);
+			what = kpt_differs(&before, &now);
+			KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
+			call_all(test);
+			KUNIT_EXPECT_EQ(test, jprobe_hits, 0);
+			KUNIT_EXPECT_PTR_EQ(test, (void *)jp.kp.addr, (void *)kpt_plain);
+			ret = register_jprobe(&jp);
+			KUNIT_EXPECT_EQ(test, ret, 0);
+		}
+		call_all(test);
+		KUNIT_EXPECT_EQ_MSG(test, jprobe_hits, 1, "%u", nth);
+		unregister_jprobe(&jp);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	KUNIT_EXPECT_GE(test, failed, 2);
+}
+#endif
+
+static struct kunit_case memory_cases[] = {
+	KUNIT_CASE_PARAM(registering_without_memory_changes_nothing, kinds_gen_params),
+	KUNIT_CASE_PARAM(unregistering_without_memory_works, kinds_gen_params),
+	KUNIT_CASE_PARAM(enabling_without_memory_leaves_it_off, kinds_gen_params),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(registering_return_probes_without_memory_changes_nothing),
+#endif
+#ifdef CONFIG_JPROBES
+	KUNIT_CASE(registering_a_jprobe_without_memory_changes_nothing),
+#endif
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite memory_suite = {
+	.name = "kprobes_memory",
+	.suite_init = memory_suite_init,
+	.suite_exit = memory_suite_exit,
+	.init = memory_init,
+	.test_cases = memory_cases,
+};
+
+kunit_test_suite(memory_suite);
