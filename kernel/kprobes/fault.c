@@ -13,6 +13,7 @@
  * that when the handlers are done; then it takes another round of waiting until
  * they, too, are done, for those who have one.
  */
+#include <kunit/visibility.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/rculist.h>
@@ -102,6 +103,7 @@ void kprobe_abandon(void)
 	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
 	preempt_enable_notrace();
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
 NOKPROBE_SYMBOL(kprobe_abandon);
 #endif
 

@@ -35,6 +35,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/bitmap.h>
 #include <linux/execmem.h>
 #include <linux/mm.h>
@@ -501,6 +502,7 @@ bool __kprobe_hit is_kprobe_insn_slot(unsigned long addr)
 	preempt_enable_notrace();
 	return covers;
 }
+EXPORT_SYMBOL_IF_KUNIT(is_kprobe_insn_slot);
 
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 /**
@@ -558,6 +560,7 @@ bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
 	preempt_enable_notrace();
 	return covers;
 }
+EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
 
 /**
  * get_detour_slot - for architectures: memory for one detour

@@ -125,13 +125,3 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 	return !addr || core_kernel_text(addr) ? addr : 1;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_patched);
-
-EXPORT_SYMBOL_IF_KUNIT(is_kprobe_insn_slot);
-#ifdef CONFIG_OPTPROBES
-EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
-#endif
-
-#ifdef __ARCH_KPROBES_NEST
-/* What an oops calls, for a test to have one without the splat. */
-EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
-#endif
