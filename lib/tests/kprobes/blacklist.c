@@ -47,24 +47,24 @@ static noinstr unsigned long kpt_noinstr(unsigned long arg)
  * only begins the same.
  */
 #define PIECE(id, name, n)							\
-static unsigned long id(unsigned long arg) __asm__(name);		\
-static noinline notrace __used unsigned long id(unsigned long arg)	\
+static unsigned long kpt_piece_##id(unsigned long arg) __asm__(name);	\
+static noinline notrace __used unsigned long kpt_piece_##id(unsigned long arg) \
 {									\
 	OPTIMIZER_HIDE_VAR(arg);					\
 	barrier();							\
 	return arg + (n);						\
 }
 
-PIECE(kpt_marked_part, "kpt_marked.part.0", 6)
-PIECE(kpt_marked_isra, "kpt_marked.constprop.0.isra.0", 7)
-PIECE(kpt_marked_cold, "kpt_marked.cold", 8)
-PIECE(kpt_in_section_part, "kpt_in_section.part.0", 9)
-PIECE(kpt_noinstr_cold, "kpt_noinstr.cold", 10)
+PIECE(marked_part, "kpt_marked.part.0", 6)
+PIECE(marked_isra, "kpt_marked.constprop.0.isra.0", 7)
+PIECE(marked_cold, "kpt_marked.cold", 8)
+PIECE(in_section_part, "kpt_in_section.part.0", 9)
+PIECE(noinstr_cold, "kpt_noinstr.cold", 10)
 /* To objtool it is part of the function, and not reached. */
-STACK_FRAME_NON_STANDARD(kpt_marked_cold);
-STACK_FRAME_NON_STANDARD(kpt_noinstr_cold);
-PIECE(kpt_longer_part, "kpt_marked_not.part.0", 11)
-PIECE(kpt_before_part, "kpt_before_marked.part.0", 12)
+STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
+STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
+PIECE(longer_part, "kpt_marked_not.part.0", 11)
+PIECE(before_part, "kpt_before_marked.part.0", 12)
 
 static kpt_fn_t functions[] = {
 	kpt_before_marked,
@@ -148,13 +148,13 @@ static void pieces_of_refused_functions_are_refused(struct kunit *test)
 		const char *name;
 		bool refused;
 	} pieces[] = {
-		{ kpt_marked_part, "kpt_marked.part.0", true },
-		{ kpt_marked_isra, "kpt_marked.constprop.0.isra.0", true },
-		{ kpt_marked_cold, "kpt_marked.cold", true },
-		{ kpt_in_section_part, "kpt_in_section.part.0", true },
-		{ kpt_noinstr_cold, "kpt_noinstr.cold", true },
-		{ kpt_longer_part, "kpt_marked_not.part.0", false },
-		{ kpt_before_part, "kpt_before_marked.part.0", false },
+		{ kpt_piece_marked_part, "kpt_marked.part.0", true },
+		{ kpt_piece_marked_isra, "kpt_marked.constprop.0.isra.0", true },
+		{ kpt_piece_marked_cold, "kpt_marked.cold", true },
+		{ kpt_piece_in_section_part, "kpt_in_section.part.0", true },
+		{ kpt_piece_noinstr_cold, "kpt_noinstr.cold", true },
+		{ kpt_piece_longer_part, "kpt_marked_not.part.0", false },
+		{ kpt_piece_before_part, "kpt_before_marked.part.0", false },
 	};
 	unsigned int i;
 	int ret;
