@@ -153,3 +153,44 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 	kpt_unmount(&debugfs);
 	return line ?: "(not in kprobes/jumps)";
 }
+
+#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+static ssize_t write_sysctl(struct kunit *test, const char *text)
+{
+	struct kpt_mount procfs = { };
+	ssize_t ret;
+
+	if (!IS_ENABLED(CONFIG_PROC_SYSCTL) || kpt_mount("proc", &procfs))
+		return -ENODEV;
+	ret = kpt_write(test, &procfs, "sys/debug/kprobes-optimization", text);
+	kpt_unmount(&procfs);
+	return ret;
+}
+
+static void allow_jumps(void *test)
+{
+	write_sysctl(test, "1\n");
+}
+
+/* For a case that is about breakpoints: however long it takes, they stay. */
+void kpt_forbid_jumps(struct kunit *test)
+{
+	if (write_sysctl(test, "0\n") != 2)
+		kunit_skip(test, "jumps cannot be switched off in this kernel");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_jumps, test), 0);
+}
+
+void kpt_allow_jumps(struct kunit *test)
+{
+	kunit_release_action(test, allow_jumps, test);
+	wait_for_kprobe_optimizer();
+}
+#else
+void kpt_forbid_jumps(struct kunit *test)
+{
+}
+
+void kpt_allow_jumps(struct kunit *test)
+{
+}
+#endif

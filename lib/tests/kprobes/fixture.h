@@ -328,6 +328,8 @@ char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
+void kpt_forbid_jumps(struct kunit *test);
+void kpt_allow_jumps(struct kunit *test);
 
 /* What all functions to probe look like. */
 typedef unsigned long (*kpt_fn_t)(unsigned long arg);

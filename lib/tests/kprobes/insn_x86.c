@@ -277,6 +277,7 @@ static void check_instruction(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, got);
 	/* Some read what is each CPU's own; this thread ends with the case. */
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	kpt_forbid_jumps(test);
 
 	run_states(c, expected, nr);
 	for (m = 0; m < ARRAY_SIZE(probe_modes); m++) {

@@ -732,10 +732,15 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 		pr = kpt_alloc(test, AT(sp));
 		pr->kp.post_handler = post ? kpt_post : NULL;
 		pr->on_pre = move_stack;
+		kpt_forbid_jumps(test);
 		kpt_register(test, pr);
 		for (state = 0; state < 2; state++) {
-			if (state)
-				wait_for_kprobe_optimizer();
+			if (state) {
+				kpt_allow_jumps(test);
+				expect_jump(test, pr);
+			} else {
+				expect_no_jump(test, pr);
+			}
 			for (by = 0; by <= 512; by += 8) {
 				pr->arg = (void *)by;
 				got = kpt_jump_sp(0);
@@ -1246,11 +1251,13 @@ static noinline void stack_trace_shows_the_function_and_its_callers(struct kunit
 		} else {
 			pr->on_pre = trace_in_pre;
 		}
+		kpt_forbid_jumps(test);
 		kpt_register(test, pr);
 		kpt_jump_caller((unsigned long)kpt_jump_traced);
+		expect_no_jump(test, pr);
 		expect_trace(test, &trace, post ? "post, breakpoint" : "pre, breakpoint");
 		memset(&trace, 0, sizeof(trace));
-		wait_for_kprobe_optimizer();
+		kpt_allow_jumps(test);
 		expect_jump(test, pr);
 		kpt_jump_caller((unsigned long)kpt_jump_traced);
 		expect_trace(test, &trace, post ? "post, jump" : "pre, jump");
@@ -1363,6 +1370,7 @@ static void user_fault_in_a_displaced_instruction_is_paged_in(struct kunit *test
 	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
 	pr = kpt_probe_post(test, jump_at(kpt_load_user, kpt_load_user_at));
 	wait_for_kprobe_optimizer();
+	kunit_info(test, "%s", kpt_jump_reason(test, &pr->kp));
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, kpt_load_user((void __user *)(area + i * PAGE_SIZE)), 0ul);
 	KUNIT_EXPECT_EQ(test, pr->post, 4);

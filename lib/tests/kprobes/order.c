@@ -57,38 +57,6 @@ static void go_on(struct kunit *test)
 #define JUMPS	0
 #endif
 
-#define SYSCTL	"sys/debug/kprobes-optimization"
-
-static struct kpt_mount procfs;
-
-static int order_suite_init(struct kunit_suite *suite)
-{
-	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
-		kpt_mount("proc", &procfs);
-	return kpt_suite_init(suite);
-}
-
-static void order_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&procfs);
-}
-
-static void allow_jumps(void *test)
-{
-	kpt_write(test, &procfs, SYSCTL, "1\n");
-}
-
-/* For a case whose breakpoints the optimizer is to leave alone. */
-static void forbid_jumps(struct kunit *test)
-{
-	if (!JUMPS)
-		return;
-	if (!procfs.mnt)
-		kunit_skip(test, "no sysctl files in this kernel");
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_jumps, test), 0);
-}
-
 /* --- Hits between the steps ----------------------------------------------- */
 
 /**
@@ -306,7 +274,7 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	/* The optimizer would wait for the handler, and all others for it. */
 	if (!jump)
-		forbid_jumps(test);
+		kpt_forbid_jumps(test);
 	s->fn = site->fn;
 	s->pr.kp.addr = kpt_addr(site);
 	s->pr.kp.pre_handler = kpt_pre;
@@ -370,8 +338,8 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	} else if (how == IS_SWITCHED_OFF) {
 		kpt_unregister(test, &s->pr);
 	}
-	if (JUMPS && !jump)
-		kunit_release_action(test, allow_jumps, test);
+	if (!jump)
+		kpt_allow_jumps(test);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
@@ -501,8 +469,7 @@ static struct kunit_case order_cases[] = {
 
 static struct kunit_suite order_suite = {
 	.name = "kprobes_order",
-	.suite_init = order_suite_init,
-	.suite_exit = order_suite_exit,
+	.suite_init = kpt_suite_init,
 	.init = kpt_case_init,
 	.test_cases = order_cases,
 };
