@@ -21,10 +21,12 @@
  * @name: its name
  * @gfp:  which of its arguments are the flags
  */
-static const struct allocator {
+struct allocator {
 	const char *name;
 	unsigned int gfp;
-} allocators[] = {
+};
+
+static const struct allocator allocators[] = {
 	{ "__kmalloc_cache_noprof", 1 },
 	{ "__kmalloc_cache_node_noprof", 1 },
 	{ "__kmalloc_noprof", 1 },
@@ -162,14 +164,16 @@ struct memory_set {
  * @fault: with fault handlers
  * @there: with others there already
  */
-static const struct memory_kind {
+struct memory_kind {
 	const char *name;
 	unsigned int nr;
 	unsigned int first;
 	bool post;
 	bool fault;
 	bool there;
-} kinds[] = {
+};
+
+static const struct memory_kind kinds[] = {
 	{ "a breakpoint", 1, 0 },
 	{ "an ftrace site", 1, 1 },
 	{ "with a post-handler", 1, 0, .post = true },
