@@ -64,7 +64,9 @@ struct kpt_probe {
 
 static inline void kpt_record_context(struct kpt_probe *pr)
 {
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count())
+	/* Some have interrupts off instead; x86 counts exceptions, too. */
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count() &&
+	    (IS_ENABLED(CONFIG_X86) || !irqs_disabled()))
 		pr->preemptible = true;
 	if (irqs_disabled())
 		pr->irqs_off = true;
