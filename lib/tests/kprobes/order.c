@@ -5,6 +5,7 @@
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
+#include <linux/timekeeping.h>
 
 #include "fixture.h"
 
@@ -198,20 +199,22 @@ struct slow {
 };
 
 /* With interrupts off, clocks may stand still. */
-#define SPINS		20000000
-#define SPINS_MORE	200000
+#define SPINS	20000000
 
 static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct slow *s = container_of(pr, struct slow, pr);
 	unsigned int spins;
+	u64 end;
 
 	if (s->inside)
 		return 0;
 	WRITE_ONCE(s->inside, true);
 	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++)
 		cpu_relax();
-	for (spins = 0; spins < SPINS_MORE; spins++)
+	/* Long enough for whoever does not wait to be back. */
+	end = ktime_get_mono_fast_ns() + 100 * NSEC_PER_MSEC;
+	while (!irqs_disabled() && ktime_get_mono_fast_ns() < end)
 		cpu_relax();
 	WRITE_ONCE(s->done, true);
 	return 0;
