@@ -13,7 +13,7 @@ done
 at_least "pages ever taken" "$(vm pgalloc_)" 1000
 before=$(vm pgalloc_)
 for n in 1073741824 2147483647; do
-	refuses 'nvalid argument' "echo $n >$maxactive"
+	refuses 'annot allocate memory' "echo $n >$maxactive"
 done
 taken=$(($(vm pgalloc_) - before))
 # A command takes some hundred.
