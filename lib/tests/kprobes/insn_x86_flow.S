@@ -73,7 +73,7 @@ CASE "call mem" how=BRANCH|CALLS to=2f
 	CALLED
 DONE
 
-CASE "call mem, sp relative" how=BRANCH|CALLS|STAYS to=2f
+CASE "call mem, sp relative" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
 	push	%_ASM_AX
 	push	%_ASM_CX
@@ -251,7 +251,7 @@ CASE "ret" how=BRANCH
 	UNUSED
 DONE
 
-CASE "ret imm16" how=BRANCH
+CASE "ret imm16" how=BRANCH|STAYS
 	PROBE_SAFE ret $16
 	UNUSED
 DONE
