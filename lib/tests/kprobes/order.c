@@ -68,6 +68,7 @@ static void go_on(struct kunit *test)
  * @result: what the function returned
  * @left:   hits of @leaver meanwhile
  * @stayed: hits of @stayer
+ * @jump:   @leaver was hit by a jump
  */
 struct visit {
 	const struct kpt_site *site;
@@ -76,6 +77,7 @@ struct visit {
 	unsigned long result;
 	unsigned int left;
 	unsigned int stayed;
+	bool jump;
 };
 
 static void visit(struct stop *stop)
@@ -83,6 +85,7 @@ static void visit(struct stop *stop)
 	struct visit *v = stop->arg;
 	unsigned int left = v->leaver->pre, stayed = v->stayer ? v->stayer->pre : 0;
 
+	v->jump = kprobe_optimized(&v->leaver->kp);
 	v->result = v->site->fn(7);
 	v->left = v->leaver->pre - left;
 	v->stayed = v->stayer ? v->stayer->pre - stayed : 0;
@@ -101,12 +104,22 @@ static const struct {
 	{ "quiet", KPROBE_STAGE_QUIET },
 };
 
+/*
+ * The detour of a jump calls the handlers of a probe that is alone, until it is
+ * turned away. That is when disarming, not before.
+ */
+static bool called_by_detour(const struct stop *stop, const struct visit *v)
+{
+	return stop->at == KPROBE_STAGE_LEAVING && !v->stayer && v->jump;
+}
+
 static void check_visit(struct kunit *test, const char *when, const struct stop *stop,
 			const struct visit *v)
 {
 	KUNIT_EXPECT_EQ_MSG(test, stop->times, 1, "%s", when);
 	KUNIT_EXPECT_EQ_MSG(test, v->result, KPT_RESULT(7ul), "%s", when);
-	KUNIT_EXPECT_EQ_MSG(test, v->left, 0, "%s", when);
+	if (!called_by_detour(stop, v))
+		KUNIT_EXPECT_EQ_MSG(test, v->left, 0, "%s", when);
 	KUNIT_EXPECT_EQ_MSG(test, v->stayed, v->stayer ? 1 : 0, "%s", when);
 }
 
