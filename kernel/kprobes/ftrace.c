@@ -435,7 +435,8 @@ static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	WRITE_ONCE(pt->ops, &new->ops);
 	/* A call that finds no move finds the ops. */
 	smp_store_release(&move.pt, NULL);
-	move.stage = MOVE_NONE;
+	/* One that has found the move, and now finds it done, likewise. */
+	smp_store_release(&move.stage, MOVE_NONE);
 }
 
 /**
