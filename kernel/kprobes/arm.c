@@ -5,8 +5,10 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/cleanup.h>
 #include <linux/cpu.h>
 #include <linux/kprobes.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 
 #include "internal.h"
@@ -80,7 +82,10 @@ static void arch_disarm_kprobes(struct list_head *points)
 
 /*
  * A late return handler may show a point that is freed: compare, no more. The
- * code that an odd value leads to is not reused before we have scheduled.
+ * code that an odd value leads to was in use when the value was read, but its
+ * CPU may leave it at once, and its memory go to others. That is given back
+ * after an RCU grace period, so it stays mapped while preemption is off; what
+ * is read there may be anything.
  */
 static bool runs_any(int cpu, struct list_head *points)
 {
@@ -91,7 +96,8 @@ static bool runs_any(int cpu, struct list_head *points)
 
 	smp_rmb();	/* pairs with kprobe_enter() */
 	for (i = 0; i < KPROBE_NR_CTX; i++) {
-		running = kprobe_running_point(READ_ONCE(kc->running[i]));
+		scoped_guard(preempt)
+			running = kprobe_running_point(READ_ONCE(kc->running[i]));
 		if (!running || running == &kprobe_busy_point.kp)
 			continue;
 		list_for_each_entry(p, points, list) {
