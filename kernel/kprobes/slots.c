@@ -570,6 +570,7 @@ EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
  */
 void *get_detour_slot(void)
 {
+	kprobe_test_stage(KPROBE_STAGE_PLANNED);
 	return slot_alloc(&kprobe_detour_slots);
 }
 

@@ -21,6 +21,9 @@
  * @KPROBE_STAGE_SYNCED:   in kprobe_quiesce(): each CPU has been interrupted,
  *			   none looked at
  * @KPROBE_STAGE_QUIET:	   unregistering: no handler runs, nothing is freed
+ * @KPROBE_STAGE_PLANNED:  the optimizer is about to get memory for a detour, and
+ *			   knows what it is to displace where that is more than
+ *			   one instruction
  * @KPROBE_STAGE_DIVERTED: the optimizer has made detours and is about to wait
  *			   for tasks
  * @KPROBE_STAGE_RETIRED:  retired slots are about to be waited for
@@ -34,6 +37,7 @@ enum kprobe_stage {
 	KPROBE_STAGE_UNLINKED,
 	KPROBE_STAGE_SYNCED,
 	KPROBE_STAGE_QUIET,
+	KPROBE_STAGE_PLANNED,
 	KPROBE_STAGE_DIVERTED,
 	KPROBE_STAGE_RETIRED,
 };

@@ -6,7 +6,9 @@
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
 #include <asm/text-patching.h>
 
@@ -520,6 +522,80 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *times, 1);
 }
 
+/* --- What a debugger does meanwhile ---------------------------------------- */
+
+/**
+ * struct debugger - sets a breakpoint once the jump is planned
+ * @addr:  where
+ * @alias: the same, to be written
+ * @times: how often a jump was planned
+ */
+struct debugger {
+	unsigned char *addr;
+	unsigned char *alias;
+	unsigned int times;
+};
+
+static void set_breakpoint(enum kprobe_stage stage, void *arg)
+{
+	struct debugger *d = arg;
+
+	if (stage != KPROBE_STAGE_PLANNED)
+		return;
+	d->times++;
+	WRITE_ONCE(*d->alias, INT3_INSN_OPCODE);
+}
+
+static void unmap(void *alias)
+{
+	vunmap((void *)((unsigned long)alias & PAGE_MASK));
+}
+
+/* Nobody executes that text meanwhile. */
+static unsigned char *writable(struct kunit *test, unsigned char *addr)
+{
+	struct page *page = is_vmalloc_or_module_addr(addr) ? vmalloc_to_page(addr) :
+			    pfn_to_page(__pa_symbol(addr) >> PAGE_SHIFT);
+	void *alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	alias += offset_in_page(addr);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unmap, alias), 0);
+	return alias;
+}
+
+static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test)
+{
+	struct debugger *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct kpt_probe *pr;
+	unsigned char was;
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	wait_for_kprobe_optimizer();
+	d->addr = AT(two) + KPT_TWO_SECOND;
+	d->alias = writable(test, d->addr);
+	was = *d->addr;
+	KUNIT_ASSERT_EQ(test, *d->alias, was);
+	kprobe_test_stop(set_breakpoint, d);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	pr = kpt_probe(test, AT(two));
+	wait_for_kprobe_optimizer();
+	kunit_release_action(test, unstop, NULL);
+	KUNIT_EXPECT_EQ(test, d->times, 1);
+	expect_breakpoint(test, pr);
+	KUNIT_EXPECT_EQ(test, text_at(d->addr), INT3_INSN_OPCODE);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_EQ(test, text_at(d->addr), INT3_INSN_OPCODE);
+	WRITE_ONCE(*d->alias, was);
+
+	/* Without it there is a jump. */
+	pr = kpt_probe(test, AT(two));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 #define WAY_CASE(fn)	KUNIT_CASE_PARAM(fn, way_gen)
 
 static struct kunit_case way_cases[] = {
@@ -534,6 +610,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(jumps_switched_off_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
+	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
 	KPT_LAST_CASE,
 	{}
 };

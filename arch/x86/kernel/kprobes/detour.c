@@ -44,6 +44,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/cleanup.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/perf_event.h>
@@ -213,6 +214,24 @@ void __kprobe_hit detour_resched(void)
 	preempt_enable_notrace();
 }
 
+/*
+ * From here on hits of the breakpoint go on in the detour, and debuggers leave
+ * the bytes alone that the jump will replace. A debugger may have been faster,
+ * and have its breakpoint there since the plan was made: it stops all CPUs, but
+ * waits for whoever holds text_mutex. Returns true unless that is so.
+ */
+static bool divert(struct kprobe *p, struct x86_detour *slot)
+{
+	guard(mutex)(&text_mutex);
+	if (memcmp(p->addr + INT3_INSN_SIZE, slot->orig + INT3_INSN_SIZE,
+		   JMP32_INSN_SIZE - INT3_INSN_SIZE))
+		return false;
+	WRITE_ONCE(p->ainsn.detour, slot);
+	/* Hits go there as soon as they see it. */
+	smp_store_release(&p->ainsn.copy, (kprobe_opcode_t *)x86_detour_exec(slot, 0));
+	return true;
+}
+
 /**
  * arch_detour_prepare - make the detour of a point
  * @p: the point, a breakpoint
@@ -262,9 +281,11 @@ int arch_detour_prepare(struct kprobe *p)
 	perf_event_text_poke(slot, NULL, 0, buf, sizeof(buf));
 	text_poke_copy(slot, buf, sizeof(buf));
 
-	p->ainsn.detour = slot;
-	/* Hits go there as soon as they see it. */
-	smp_store_release(&p->ainsn.copy, (kprobe_opcode_t *)x86_detour_exec(slot, 0));
+	if (!divert(p, slot)) {
+		/* Not that a task could be in it, but there is code now. */
+		free_detour_slot(slot, true);
+		return KPROBE_WHY_PATCHED;
+	}
 	return 0;
 }
 
