@@ -190,6 +190,10 @@ wanted()
 {
 	local names
 
+	# One that is not on the list yet can be run all the same.
+	case $1:${TEST:-} in
+	kunit:k*probe*) return 0 ;;
+	esac
 	mapfile -t names < <(suites "$1")
 	wants "${names[@]}"
 }
