@@ -13,22 +13,24 @@ help:
 #: make run      probe a live function of a running kernel and show what happens
 #:               (SYMBOL=name and OFFSET=bytes choose another function)
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
-#: make expect   put what the latest make test has run on the list of what must run
+#: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh
 #: make test-arches     all of these, a line each
-#: make tree     prepare build/linux: Linux 6.12 with our kprobes in place of its own
+#: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it
-#: make stock    build the untouched base with the same config
+#: make stock    build the base with the same config, to compare with
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
 #: make icount   what a hit costs in guest instructions, ours beside stock
 #: make bench    all figures, ours beside stock: a table, JSON and a chart
+#:               (PARTS="icount crowd events cpus coverage": only those)
 #: make coverage  the share of all instructions that can be probed by a jump
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
+#: EMULATOR_PATCHES=0  kernels and guests without the change that QEMU up to 8.0 needs
 
 tree:
 	@$(T)/tree.sh
