@@ -25,413 +25,17 @@
 
 #include <linux/cleanup.h>
 #include <linux/init.h>
-#include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
-#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 
 #include "kprobes/internal.h"
 
-/* See kprobes/internal.h for what it protects. */
-DEFINE_MUTEX(kprobe_mutex);
-
-struct addr_table kprobe_point_table = ADDR_TABLE_INIT;
-static struct addr_table user_table = ADDR_TABLE_INIT;
-
-/* Every point there is, those whose text is gone included. */
-LIST_HEAD(kprobe_points);
-
 static bool initialised;
 
-/**
- * kprobe_deny_handler - is somebody calling from a handler who must not?
- * @what: what they want to do
- * @kp:   to this probe; may be NULL, and need not be registered
- *
- * All that changes probes may sleep, and waits for handlers. A handler that
- * asks for it is told in the log.
- *
- * Context: any.
- * Return: true if so.
- */
-bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
-{
-	const struct kprobe *running;
-
-	preempt_disable_notrace();
-	running = kprobe_running();
-	preempt_enable_notrace();
-	if (likely(!running))
-		return false;
-
-	if (kp && kp->symbol_name)
-		pr_warn_ratelimited("cannot %s a probe of %s+%#x: %pS is a handler, which may not sleep\n",
-				    what, kp->symbol_name, kp->offset,
-				    __builtin_return_address(0));
-	else
-		pr_warn_ratelimited("cannot %s a probe of %pS: %pS is a handler, which may not sleep\n",
-				    what, kp ? kp->addr : NULL,
-				    __builtin_return_address(0));
-	return true;
-}
-
-/* ------------------------------- Points --------------------------------- */
-
-/**
- * kprobe_user_of - find what the manager knows of a user's structure
- * @kp: the structure, of which nothing is read
- *
- * Context: kprobe_mutex held.
- * Return: NULL if it is not registered.
- */
-struct kprobe_user *kprobe_user_of(struct kprobe *kp)
-{
-	struct addr_node *n = addr_table_find(&user_table, (unsigned long)kp);
-
-	return n ? container_of(n, struct kprobe_user, node) : NULL;
-}
-
-int __weak arch_prepare_post(struct kprobe *p)
-{
-	return 0;
-}
-
-/* Brackets the arch_prepare_kprobe() calls of a batch, ascending by address. */
-void __weak arch_kprobes_batch(bool begin)
-{
-}
-
-static int prepare_point(struct kprobe_point *pt)
-{
-	int ret;
-
-#ifdef CONFIG_DYNAMIC_FTRACE
-	unsigned long addr = pt->node.key;
-	unsigned long site = ftrace_location_range(addr, addr);
-
-	if (site && site != addr)
-		return -EILSEQ;
-	if (site) {
-#ifdef CONFIG_KPROBES_ON_FTRACE
-		pt->kp.flags |= KPROBE_FLAG_FTRACE;
-		return arch_prepare_kprobe_ftrace(&pt->kp);
-#else
-		return -EINVAL;	/* ftrace's own, and nobody else's */
-#endif
-	}
-#endif
-	kprobe_text_lock();
-	ret = arch_prepare_kprobe(&pt->kp);
-	kprobe_text_unlock();
-	return ret;
-}
-
-/**
- * kprobe_release_point - the architecture forgets a point
- * @pt: the point, disarmed and quiescent
- *
- * Context: kprobe_mutex held; may sleep.
- */
-void kprobe_release_point(struct kprobe_point *pt)
-{
-	if (!kprobe_ftrace(&pt->kp))
-		arch_remove_kprobe(&pt->kp);
-}
-
-/*
- * A point whose probes have post-handlers, even disabled ones, is always ready
- * for them, so that enabling cannot fail for it.
- */
-static int want_post(struct kprobe_point *pt, struct kprobe_user *user)
-{
-	int ret;
-
-	if (!user->post)
-		return 0;
-	pt->nr_want_post++;
-	ret = kprobe_ftrace(&pt->kp) ? kprobe_ftrace_choose(pt) :
-				       arch_prepare_post(&pt->kp);
-	if (ret)
-		pt->nr_want_post--;
-	return ret;
-}
-
-static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
-{
-	if (!user->post)
-		return;
-	pt->nr_want_post--;
-	/* If it cannot go back, it only keeps others off the site for longer. */
-	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !pt->gone)
-		kprobe_ftrace_choose(pt);
-}
-
-/* Finds or makes the point of a user, and gets it ready for its handlers. */
-static int place_user(struct kprobe_user *user)
-{
-	struct kprobe_point *pt;
-	struct module *mod;
-	int ret;
-
-	if (kprobe_user_of(user->kp))
-		return -EINVAL;
-
-	ret = kprobe_check_site(user->addr, &mod);
-	if (ret)
-		return ret;
-
-	pt = kprobe_point_at(user->addr);
-	if (!pt) {
-		ret = -ENOMEM;
-		pt = kzalloc(sizeof(*pt), GFP_KERNEL);
-		if (!pt)
-			goto out_put;
-		pt->node.key = user->addr;
-		pt->kp.addr = (kprobe_opcode_t *)user->addr;
-		pt->kp.pre_handler = kprobe_run_pre;
-		if (user->entry)
-			pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
-		INIT_LIST_HEAD(&pt->users);
-		INIT_LIST_HEAD(&pt->faulters);
-		INIT_LIST_HEAD(&pt->kp.list);
-#ifdef CONFIG_OPTPROBES
-		INIT_LIST_HEAD(&pt->opt);
-#endif
-		ret = prepare_point(pt);
-		if (ret)
-			goto out_free;
-		ret = addr_table_reserve(&kprobe_point_table, 1);
-		if (ret)
-			goto out_release;
-		addr_table_add(&kprobe_point_table, &pt->node);
-		list_add_tail(&pt->all, &kprobe_points);
-	}
-
-	ret = want_post(pt, user);
-	if (ret && !pt->nr_users) {
-		list_del(&pt->all);
-		addr_table_del(&kprobe_point_table, &pt->node);
-		goto out_release;
-	}
-	if (ret)
-		goto out_put;
-
-	pt->nr_users++;
-	user->point = pt;
-	user->kp->addr = (kprobe_opcode_t *)user->addr;
-	user->kp->opcode = pt->kp.opcode;
-	/* From here on the same structure given twice is found out. */
-	addr_table_add(&user_table, &user->node);
-	module_put(mod);
-	return 0;
-
-out_release:
-	kprobe_release_point(pt);
-out_free:
-	kprobe_point_free(pt);
-out_put:
-	module_put(mod);
-	return ret;
-}
-
-/* The reverse of place_user(), for points that are not armed by it. */
-static void displace_user(struct kprobe_user *user)
-{
-	struct kprobe_point *pt = user->point;
-
-	addr_table_del(&user_table, &user->node);
-	user->point = NULL;
-	pt->nr_users--;
-	unwant_post(pt, user);
-	if (pt->nr_users)
-		return;
-	list_del(&pt->all);
-	addr_table_del(&kprobe_point_table, &pt->node);
-	kprobe_release_point(pt);
-	kprobe_point_free(pt);
-}
-
-/**
- * kprobe_report_flags - a probe shows its state to its user
- * @user: the probe
- *
- * Of the flags in the user's structure, DISABLED is the only one that is an
- * input, and that only when registering.
- *
- * Context: kprobe_mutex held.
- */
-void kprobe_report_flags(struct kprobe_user *user)
-{
-	u32 flags = user->point->kp.flags & (KPROBE_FLAG_FTRACE |
-					     KPROBE_FLAG_OPTIMIZED |
-					     KPROBE_FLAG_ON_FUNC_ENTRY);
-
-	if (!user->enabled)
-		flags |= KPROBE_FLAG_DISABLED;
-	if (user->point->gone)
-		flags |= KPROBE_FLAG_GONE;
-	WRITE_ONCE(user->kp->flags, flags);
-}
-
-/**
- * kprobe_point_report - the probes of a point show its state to their users
- * @pt: the point
- *
- * Context: kprobe_mutex held.
- */
-void kprobe_point_report(struct kprobe_point *pt)
-{
-	struct kprobe_user *user;
-
-	list_for_each_entry(user, &pt->users, list)
-		kprobe_report_flags(user);
-}
-
-/**
- * kprobe_choose_only - note what most hits need to know
- * @pt: a point whose users have changed in any way
- *
- * Context: kprobe_mutex held.
- */
-void kprobe_choose_only(struct kprobe_point *pt)
-{
-	struct kprobe_user *user = NULL;
-
-	if (list_is_singular(&pt->users)) {
-		user = list_first_entry(&pt->users, struct kprobe_user, list);
-		if (!user->enabled || !user->pre)
-			user = NULL;
-	}
-	/* Pairs with the dependent reads of kprobe_run_pre(). */
-	smp_store_release(&pt->only, user);
-}
-
-#ifdef CONFIG_OPTPROBES
-/**
- * kprobe_only - the probe of a point that has just one
- * @p:	  the point
- * @pre:  what to call in front of the instruction is stored here
- * @post: what to call behind it, with the probe itself, or NULL
- *
- * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: what to call the handler with; NULL if the point has
- * more to run in front of the instruction, or nothing.
- */
-struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
-			   kprobe_post_handler_t *post)
-{
-	struct kprobe_user *user = to_point(p)->only;
-
-	if (!user)
-		return NULL;
-	*pre = user->pre;
-	*post = user->post;
-	return user->self;
-}
-
-/**
- * kprobe_wants_post - may post-handlers run at a point?
- * @p: the point
- *
- * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: true if a probe there has one, be it disabled.
- */
-bool kprobe_wants_post(struct kprobe *p)
-{
-	return to_point(p)->nr_want_post;
-}
-#endif
-
-/*
- * What handlers read without a lock. Where the architecture tests post_handler
- * and then calls it, another CPU may do both at any time, so that once it is
- * set it stays: with no post-handler enabled it finds nothing to run. Where
- * hits run kprobe_run_post() themselves, the member only says whether to.
- */
-static void choose_post_handler(struct kprobe_point *pt)
-{
-	if (pt->nr_post)
-		WRITE_ONCE(pt->kp.post_handler, kprobe_run_post);
-#ifdef __ARCH_KPROBES_NEST
-	else
-		WRITE_ONCE(pt->kp.post_handler, NULL);
-#endif
-}
-
-/**
- * kprobe_count_user - keep what depends on enabled users in line with them
- * @user: who is about to be enabled, or not any more
- * @sign: 1 or -1; 0 changes nothing
- *
- * Context: kprobe_mutex held.
- */
-void kprobe_count_user(struct kprobe_user *user, int sign)
-{
-	struct kprobe_point *pt = user->point;
-
-	pt->nr_enabled += sign;
-	if (user->post)
-		pt->nr_post += sign;
-	choose_post_handler(pt);
-	if (pt->nr_enabled)
-		pt->kp.flags &= ~KPROBE_FLAG_DISABLED;
-	else
-		pt->kp.flags |= KPROBE_FLAG_DISABLED;
-}
-
 /* ----------------------------- Registering ------------------------------ */
-
-/**
- * kprobe_user_alloc - make a user out of what somebody wants to register
- * @kp: the probe
- *
- * Context: may sleep.
- * Return: the user, to be registered or freed; or an ERR_PTR with the errors
- * of register_kprobe().
- */
-struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
-{
-	struct kprobe_user *user;
-	int ret;
-
-	user = kzalloc(sizeof(*user), GFP_KERNEL);
-	if (!user)
-		return ERR_PTR(-ENOMEM);
-	user->node.key = (unsigned long)kp;
-	user->kp = kp;
-	ret = kprobe_resolve(kp->addr, kp->symbol_name, kp->offset, &user->addr,
-			     &user->entry);
-	if (!ret)
-		ret = kprobe_fault_alloc(user);
-	if (ret) {
-		kfree(user);
-		return ERR_PTR(ret);
-	}
-	user->pre = kp->pre_handler;
-	user->self = kp;
-	user->post = kp->post_handler;
-	user->enabled = !(kp->flags & KPROBE_FLAG_DISABLED);
-	return user;
-}
-
-/**
- * kprobe_user_free - free a user that is not registered
- * @user: the user; an error pointer or NULL is ignored
- *
- * Context: may sleep.
- */
-void kprobe_user_free(struct kprobe_user *user)
-{
-	if (IS_ERR_OR_NULL(user))
-		return;
-	if (user->pool)
-		kretprobe_pool_free(user->pool);
-	kprobe_fault_free(user);
-	kfree(user);
-}
 
 /* What registration overwrites in the user's structure before it can fail. */
 struct undo {
@@ -478,25 +82,6 @@ static void obstacle_gone(unsigned long addr)
 		kprobe_optimizer_want(over);
 }
 
-static void make_visible(struct kprobe_user *user)
-{
-	struct kprobe *kp = user->kp;
-
-	kp->nmissed = 0;
-	INIT_LIST_HEAD(&kp->list);
-	/* So that hlist_unhashed() tells what is registered. */
-	INIT_HLIST_NODE(&kp->hlist);
-	hlist_add_fake(&kp->hlist);
-
-	if (user->pool)
-		kretprobe_pool_ready(user);
-	kprobe_count_user(user, user->enabled);
-	kprobe_report_flags(user);
-	kprobe_fault_add(user);
-	list_add_tail_rcu(&user->list, &user->point->users);
-	kprobe_choose_only(user->point);
-}
-
 /* All of them or none; users are the caller's again if it fails. */
 static int register_users(struct kprobe_user **users, int num)
 {
@@ -522,13 +107,13 @@ static int register_users(struct kprobe_user **users, int num)
 		sort(order, num, sizeof(*order), undo_cmp, NULL);
 
 	mutex_lock(&kprobe_mutex);
-	ret = initialised ? addr_table_reserve(&user_table, num) : -EAGAIN;
+	ret = initialised ? kprobe_users_reserve(num) : -EAGAIN;
 	if (ret)
 		goto out;
 
 	arch_kprobes_batch(true);
 	for (i = 0; i < num; i++) {
-		ret = place_user(order[i].user);
+		ret = kprobe_place_user(order[i].user);
 		if (ret)
 			break;
 	}
@@ -549,7 +134,7 @@ static int register_users(struct kprobe_user **users, int num)
 	kprobe_test_stage(KPROBE_STAGE_ARMED);
 
 	for (i = 0; i < num; i++)
-		make_visible(users[i]);
+		kprobe_link_user(users[i]);
 	for (i = 0; i < num; i++) {
 		kprobe_optimizer_want(users[i]->point);
 		/* A jump that had to go may be possible in another form. */
@@ -561,7 +146,7 @@ displace:
 	while (i--) {
 		if (order[i].user->point->nr_users > 1)
 			kprobe_optimizer_want(order[i].user->point);
-		displace_user(order[i].user);
+		kprobe_displace_user(order[i].user);
 		obstacle_gone(order[i].user->addr);
 		order[i].user->kp->addr = order[i].addr;
 		order[i].user->kp->opcode = order[i].opcode;
@@ -573,16 +158,11 @@ out:
 	return ret;
 }
 
-/**
- * kprobe_register_batch - register probes of any kind
- * @probes: array of pointers to what begins with a struct kprobe
- * @num:    how many
- * @make:   makes a user of one: from kprobe_user_alloc(), or an ERR_PTR
- *
- * Context: may sleep; not from a handler, nor with kprobe_mutex held.
- * Return: 0, or an errno of register_kprobe() with nothing changed.
- */
-int kprobe_register_batch(void *probes, int num, kprobe_make_user_t make)
+/* Makes a user of what begins with a struct kprobe, or an ERR_PTR. */
+typedef struct kprobe_user *(*make_user_t)(void *probe);
+
+/* Registers probes of one kind: 0, or an errno with nothing changed. */
+static int register_batch(void *probes, int num, make_user_t make)
 {
 	struct kprobe_user *single, **users = &single;
 	void **probe = probes;
@@ -657,7 +237,7 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  */
 int register_kprobes(struct kprobe **kps, int num)
 {
-	return kprobe_register_batch(kps, num, make_user);
+	return register_batch(kps, num, make_user);
 }
 EXPORT_SYMBOL_GPL(register_kprobes);
 
@@ -710,19 +290,11 @@ void unregister_kprobes(struct kprobe **kps, int num)
 			kp->addr = NULL;
 			continue;
 		}
-		pt = user->point;
-		addr_table_del(&user_table, &user->node);
-		list_del_rcu(&user->list);
-		kprobe_choose_only(pt);
 		list_add_tail(&user->batch, &leaving);
-		INIT_HLIST_NODE(&kp->hlist);
 		/* Handlers of one that is off have ended when it was switched. */
 		if (user->enabled || user->pool)
 			wait = true;
-		if (user->enabled)
-			kprobe_count_user(user, -1);
-		pt->nr_users--;
-		unwant_post(pt, user);
+		kprobe_unlink_user(user);
 		if (user->pool)
 			kretprobe_pool_stop(user->pool);
 	}
@@ -793,18 +365,133 @@ void unregister_kprobe(struct kprobe *p)
 }
 EXPORT_SYMBOL_GPL(unregister_kprobe);
 
-#if IS_ENABLED(CONFIG_KUNIT)
+/* --------------------- Return probes and jprobes ------------------------ */
+
+#ifdef CONFIG_KRETPROBES
+
 /**
- * kprobe_test_nr_users - how many probes are registered
+ * register_kretprobe - set a return probe
+ * @rp: the probe, see struct kretprobe for what to fill in
  *
- * Context: kprobe_mutex held.
- * Return: the number.
+ * Context: may sleep. Not from a handler.
+ * Return: 0, and calls of the function are probed from now on; or, with
+ * nothing changed, an error of register_kprobe(), or
+ *
+ * * -EINVAL: the target is not the entry of a function, or the function
+ *   switches stacks; more private data than KRETPROBE_MAX_DATA_SIZE
+ * * -ENOMEM: so many instances do not fit
  */
-unsigned int kprobe_test_nr_users(void)
+int register_kretprobe(struct kretprobe *rp)
 {
-	return user_table.live;
+	return register_kretprobes(&rp, 1);
 }
-#endif
+EXPORT_SYMBOL_GPL(register_kretprobe);
+
+/**
+ * register_kretprobes - set many return probes at once
+ * @rps: the probes
+ * @num: how many
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0 with all of them registered; or an error of register_kretprobe()
+ * with none registered. -EINVAL too if @num is not positive or @rps is NULL.
+ */
+int register_kretprobes(struct kretprobe **rps, int num)
+{
+	return register_batch(rps, num, kretprobe_make_user);
+}
+EXPORT_SYMBOL_GPL(register_kretprobes);
+
+/**
+ * unregister_kretprobe - take a return probe out
+ * @rp: the probe
+ *
+ * Context: may sleep. Not from a handler.
+ * On return no handler of the probe runs, nor ever will: it may be freed.
+ * Calls that are under way return normally.
+ */
+void unregister_kretprobe(struct kretprobe *rp)
+{
+	unregister_kretprobes(&rp, 1);
+}
+EXPORT_SYMBOL_GPL(unregister_kretprobe);
+
+/**
+ * unregister_kretprobes - take many return probes out at once
+ * @rps: the probes
+ * @num: how many
+ *
+ * Context and guarantees: those of unregister_kretprobe() and
+ * unregister_kprobes().
+ */
+void unregister_kretprobes(struct kretprobe **rps, int num)
+{
+	unregister_kprobes((struct kprobe **)rps, num);
+}
+EXPORT_SYMBOL_GPL(unregister_kretprobes);
+
+#endif /* CONFIG_KRETPROBES */
+
+#ifdef CONFIG_JPROBES
+
+/**
+ * register_jprobe - set a jprobe
+ * @jp: the probe, see struct jprobe for what to fill in
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0, and the handler sees each call of the function from now on; or,
+ * with nothing changed, an error of register_kprobe(); -EINVAL too if the target
+ * is not the entry of a function, or there is no handler.
+ */
+int register_jprobe(struct jprobe *jp)
+{
+	return register_jprobes(&jp, 1);
+}
+EXPORT_SYMBOL_GPL(register_jprobe);
+
+/**
+ * register_jprobes - set many jprobes at once
+ * @jps: the probes
+ * @num: how many
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0 with all of them registered; or an error of register_jprobe() with
+ * none registered. -EINVAL too if @num is not positive or @jps is NULL.
+ */
+int register_jprobes(struct jprobe **jps, int num)
+{
+	return register_batch(jps, num, jprobe_make_user);
+}
+EXPORT_SYMBOL_GPL(register_jprobes);
+
+/**
+ * unregister_jprobe - take a jprobe out
+ * @jp: the probe
+ *
+ * Context: may sleep. Not from a handler.
+ * On return its handler does not run, nor ever will: it may be freed.
+ */
+void unregister_jprobe(struct jprobe *jp)
+{
+	unregister_jprobes(&jp, 1);
+}
+EXPORT_SYMBOL_GPL(unregister_jprobe);
+
+/**
+ * unregister_jprobes - take many jprobes out at once
+ * @jps: the probes
+ * @num: how many
+ *
+ * Context and guarantees: those of unregister_jprobe() and
+ * unregister_kprobes().
+ */
+void unregister_jprobes(struct jprobe **jps, int num)
+{
+	unregister_kprobes((struct kprobe **)jps, num);
+}
+EXPORT_SYMBOL_GPL(unregister_jprobes);
+
+#endif /* CONFIG_JPROBES */
 
 /* ------------------------------- Start ---------------------------------- */
 

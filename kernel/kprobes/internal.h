@@ -260,14 +260,17 @@ static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 static_assert(!offsetof(struct kretprobe, kp));
 static_assert(!offsetof(struct jprobe, kp));
 
-/* Makes a user of what begins with a struct kprobe. */
-typedef struct kprobe_user *(*kprobe_make_user_t)(void *probe);
+/* ------------------------------- point.c -------------------------------- */
 
 bool kprobe_deny_handler(const char *what, const struct kprobe *kp);
 struct kprobe_user *kprobe_user_of(struct kprobe *kp);
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);
-int kprobe_register_batch(void *probes, int num, kprobe_make_user_t make);
+int kprobe_users_reserve(unsigned int num);
+int kprobe_place_user(struct kprobe_user *user);
+void kprobe_displace_user(struct kprobe_user *user);
+void kprobe_link_user(struct kprobe_user *user);
+void kprobe_unlink_user(struct kprobe_user *user);
 void kprobe_report_flags(struct kprobe_user *user);
 void kprobe_choose_only(struct kprobe_point *pt);
 void kprobe_count_user(struct kprobe_user *user, int sign);
@@ -556,6 +559,7 @@ struct kretprobe_pool {
 #endif
 
 void kretprobe_init(void);
+struct kprobe_user *kretprobe_make_user(void *probe);
 void kretprobe_pool_ready(struct kprobe_user *user);
 void kretprobe_pool_stop(struct kretprobe_pool *pool);
 void kretprobe_pool_free(struct kretprobe_pool *pool);
@@ -579,6 +583,7 @@ extern atomic_t kretprobe_test_nr_pools;
 /* ------------------------------- jprobe.c ------------------------------- */
 
 #ifdef CONFIG_JPROBES
+struct kprobe_user *jprobe_make_user(void *probe);
 void jprobe_abandon(void);
 #else
 static inline void jprobe_abandon(void) { }

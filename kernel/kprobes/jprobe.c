@@ -138,7 +138,14 @@ EXPORT_SYMBOL_GPL(jprobe_return);
 
 /* ----------------------------- The manager ------------------------------ */
 
-static struct kprobe_user *make_jprobe_user(void *probe)
+/**
+ * jprobe_make_user - make a user out of a jprobe
+ * @probe: the struct jprobe
+ *
+ * Context: may sleep.
+ * Return: the user, or an ERR_PTR with the errors of register_jprobe().
+ */
+struct kprobe_user *jprobe_make_user(void *probe)
 {
 	struct jprobe *jp = probe;
 	struct kprobe_user *user;
@@ -158,60 +165,3 @@ static struct kprobe_user *make_jprobe_user(void *probe)
 	user->jprobe = true;
 	return user;
 }
-
-/**
- * register_jprobe - set a jprobe
- * @jp: the probe, see struct jprobe for what to fill in
- *
- * Context: may sleep. Not from a handler.
- * Return: 0, and the handler sees each call of the function from now on; or,
- * with nothing changed, an error of register_kprobe(); -EINVAL too if the target
- * is not the entry of a function, or there is no handler.
- */
-int register_jprobe(struct jprobe *jp)
-{
-	return register_jprobes(&jp, 1);
-}
-EXPORT_SYMBOL_GPL(register_jprobe);
-
-/**
- * register_jprobes - set many jprobes at once
- * @jps: the probes
- * @num: how many
- *
- * Context: may sleep. Not from a handler.
- * Return: 0 with all of them registered; or an error of register_jprobe() with
- * none registered. -EINVAL too if @num is not positive or @jps is NULL.
- */
-int register_jprobes(struct jprobe **jps, int num)
-{
-	return kprobe_register_batch(jps, num, make_jprobe_user);
-}
-EXPORT_SYMBOL_GPL(register_jprobes);
-
-/**
- * unregister_jprobe - take a jprobe out
- * @jp: the probe
- *
- * Context: may sleep. Not from a handler.
- * On return its handler does not run, nor ever will: it may be freed.
- */
-void unregister_jprobe(struct jprobe *jp)
-{
-	unregister_jprobes(&jp, 1);
-}
-EXPORT_SYMBOL_GPL(unregister_jprobe);
-
-/**
- * unregister_jprobes - take many jprobes out at once
- * @jps: the probes
- * @num: how many
- *
- * Context and guarantees: those of unregister_jprobe() and
- * unregister_kprobes().
- */
-void unregister_jprobes(struct jprobe **jps, int num)
-{
-	unregister_kprobes((struct kprobe **)jps, num);
-}
-EXPORT_SYMBOL_GPL(unregister_jprobes);

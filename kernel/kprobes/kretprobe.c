@@ -628,7 +628,14 @@ static bool instances_fit(size_t size, int nr)
 	return bytes < SZ_1M || bytes >> PAGE_SHIFT < si_mem_available() / 2;
 }
 
-static struct kprobe_user *make_return_user(void *probe)
+/**
+ * kretprobe_make_user - make a user out of a return probe
+ * @probe: the struct kretprobe
+ *
+ * Context: may sleep.
+ * Return: the user, or an ERR_PTR with the errors of register_kretprobe().
+ */
+struct kprobe_user *kretprobe_make_user(void *probe)
 {
 	struct kretprobe *rp = probe;
 	struct kretprobe_pool *pool;
@@ -666,64 +673,3 @@ fail:
 	kprobe_user_free(user);
 	return ERR_PTR(ret);
 }
-
-/**
- * register_kretprobe - set a return probe
- * @rp: the probe, see struct kretprobe for what to fill in
- *
- * Context: may sleep. Not from a handler.
- * Return: 0, and calls of the function are probed from now on; or, with
- * nothing changed, an error of register_kprobe(), or
- *
- * * -EINVAL: the target is not the entry of a function, or the function
- *   switches stacks; more private data than KRETPROBE_MAX_DATA_SIZE
- * * -ENOMEM: so many instances do not fit
- */
-int register_kretprobe(struct kretprobe *rp)
-{
-	return register_kretprobes(&rp, 1);
-}
-EXPORT_SYMBOL_GPL(register_kretprobe);
-
-/**
- * register_kretprobes - set many return probes at once
- * @rps: the probes
- * @num: how many
- *
- * Context: may sleep. Not from a handler.
- * Return: 0 with all of them registered; or an error of register_kretprobe()
- * with none registered. -EINVAL too if @num is not positive or @rps is NULL.
- */
-int register_kretprobes(struct kretprobe **rps, int num)
-{
-	return kprobe_register_batch(rps, num, make_return_user);
-}
-EXPORT_SYMBOL_GPL(register_kretprobes);
-
-/**
- * unregister_kretprobe - take a return probe out
- * @rp: the probe
- *
- * Context: may sleep. Not from a handler.
- * On return no handler of the probe runs, nor ever will: it may be freed.
- * Calls that are under way return normally.
- */
-void unregister_kretprobe(struct kretprobe *rp)
-{
-	unregister_kretprobes(&rp, 1);
-}
-EXPORT_SYMBOL_GPL(unregister_kretprobe);
-
-/**
- * unregister_kretprobes - take many return probes out at once
- * @rps: the probes
- * @num: how many
- *
- * Context and guarantees: those of unregister_kretprobe() and
- * unregister_kprobes().
- */
-void unregister_kretprobes(struct kretprobe **rps, int num)
-{
-	unregister_kprobes((struct kprobe **)rps, num);
-}
-EXPORT_SYMBOL_GPL(unregister_kretprobes);

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: the model, points and their users.
+ *
+ * A user is made when it is about to be registered, placed on a point, which is
+ * made for the first of them, and linked, from when on hits see it. Unlinking
+ * and displacing lead back. What a hit runs is chosen here whenever a user
+ * comes, goes, or is switched.
+ *
+ * Nothing here arms a point, or waits: that is up to the callers.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/ftrace.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* See internal.h for what it protects. */
+DEFINE_MUTEX(kprobe_mutex);
+
+struct addr_table kprobe_point_table = ADDR_TABLE_INIT;
+static struct addr_table user_table = ADDR_TABLE_INIT;
+
+/* Every point there is, those whose text is gone included. */
+LIST_HEAD(kprobe_points);
+
+/**
+ * kprobe_deny_handler - is somebody calling from a handler who must not?
+ * @what: what they want to do
+ * @kp:   to this probe; may be NULL, and need not be registered
+ *
+ * All that changes probes may sleep, and waits for handlers. A handler that
+ * asks for it is told in the log.
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
+{
+	const struct kprobe *running;
+
+	preempt_disable_notrace();
+	running = kprobe_running();
+	preempt_enable_notrace();
+	if (likely(!running))
+		return false;
+
+	if (kp && kp->symbol_name)
+		pr_warn_ratelimited("cannot %s a probe of %s+%#x: %pS is a handler, which may not sleep\n",
+				    what, kp->symbol_name, kp->offset,
+				    __builtin_return_address(0));
+	else
+		pr_warn_ratelimited("cannot %s a probe of %pS: %pS is a handler, which may not sleep\n",
+				    what, kp ? kp->addr : NULL,
+				    __builtin_return_address(0));
+	return true;
+}
+
+/* ------------------------------- Choosing ------------------------------- */
+
+/**
+ * kprobe_report_flags - a probe shows its state to its user
+ * @user: the probe
+ *
+ * Of the flags in the user's structure, DISABLED is the only one that is an
+ * input, and that only when registering.
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_report_flags(struct kprobe_user *user)
+{
+	u32 flags = user->point->kp.flags & (KPROBE_FLAG_FTRACE |
+					     KPROBE_FLAG_OPTIMIZED |
+					     KPROBE_FLAG_ON_FUNC_ENTRY);
+
+	if (!user->enabled)
+		flags |= KPROBE_FLAG_DISABLED;
+	if (user->point->gone)
+		flags |= KPROBE_FLAG_GONE;
+	WRITE_ONCE(user->kp->flags, flags);
+}
+
+/**
+ * kprobe_point_report - the probes of a point show its state to their users
+ * @pt: the point
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_point_report(struct kprobe_point *pt)
+{
+	struct kprobe_user *user;
+
+	list_for_each_entry(user, &pt->users, list)
+		kprobe_report_flags(user);
+}
+
+/**
+ * kprobe_choose_only - note what most hits need to know
+ * @pt: a point whose users have changed in any way
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_choose_only(struct kprobe_point *pt)
+{
+	struct kprobe_user *user = NULL;
+
+	if (list_is_singular(&pt->users)) {
+		user = list_first_entry(&pt->users, struct kprobe_user, list);
+		if (!user->enabled || !user->pre)
+			user = NULL;
+	}
+	/* Pairs with the dependent reads of kprobe_run_pre(). */
+	smp_store_release(&pt->only, user);
+}
+
+#ifdef CONFIG_OPTPROBES
+/**
+ * kprobe_only - the probe of a point that has just one
+ * @p:	  the point
+ * @pre:  what to call in front of the instruction is stored here
+ * @post: what to call behind it, with the probe itself, or NULL
+ *
+ * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
+ * Return: what to call the handler with; NULL if the point has
+ * more to run in front of the instruction, or nothing.
+ */
+struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
+			   kprobe_post_handler_t *post)
+{
+	struct kprobe_user *user = to_point(p)->only;
+
+	if (!user)
+		return NULL;
+	*pre = user->pre;
+	*post = user->post;
+	return user->self;
+}
+
+/**
+ * kprobe_wants_post - may post-handlers run at a point?
+ * @p: the point
+ *
+ * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
+ * Return: true if a probe there has one, be it disabled.
+ */
+bool kprobe_wants_post(struct kprobe *p)
+{
+	return to_point(p)->nr_want_post;
+}
+#endif
+
+/*
+ * What handlers read without a lock. Where the architecture tests post_handler
+ * and then calls it, another CPU may do both at any time, so that once it is
+ * set it stays: with no post-handler enabled it finds nothing to run. Where
+ * hits run kprobe_run_post() themselves, the member only says whether to.
+ */
+static void choose_post_handler(struct kprobe_point *pt)
+{
+	if (pt->nr_post)
+		WRITE_ONCE(pt->kp.post_handler, kprobe_run_post);
+#ifdef __ARCH_KPROBES_NEST
+	else
+		WRITE_ONCE(pt->kp.post_handler, NULL);
+#endif
+}
+
+/**
+ * kprobe_count_user - keep what depends on enabled users in line with them
+ * @user: who is about to be enabled, or not any more
+ * @sign: 1 or -1; 0 changes nothing
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_count_user(struct kprobe_user *user, int sign)
+{
+	struct kprobe_point *pt = user->point;
+
+	pt->nr_enabled += sign;
+	if (user->post)
+		pt->nr_post += sign;
+	choose_post_handler(pt);
+	if (pt->nr_enabled)
+		pt->kp.flags &= ~KPROBE_FLAG_DISABLED;
+	else
+		pt->kp.flags |= KPROBE_FLAG_DISABLED;
+}
+
+/* -------------------------------- Points -------------------------------- */
+
+int __weak arch_prepare_post(struct kprobe *p)
+{
+	return 0;
+}
+
+/* Brackets the arch_prepare_kprobe() calls of a batch, ascending by address. */
+void __weak arch_kprobes_batch(bool begin)
+{
+}
+
+static int prepare_point(struct kprobe_point *pt)
+{
+	int ret;
+
+#ifdef CONFIG_DYNAMIC_FTRACE
+	unsigned long addr = pt->node.key;
+	unsigned long site = ftrace_location_range(addr, addr);
+
+	if (site && site != addr)
+		return -EILSEQ;
+	if (site) {
+#ifdef CONFIG_KPROBES_ON_FTRACE
+		pt->kp.flags |= KPROBE_FLAG_FTRACE;
+		return arch_prepare_kprobe_ftrace(&pt->kp);
+#else
+		return -EINVAL;	/* ftrace's own, and nobody else's */
+#endif
+	}
+#endif
+	kprobe_text_lock();
+	ret = arch_prepare_kprobe(&pt->kp);
+	kprobe_text_unlock();
+	return ret;
+}
+
+/**
+ * kprobe_release_point - the architecture forgets a point
+ * @pt: the point, disarmed and quiescent
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_release_point(struct kprobe_point *pt)
+{
+	if (!kprobe_ftrace(&pt->kp))
+		arch_remove_kprobe(&pt->kp);
+}
+
+/*
+ * A point whose probes have post-handlers, even disabled ones, is always ready
+ * for them, so that enabling cannot fail for it.
+ */
+static int want_post(struct kprobe_point *pt, struct kprobe_user *user)
+{
+	int ret;
+
+	if (!user->post)
+		return 0;
+	pt->nr_want_post++;
+	ret = kprobe_ftrace(&pt->kp) ? kprobe_ftrace_choose(pt) :
+				       arch_prepare_post(&pt->kp);
+	if (ret)
+		pt->nr_want_post--;
+	return ret;
+}
+
+static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
+{
+	if (!user->post)
+		return;
+	pt->nr_want_post--;
+	/* If it cannot go back, it only keeps others off the site for longer. */
+	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !pt->gone)
+		kprobe_ftrace_choose(pt);
+}
+
+/* -------------------------------- Users --------------------------------- */
+
+/**
+ * kprobe_user_of - find what the manager knows of a user's structure
+ * @kp: the structure, of which nothing is read
+ *
+ * Context: kprobe_mutex held.
+ * Return: NULL if it is not registered.
+ */
+struct kprobe_user *kprobe_user_of(struct kprobe *kp)
+{
+	struct addr_node *n = addr_table_find(&user_table, (unsigned long)kp);
+
+	return n ? container_of(n, struct kprobe_user, node) : NULL;
+}
+
+/**
+ * kprobe_user_alloc - make a user out of what somebody wants to register
+ * @kp: the probe
+ *
+ * Context: may sleep.
+ * Return: the user, to be registered or freed; or an ERR_PTR with the errors
+ * of register_kprobe().
+ */
+struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
+{
+	struct kprobe_user *user;
+	int ret;
+
+	user = kzalloc(sizeof(*user), GFP_KERNEL);
+	if (!user)
+		return ERR_PTR(-ENOMEM);
+	user->node.key = (unsigned long)kp;
+	user->kp = kp;
+	ret = kprobe_resolve(kp->addr, kp->symbol_name, kp->offset, &user->addr,
+			     &user->entry);
+	if (!ret)
+		ret = kprobe_fault_alloc(user);
+	if (ret) {
+		kfree(user);
+		return ERR_PTR(ret);
+	}
+	user->pre = kp->pre_handler;
+	user->self = kp;
+	user->post = kp->post_handler;
+	user->enabled = !(kp->flags & KPROBE_FLAG_DISABLED);
+	return user;
+}
+
+/**
+ * kprobe_user_free - free a user that is not registered
+ * @user: the user; an error pointer or NULL is ignored
+ *
+ * Context: may sleep.
+ */
+void kprobe_user_free(struct kprobe_user *user)
+{
+	if (IS_ERR_OR_NULL(user))
+		return;
+	if (user->pool)
+		kretprobe_pool_free(user->pool);
+	kprobe_fault_free(user);
+	kfree(user);
+}
+
+/**
+ * kprobe_users_reserve - make room for users in the table that finds them
+ * @num: how many
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kprobe_users_reserve(unsigned int num)
+{
+	return addr_table_reserve(&user_table, num);
+}
+
+/**
+ * kprobe_place_user - find or make the point of a user
+ * @user: the user; kprobe_users_reserve() has made room for it
+ *
+ * The point is ready for the user's handlers, but neither armed for it nor do
+ * hits see it.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, or an errno of register_kprobe() with nothing changed.
+ */
+int kprobe_place_user(struct kprobe_user *user)
+{
+	struct kprobe_point *pt;
+	struct module *mod;
+	int ret;
+
+	if (kprobe_user_of(user->kp))
+		return -EINVAL;
+
+	ret = kprobe_check_site(user->addr, &mod);
+	if (ret)
+		return ret;
+
+	pt = kprobe_point_at(user->addr);
+	if (!pt) {
+		ret = -ENOMEM;
+		pt = kzalloc(sizeof(*pt), GFP_KERNEL);
+		if (!pt)
+			goto out_put;
+		pt->node.key = user->addr;
+		pt->kp.addr = (kprobe_opcode_t *)user->addr;
+		pt->kp.pre_handler = kprobe_run_pre;
+		if (user->entry)
+			pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
+		INIT_LIST_HEAD(&pt->users);
+		INIT_LIST_HEAD(&pt->faulters);
+		INIT_LIST_HEAD(&pt->kp.list);
+#ifdef CONFIG_OPTPROBES
+		INIT_LIST_HEAD(&pt->opt);
+#endif
+		ret = prepare_point(pt);
+		if (ret)
+			goto out_free;
+		ret = addr_table_reserve(&kprobe_point_table, 1);
+		if (ret)
+			goto out_release;
+		addr_table_add(&kprobe_point_table, &pt->node);
+		list_add_tail(&pt->all, &kprobe_points);
+	}
+
+	ret = want_post(pt, user);
+	if (ret && !pt->nr_users) {
+		list_del(&pt->all);
+		addr_table_del(&kprobe_point_table, &pt->node);
+		goto out_release;
+	}
+	if (ret)
+		goto out_put;
+
+	pt->nr_users++;
+	user->point = pt;
+	user->kp->addr = (kprobe_opcode_t *)user->addr;
+	user->kp->opcode = pt->kp.opcode;
+	/* From here on the same structure given twice is found out. */
+	addr_table_add(&user_table, &user->node);
+	module_put(mod);
+	return 0;
+
+out_release:
+	kprobe_release_point(pt);
+out_free:
+	kprobe_point_free(pt);
+out_put:
+	module_put(mod);
+	return ret;
+}
+
+/**
+ * kprobe_displace_user - undo kprobe_place_user()
+ * @user: the user, for which its point was not armed
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_displace_user(struct kprobe_user *user)
+{
+	struct kprobe_point *pt = user->point;
+
+	addr_table_del(&user_table, &user->node);
+	user->point = NULL;
+	pt->nr_users--;
+	unwant_post(pt, user);
+	if (pt->nr_users)
+		return;
+	list_del(&pt->all);
+	addr_table_del(&kprobe_point_table, &pt->node);
+	kprobe_release_point(pt);
+	kprobe_point_free(pt);
+}
+
+/**
+ * kprobe_link_user - let hits see a user
+ * @user: the user, placed on a point that is armed if the user is enabled
+ *
+ * Context: kprobe_mutex held.
+ */
+void kprobe_link_user(struct kprobe_user *user)
+{
+	struct kprobe *kp = user->kp;
+
+	kp->nmissed = 0;
+	INIT_LIST_HEAD(&kp->list);
+	/* So that hlist_unhashed() tells what is registered. */
+	INIT_HLIST_NODE(&kp->hlist);
+	hlist_add_fake(&kp->hlist);
+
+	if (user->pool)
+		kretprobe_pool_ready(user);
+	kprobe_count_user(user, user->enabled);
+	kprobe_report_flags(user);
+	kprobe_fault_add(user);
+	list_add_tail_rcu(&user->list, &user->point->users);
+	kprobe_choose_only(user->point);
+}
+
+/**
+ * kprobe_unlink_user - hits that start from now on do not see a user
+ * @user: the user
+ *
+ * Its handlers may be running. The point stays, even if it has no other user.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_unlink_user(struct kprobe_user *user)
+{
+	struct kprobe_point *pt = user->point;
+
+	addr_table_del(&user_table, &user->node);
+	list_del_rcu(&user->list);
+	kprobe_choose_only(pt);
+	INIT_HLIST_NODE(&user->kp->hlist);
+	if (user->enabled)
+		kprobe_count_user(user, -1);
+	pt->nr_users--;
+	unwant_post(pt, user);
+}
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_nr_users - how many probes are registered
+ *
+ * Context: kprobe_mutex held.
+ * Return: the number.
+ */
+unsigned int kprobe_test_nr_users(void)
+{
+	return user_table.live;
+}
+#endif
