@@ -123,7 +123,8 @@ static int register_users(struct kprobe_user **users, int num)
 	undo_jumps(order, num);
 
 	for (i = 0; i < num; i++) {
-		if (users[i]->enabled && !users[i]->point->armed && kprobes_switched_on())
+		if (users[i]->enabled && !kprobe_point_armed(users[i]->point) &&
+		    kprobes_switched_on())
 			kprobe_batch_add(users[i]->point, &batch);
 	}
 	i = num;
@@ -243,10 +244,12 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 
 /* ---------------------------- Unregistering ----------------------------- */
 
+/* A point of a batch, which it leaves. */
 static void free_point(struct kprobe_point *pt)
 {
+	list_del(&pt->kp.list);
 	list_del(&pt->all);
-	if (!pt->gone) {
+	if (!kprobe_point_gone(pt)) {
 		obstacle_gone(pt->node.key);
 		kprobe_release_point(pt);
 	}
@@ -303,7 +306,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 
 	list_for_each_entry(user, &leaving, batch) {
 		pt = user->point;
-		if (pt->armed && !pt->nr_enabled)
+		if (kprobe_point_armed(pt) && !pt->nr_enabled)
 			kprobe_batch_add(pt, &disarm);
 		else
 			kprobe_batch_add(pt, &quiet);
@@ -318,7 +321,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	 * point, sees that there is no breakpoint either, and goes on.
 	 */
 	list_for_each_entry(pt, &quiet, kp.list) {
-		if (!pt->nr_users && !pt->gone)
+		if (!pt->nr_users && !kprobe_point_gone(pt))
 			addr_table_del(&kprobe_point_table, &pt->node);
 	}
 	kprobe_test_stage(KPROBE_STAGE_UNLINKED);
@@ -333,11 +336,10 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	kprobe_test_stage(KPROBE_STAGE_QUIET);
 
 	list_for_each_entry_safe(pt, next_pt, &quiet, kp.list) {
-		pt->batched = false;
-		list_del_init(&pt->kp.list);
 		if (!pt->nr_users)
 			free_point(pt);
 	}
+	kprobe_batch_end(&quiet);
 	list_for_each_entry_safe(user, next, &leaving, batch) {
 		user->kp->flags &= KPROBE_FLAG_DISABLED;
 		if (user->pool)

@@ -22,10 +22,8 @@
  */
 void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch)
 {
-	if (pt->batched)
-		return;
-	pt->batched = true;
-	list_add_tail(&pt->kp.list, batch);
+	if (list_empty(&pt->kp.list))
+		list_add_tail(&pt->kp.list, batch);
 }
 
 /**
@@ -38,10 +36,8 @@ void kprobe_batch_end(struct list_head *batch)
 {
 	struct kprobe_point *pt, *next;
 
-	list_for_each_entry_safe(pt, next, batch, kp.list) {
-		pt->batched = false;
+	list_for_each_entry_safe(pt, next, batch, kp.list)
 		list_del_init(&pt->kp.list);
-	}
 }
 
 #ifndef __ARCH_KPROBES_BATCH
@@ -186,7 +182,8 @@ int kprobe_points_arm(struct list_head *points)
 		return ret;
 
 	list_for_each_entry(pt, points, kp.list)
-		pt->armed = true;
+		kprobe_point_move(pt, kprobe_ftrace(&pt->kp) ? KPROBE_FTRACE :
+							       KPROBE_BREAKPOINT);
 	return 0;
 }
 
@@ -208,7 +205,8 @@ void kprobe_points_disarm(struct list_head *points)
 	if (!list_empty(&ftrace))
 		kprobe_ftrace_disarm(&ftrace);
 	list_for_each_entry_safe(pt, next, points, kp.list) {
-		if (kprobe_is_jump(pt))
+		/* What undoes the jump changes the text. */
+		if (pt->state == KPROBE_JUMP)
 			list_move_tail(&pt->kp.list, &jumps);
 	}
 	if (!list_empty(points)) {
@@ -220,5 +218,5 @@ void kprobe_points_disarm(struct list_head *points)
 	list_splice_tail(&ftrace, points);
 
 	list_for_each_entry(pt, points, kp.list)
-		pt->armed = false;
+		kprobe_point_move(pt, KPROBE_UNARMED);
 }

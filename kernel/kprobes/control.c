@@ -69,8 +69,8 @@ static void show_user(struct seq_file *m, struct kprobe_user *user)
 		   user->pool ? 'r' : user->jprobe ? 'j' : 'k');
 	show_symbol(m, pt);
 	seq_printf(m, "%s%s%s%s\n",
-		   pt->gone ? "[GONE]" : "",
-		   !user->enabled && !pt->gone ? "[DISABLED]" : "",
+		   kprobe_point_gone(pt) ? "[GONE]" : "",
+		   !user->enabled && !kprobe_point_gone(pt) ? "[DISABLED]" : "",
 		   kprobe_optimized(&pt->kp) ? "[OPTIMIZED]" : "",
 		   kprobe_ftrace(&pt->kp) ? "[FTRACE]" : "");
 }

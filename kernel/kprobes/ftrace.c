@@ -458,7 +458,7 @@ int kprobe_ftrace_choose(struct kprobe_point *pt)
 	int ret;
 
 	/* What is not armed is put where it belongs when it is. */
-	if (!pt->armed || new == old)
+	if (pt->state != KPROBE_FTRACE || new == old)
 		return 0;
 	ret = side_arm(new, &ip, 1);
 	if (ret)

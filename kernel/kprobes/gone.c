@@ -21,15 +21,15 @@
  */
 static void text_gone(unsigned long start, unsigned long end, bool running)
 {
-	struct kprobe_point *pt, *next;
+	struct kprobe_point *pt;
 	LIST_HEAD(disarm);
 	LIST_HEAD(dead);
 
 	list_for_each_entry(pt, &kprobe_points, all) {
-		if (pt->gone || pt->node.key < start || pt->node.key >= end)
+		if (kprobe_point_gone(pt) || pt->node.key < start || pt->node.key >= end)
 			continue;
 		/* ftrace's own records go with the text; our filter must too. */
-		if (pt->armed && (running || kprobe_ftrace(&pt->kp)))
+		if (kprobe_point_armed(pt) && (running || kprobe_ftrace(&pt->kp)))
 			kprobe_batch_add(pt, &disarm);
 		else
 			kprobe_batch_add(pt, &dead);
@@ -43,15 +43,11 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 	if (!list_empty(&dead))
 		kprobe_quiesce(&dead);
 
-	list_for_each_entry_safe(pt, next, &dead, kp.list) {
-		pt->batched = false;
-		list_del_init(&pt->kp.list);
-		pt->armed = false;
-		pt->gone = true;
-		pt->kp.flags |= KPROBE_FLAG_GONE;
+	list_for_each_entry(pt, &dead, kp.list) {
 		kprobe_release_point(pt);
-		kprobe_point_report(pt);
+		kprobe_point_move(pt, KPROBE_GONE);
 	}
+	kprobe_batch_end(&dead);
 }
 
 /**

@@ -129,43 +129,71 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
 /* --------------------------- points and users --------------------------- */
 
 /**
- * enum kprobe_state - how far a point has got; see optimizer.c
- * @KPROBE_BREAKPOINT: no jump, nor on the way
- * @KPROBE_QUEUED:     waits for the optimizer
- * @KPROBE_DIVERTED:   hit by a breakpoint, goes on in its detour
- * @KPROBE_JUMP:       hit by a jump
+ * enum kprobe_state - how a point is hit
+ * @KPROBE_UNARMED:    not at all: it is new, nothing there is enabled, or all
+ *		       probes are switched off
+ * @KPROBE_BREAKPOINT: by a breakpoint, and it is to stay one for now
+ * @KPROBE_QUEUED:     by a breakpoint; it waits for the optimizer
+ * @KPROBE_DIVERTED:   by a breakpoint; the hit goes on in the detour
+ * @KPROBE_JUMP:       by a jump
+ * @KPROBE_FTRACE:     by a call of one of our ftrace_ops
+ * @KPROBE_GONE:       never again, the text was freed; what is left to do is to
+ *		       unregister the users
+ *
+ * kprobe_point_move() moves a point, and allows these moves only:
+ *
+ *	    .--------------- UNARMED ------------> GONE
+ *	    |                ^  ^  |                ^
+ *	    v                |  |  v                |
+ *	  FTRACE ------------'  |  BREAKPOINT ------'
+ *	                        |  |  ^
+ *	                        |  v  |  the worker cannot, or need not
+ *	                        +- QUEUED
+ *	                        |  |
+ *	                        |  v     the worker has made the detour
+ *	                        +- DIVERTED ---> BREAKPOINT
+ *	                        |  |
+ *	                        |  v     no task is on the way to the old bytes
+ *	                        '- JUMP -------> BREAKPOINT
  */
 enum kprobe_state {
+	KPROBE_UNARMED,
 	KPROBE_BREAKPOINT,
 	KPROBE_QUEUED,
 	KPROBE_DIVERTED,
 	KPROBE_JUMP,
+	KPROBE_FTRACE,
+	KPROBE_GONE,
 };
 
 /**
  * struct kprobe_point - an address that is probed
- * @node:	in the table of points, by address, unless @gone
+ *
+ * Read by hits:
+ *
+ * @node:	in the table of points, by address, unless the text is gone
  * @kp:		what the architecture sees. Its handlers are the dispatchers;
  *		post_handler is NULL unless an enabled user has one. Its list
- *		links the point into a batch while kprobe_mutex is held.
+ *		links the point into a batch, see kprobe_batch_add(); its flags
+ *		follow @state and @nr_enabled.
  * @op:		the same, with what the architecture keeps of a detour; see
  *		optprobe.c
  * @users:	registered probes, in order of registration; read by hits
  * @faulters:	the fault handlers among them, and of those that are leaving
  * @only:	the one among them, if it is alone, enabled and has no more than
  *		a pre-handler to run in front; or NULL
+ * @ops:	ftrace_ops that the point is armed in
+ *
+ * Under kprobe_mutex:
+ *
  * @all:	in the list of all points
  * @nr_users:	probes that are registered, or on the way
  * @nr_enabled: those among @users that are enabled
  * @nr_post:	those among them that have a post-handler
  * @nr_want_post: those among @nr_users that have one
- * @armed:	hits come
- * @gone:	the text was freed; only unregistering its users is left
- * @batched:	already in the batch that is being put together
- * @ops:	ftrace_ops that the point is armed in
+ * @state:	how it is hit; written by kprobe_point_move() only
  * @opt:	in a list of the optimizer's, by @state
- * @state:	how far the optimizer has got
- * @why:	what it found in its way: enum kprobe_why, or an errno
+ * @why:	what the optimizer found in its way: enum kprobe_why, or an errno
  * @rcu:	frees it once no hit can have it in hand
  */
 struct kprobe_point {
@@ -181,20 +209,18 @@ struct kprobe_point {
 	struct list_head users;
 	struct list_head faulters;
 	struct kprobe_user *only;
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	struct ftrace_ops *ops;
+#endif
+
 	struct list_head all;
 	unsigned int nr_users;
 	unsigned int nr_enabled;
 	unsigned int nr_post;
 	unsigned int nr_want_post;
-	bool armed;
-	bool gone;
-	bool batched;
-#ifdef CONFIG_KPROBES_ON_FTRACE
-	struct ftrace_ops *ops;
-#endif
+	enum kprobe_state state;
 #ifdef CONFIG_OPTPROBES
 	struct list_head opt;
-	enum kprobe_state state;
 	int why;
 #endif
 	struct rcu_head rcu;
@@ -242,6 +268,16 @@ static __always_inline struct kprobe_point *to_point(struct kprobe *p)
 	return container_of(p, struct kprobe_point, kp);
 }
 
+static inline bool kprobe_point_armed(const struct kprobe_point *pt)
+{
+	return pt->state != KPROBE_UNARMED && pt->state != KPROBE_GONE;
+}
+
+static inline bool kprobe_point_gone(const struct kprobe_point *pt)
+{
+	return pt->state == KPROBE_GONE;
+}
+
 extern struct list_head kprobe_points;
 extern struct addr_table kprobe_point_table;
 
@@ -271,10 +307,10 @@ int kprobe_place_user(struct kprobe_user *user);
 void kprobe_displace_user(struct kprobe_user *user);
 void kprobe_link_user(struct kprobe_user *user);
 void kprobe_unlink_user(struct kprobe_user *user);
+void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state);
 void kprobe_report_flags(struct kprobe_user *user);
 void kprobe_choose_only(struct kprobe_point *pt);
 void kprobe_count_user(struct kprobe_user *user, int sign);
-void kprobe_point_report(struct kprobe_point *pt);
 void kprobe_release_point(struct kprobe_point *pt);
 
 /* -------------------------------- hit.c --------------------------------- */
@@ -485,12 +521,6 @@ void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 void kprobe_optimizer_free(struct list_head *points);
 struct kprobe_point *kprobe_optimizer_over(unsigned long addr);
 const char *kprobe_optimizer_why(struct kprobe_point *pt);
-
-/* The text is changed by what undoes the jump, not by disarming. */
-static inline bool kprobe_is_jump(const struct kprobe_point *pt)
-{
-	return pt->state == KPROBE_JUMP;
-}
 #else
 static inline void kprobe_optimizer_want(struct kprobe_point *pt) { }
 static inline void kprobe_optimizer_undo(struct list_head *points,
@@ -500,11 +530,6 @@ static inline void kprobe_optimizer_free(struct list_head *points) { }
 static inline struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 {
 	return NULL;
-}
-
-static inline bool kprobe_is_jump(const struct kprobe_point *pt)
-{
-	return false;
 }
 #endif
 

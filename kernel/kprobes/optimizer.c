@@ -4,9 +4,7 @@
  *
  * A point starts as a breakpoint. Where the architecture can, it becomes a jump
  * to a detour soon after, and nobody waits for that: the worker here takes all
- * points that have come together.
- *
- *	KPROBE_BREAKPOINT -> KPROBE_QUEUED -> KPROBE_DIVERTED -> KPROBE_JUMP
+ * points that have come together. The states are those of enum kprobe_state.
  *
  * A *queued* point waits for the worker. A *diverted* one has its detour: hits
  * come by the breakpoint, but go on in the detour, so nothing enters the bytes
@@ -54,25 +52,15 @@ static unsigned int allowed = 1;
 static void optimize(struct work_struct *work);
 static DECLARE_DELAYED_WORK(optimize_work, optimize);
 
-/* Under a mutex that its readers hold, too. */
-static void mark(struct kprobe_point *pt, enum kprobe_state state,
-		 struct list_head *list)
+/* Moves a point to one of the optimizer's lists, or off them. */
+static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
+			   struct list_head *list)
 {
-	pt->state = state;
+	kprobe_point_move(pt, state);
 	if (list)
 		list_move_tail(&pt->opt, list);
 	else
 		list_del_init(&pt->opt);
-	if (state == KPROBE_JUMP)
-		pt->kp.flags |= KPROBE_FLAG_OPTIMIZED;
-	else
-		pt->kp.flags &= ~KPROBE_FLAG_OPTIMIZED;
-	kprobe_point_report(pt);
-}
-
-static bool wanted(struct kprobe_point *pt)
-{
-	return allowed && pt->armed && !pt->gone && !kprobe_ftrace(&pt->kp);
 }
 
 /**
@@ -83,9 +71,9 @@ static bool wanted(struct kprobe_point *pt)
  */
 void kprobe_optimizer_want(struct kprobe_point *pt)
 {
-	if (pt->state != KPROBE_BREAKPOINT || !wanted(pt))
+	if (pt->state != KPROBE_BREAKPOINT || !allowed)
 		return;
-	mark(pt, KPROBE_QUEUED, &queued);
+	optimizer_move(pt, KPROBE_QUEUED, &queued);
 	queue_delayed_work(system_unbound_wq, &optimize_work, OPTIMIZE_DELAY);
 }
 
@@ -138,10 +126,11 @@ void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 			if (breakpoint)
 				continue;
 			break;
-		case KPROBE_BREAKPOINT:
+		default:
 			continue;
 		}
-		mark(pt, KPROBE_BREAKPOINT, NULL);
+		optimizer_move(pt, breakpoint ? KPROBE_BREAKPOINT : KPROBE_UNARMED,
+			       NULL);
 	}
 	if (list_empty(&was_diverted) && list_empty(&was_jump))
 		return;
@@ -208,22 +197,18 @@ static void make_detours(void)
 	list_for_each_entry_safe(pt, next, &queued, opt) {
 		if (nr++ == OPTIMIZE_CHUNK)
 			break;
-		if (!wanted(pt)) {
-			mark(pt, KPROBE_BREAKPOINT, NULL);
-			continue;
-		}
 		pt->why = arch_detour_prepare(&pt->kp);
 		if (pt->why)
-			mark(pt, KPROBE_BREAKPOINT, NULL);
+			optimizer_move(pt, KPROBE_BREAKPOINT, NULL);
 		else
-			mark(pt, KPROBE_DIVERTED, &diverted);
+			optimizer_move(pt, KPROBE_DIVERTED, &diverted);
 	}
 	arch_kprobes_batch(false);
 }
 
 static void optimize(struct work_struct *work)
 {
-	struct kprobe_point *pt, *next;
+	struct kprobe_point *pt;
 	LIST_HEAD(batch);
 
 	mutex_lock(&kprobe_mutex);
@@ -247,14 +232,13 @@ static void optimize(struct work_struct *work)
 	/* Only we divert points, so who still is has been for all that time. */
 	mutex_lock(&kprobe_mutex);
 	list_for_each_entry(pt, &diverted, opt)
-		list_add_tail(&pt->kp.list, &batch);
+		kprobe_batch_add(pt, &batch);
 	list_sort(NULL, &batch, by_address);
 	if (!list_empty(&batch))
 		arch_detour_arm(&batch);
-	list_for_each_entry_safe(pt, next, &batch, kp.list) {
-		list_del_init(&pt->kp.list);
-		mark(pt, KPROBE_JUMP, &jumps);
-	}
+	list_for_each_entry(pt, &batch, kp.list)
+		optimizer_move(pt, KPROBE_JUMP, &jumps);
+	kprobe_batch_end(&batch);
 out:
 	mutex_unlock(&kprobe_mutex);
 }
@@ -292,14 +276,13 @@ static void switch_jumps(bool on)
 		return;
 	}
 	list_for_each_entry_safe(pt, next, &queued, opt)
-		mark(pt, KPROBE_BREAKPOINT, NULL);
+		optimizer_move(pt, KPROBE_BREAKPOINT, NULL);
 	list_for_each_entry(pt, &diverted, opt)
-		list_add_tail(&pt->kp.list, &batch);
+		kprobe_batch_add(pt, &batch);
 	list_for_each_entry(pt, &jumps, opt)
-		list_add_tail(&pt->kp.list, &batch);
+		kprobe_batch_add(pt, &batch);
 	kprobe_optimizer_undo(&batch, KPROBE_RESTORE_BREAKPOINT);
-	list_for_each_entry_safe(pt, next, &batch, kp.list)
-		list_del_init(&pt->kp.list);
+	kprobe_batch_end(&batch);
 }
 
 static int optimization_sysctl(const struct ctl_table *table, int write,
@@ -359,13 +342,13 @@ static const char *const why_text[] = {
  */
 const char *kprobe_optimizer_why(struct kprobe_point *pt)
 {
-	if (pt->gone)
+	if (kprobe_point_gone(pt))
 		return "gone";
 	if (kprobe_ftrace(&pt->kp))
 		return "ftrace site";
 	if (pt->state == KPROBE_JUMP)
 		return "jump";
-	if (!pt->armed)
+	if (pt->state == KPROBE_UNARMED)
 		return "disarmed";
 	if (!allowed)
 		return "switched off";

@@ -75,25 +75,54 @@ void kprobe_report_flags(struct kprobe_user *user)
 {
 	u32 flags = user->point->kp.flags & (KPROBE_FLAG_FTRACE |
 					     KPROBE_FLAG_OPTIMIZED |
+					     KPROBE_FLAG_GONE |
 					     KPROBE_FLAG_ON_FUNC_ENTRY);
 
 	if (!user->enabled)
 		flags |= KPROBE_FLAG_DISABLED;
-	if (user->point->gone)
-		flags |= KPROBE_FLAG_GONE;
 	WRITE_ONCE(user->kp->flags, flags);
 }
 
+static const unsigned int point_moves[] = {
+	[KPROBE_UNARMED] = BIT(KPROBE_BREAKPOINT) | BIT(KPROBE_FTRACE) | BIT(KPROBE_GONE),
+	[KPROBE_BREAKPOINT] = BIT(KPROBE_UNARMED) | BIT(KPROBE_QUEUED) | BIT(KPROBE_GONE),
+	[KPROBE_QUEUED] = BIT(KPROBE_UNARMED) | BIT(KPROBE_BREAKPOINT) |
+			  BIT(KPROBE_DIVERTED),
+	[KPROBE_DIVERTED] = BIT(KPROBE_UNARMED) | BIT(KPROBE_BREAKPOINT) |
+			    BIT(KPROBE_JUMP),
+	[KPROBE_JUMP] = BIT(KPROBE_UNARMED) | BIT(KPROBE_BREAKPOINT),
+	[KPROBE_FTRACE] = BIT(KPROBE_UNARMED),
+	[KPROBE_GONE] = 0,
+};
+
 /**
- * kprobe_point_report - the probes of a point show its state to their users
- * @pt: the point
+ * kprobe_point_move - a point is hit in another way from now on
+ * @pt:	   the point
+ * @state: how; nothing happens if that is its state already
+ *
+ * The flags of the point and of its users follow.
  *
  * Context: kprobe_mutex held.
  */
-void kprobe_point_report(struct kprobe_point *pt)
+void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state)
 {
+	u32 flags = pt->kp.flags & ~(KPROBE_FLAG_OPTIMIZED | KPROBE_FLAG_GONE);
 	struct kprobe_user *user;
 
+	lockdep_assert_held(&kprobe_mutex);
+	if (pt->state == state)
+		return;
+	WARN_ONCE(!(point_moves[pt->state] & BIT(state)),
+		  "%pS moves from state %d to %d\n", pt->kp.addr, pt->state, state);
+	pt->state = state;
+
+	if (state == KPROBE_JUMP)
+		flags |= KPROBE_FLAG_OPTIMIZED;
+	if (state == KPROBE_GONE)
+		flags |= KPROBE_FLAG_GONE;
+	if (flags == pt->kp.flags)
+		return;
+	pt->kp.flags = flags;
 	list_for_each_entry(user, &pt->users, list)
 		kprobe_report_flags(user);
 }
@@ -263,7 +292,7 @@ static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
 		return;
 	pt->nr_want_post--;
 	/* If it cannot go back, it only keeps others off the site for longer. */
-	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !pt->gone)
+	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !kprobe_point_gone(pt))
 		kprobe_ftrace_choose(pt);
 }
 

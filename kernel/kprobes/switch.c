@@ -43,7 +43,7 @@ static int check_switchable(struct kprobe **kps, int num)
 
 	for (i = 0; i < num; i++) {
 		user = kps[i] ? kprobe_user_of(kps[i]) : NULL;
-		if (!user || user->point->gone)
+		if (!user || kprobe_point_gone(user->point))
 			return -EINVAL;
 	}
 	return 0;
@@ -109,7 +109,7 @@ int disable_kprobes(struct kprobe **kps, int num)
 		return 0;
 
 	list_for_each_entry_safe(pt, next, &switched, kp.list) {
-		if (!pt->nr_enabled && pt->armed)
+		if (!pt->nr_enabled && kprobe_point_armed(pt))
 			list_move_tail(&pt->kp.list, &disarm);
 	}
 	kprobe_points_disarm(&disarm);
@@ -163,7 +163,7 @@ int enable_kprobes(struct kprobe **kps, int num)
 		return ret;
 	for (i = 0; i < num; i++) {
 		user = kprobe_user_of(kps[i]);
-		if (!user->enabled && !user->point->armed && !switched_off)
+		if (!user->enabled && !kprobe_point_armed(user->point) && !switched_off)
 			kprobe_batch_add(user->point, &arm);
 	}
 	ret = kprobe_points_arm(&arm);
@@ -230,7 +230,8 @@ void kprobes_switch(bool on)
 		return;
 
 	list_for_each_entry(pt, &kprobe_points, all) {
-		if (!pt->gone && (on ? pt->nr_enabled && !pt->armed : pt->armed))
+		if (on ? pt->state == KPROBE_UNARMED && pt->nr_enabled :
+			 kprobe_point_armed(pt))
 			kprobe_batch_add(pt, &batch);
 	}
 	if (on) {
