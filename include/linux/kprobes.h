@@ -637,6 +637,47 @@ static __always_inline struct kprobe *kprobe_running_point(struct kprobe *runnin
 	return running;
 }
 
+/* The context that the caller runs in, or that the exception it handles hit. */
+static __always_inline unsigned int kprobe_this_context(void)
+{
+	return kprobe_context(raw_cpu_read(kprobe_cpu.traps));
+}
+
+/**
+ * kprobe_show - other CPUs see from here on whose handlers run
+ * @ctx: the context of the probed code
+ * @p:	 the point
+ *
+ * First to be seen, then to look: what the caller reads of the point and its
+ * users after this either is what it was before somebody changed it, and
+ * kprobe_quiesce() waits for us; or it is what they have made of it.
+ *
+ * Context: preemption off, no handlers run in @ctx: see kprobe_shown().
+ */
+static __always_inline void kprobe_show(unsigned int ctx, struct kprobe *p)
+{
+	raw_cpu_write(kprobe_cpu.running[ctx], p);
+	barrier();
+}
+
+/**
+ * kprobe_unshow - no handlers run in a context any more
+ * @ctx: as for kprobe_show()
+ *
+ * Context: preemption off.
+ */
+static __always_inline void kprobe_unshow(unsigned int ctx)
+{
+	barrier();
+	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
+}
+
+/* True if handlers run in a context of this CPU: a hit there is missed. */
+static __always_inline bool kprobe_shown(unsigned int ctx)
+{
+	return raw_cpu_read(kprobe_cpu.running[ctx]);
+}
+
 /**
  * kprobe_running - the point whose handler the caller runs under
  *
@@ -685,26 +726,24 @@ static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 {
 	struct kprobe *prev;
 #ifdef __ARCH_KPROBES_NEST
-	struct kprobe_cpu *kc;
 	unsigned int ctx;
 
 	preempt_disable_notrace();
-	kc = raw_cpu_ptr(&kprobe_cpu);
-	ctx = kprobe_context(kc->traps);
-	prev = kc->running[ctx];
+	ctx = kprobe_this_context();
+	prev = raw_cpu_read(kprobe_cpu.running[ctx]);
 	if (unlikely(prev)) {
 		raw_cpu_add(kprobe_cpu.covered, KPROBE_COVER);
 		smp_wmb();	/* pairs with that of runs_any() */
 	}
-	WRITE_ONCE(kc->running[ctx], p);
+	kprobe_show(ctx, p);
 #else
 	preempt_disable_notrace();
 	prev = raw_cpu_read(current_kprobe);
 	raw_cpu_write(current_kprobe, p);
 	/* What the architecture's fault handler goes by. */
 	raw_cpu_ptr(&kprobe_ctlblk)->kprobe_status = KPROBE_HIT_ACTIVE;
-#endif
 	barrier();
+#endif
 	return prev;
 }
 
@@ -712,14 +751,10 @@ static __always_inline void kprobe_leave(struct kprobe *prev)
 {
 	barrier();
 #ifdef __ARCH_KPROBES_NEST
-	{
-		struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
-
-		WRITE_ONCE(kc->running[kprobe_context(kc->traps)], prev);
-		if (unlikely(prev)) {
-			smp_wmb();	/* likewise */
-			raw_cpu_add(kprobe_cpu.covered, KPROBE_UNCOVER);
-		}
+	kprobe_show(kprobe_this_context(), prev);
+	if (unlikely(prev)) {
+		smp_wmb();	/* likewise */
+		raw_cpu_add(kprobe_cpu.covered, KPROBE_UNCOVER);
 	}
 #else
 	raw_cpu_write(current_kprobe, prev);

@@ -27,7 +27,7 @@ static DEFINE_PER_CPU(unsigned int, asking);
 static __always_inline unsigned int asking_bit(void)
 {
 #ifdef __ARCH_KPROBES_NEST
-	return BIT(kprobe_context(raw_cpu_read(kprobe_cpu.traps)));
+	return BIT(kprobe_this_context());
 #else
 	return BIT(0);
 #endif
@@ -97,8 +97,7 @@ void kprobe_abandon(void)
 	preempt_disable_notrace();
 	raw_cpu_and(asking, ~asking_bit());
 	jprobe_abandon();
-	raw_cpu_write(kprobe_cpu.running[kprobe_context(raw_cpu_read(kprobe_cpu.traps))],
-		      NULL);
+	kprobe_unshow(kprobe_this_context());
 	/* What was covered there is gone, too. */
 	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
 	preempt_enable_notrace();

@@ -114,7 +114,7 @@ static DEFINE_PER_CPU(bool [MOVE_CONTEXTS], has_counted);
 static __always_inline unsigned int move_context(void)
 {
 #ifdef __ARCH_KPROBES_NEST
-	return kprobe_context(raw_cpu_read(kprobe_cpu.traps));
+	return kprobe_this_context();
 #else
 	return interrupt_context_level();
 #endif
@@ -152,20 +152,17 @@ static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *o
 
 #ifdef __ARCH_KPROBES_NEST
 /* @resume is where the call goes on if no handler of ours decides. */
-static __always_inline void handle(struct kprobe_point *pt, struct pt_regs *regs,
-				   unsigned long ip, unsigned long resume,
-				   unsigned int ctx)
+static __always_inline void ftrace_handle(struct kprobe_point *pt,
+					  struct pt_regs *regs, unsigned long ip,
+					  unsigned long resume, unsigned int ctx)
 {
 	unsigned long behind = ip + MCOUNT_INSN_SIZE;
-	struct kprobe_user *user;
 
-	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
+	if (unlikely(kprobe_shown(ctx))) {
 		kprobes_inc_nmissed_count(&pt->kp);
 		return;
 	}
-	raw_cpu_write(kprobe_cpu.running[ctx], &pt->kp);
-	/* First to be seen, then to look: see kprobe_quiesce(). */
-	barrier();
+	kprobe_show(ctx, &pt->kp);
 
 	/*
 	 * Other users of ftrace share these registers, and a live patch may
@@ -173,9 +170,7 @@ static __always_inline void handle(struct kprobe_point *pt, struct pt_regs *regs
 	 * decided stays as it is.
 	 */
 	instruction_pointer_set(regs, ip + __ARCH_KPROBE_IP_BEHIND);
-	user = READ_ONCE(pt->only);
-	if (likely(!(likely(user) ? user->pre(user->self, regs) :
-				    kprobe_run_pre(&pt->kp, regs)))) {
+	if (likely(!kprobe_point_run_pre(pt, regs))) {
 		if (unlikely(READ_ONCE(pt->kp.post_handler))) {
 			instruction_pointer_set(regs, behind);
 			kprobe_run_post(&pt->kp, regs, 0);
@@ -185,22 +180,22 @@ static __always_inline void handle(struct kprobe_point *pt, struct pt_regs *regs
 		instruction_pointer_set(regs, resume);
 	}
 
-	barrier();
-	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
+	kprobe_unshow(ctx);
 }
 
-static noinline void __kprobe_hit handle_nested(struct kprobe_point *pt,
-						struct pt_regs *regs, unsigned long ip)
+static noinline void __kprobe_hit ftrace_handle_nested(struct kprobe_point *pt,
+						       struct pt_regs *regs,
+						       unsigned long ip)
 {
 	if (READ_ONCE(kprobe_ftrace_disabled))
 		return;
-	handle(pt, regs, ip, instruction_pointer(regs),
-	       kprobe_context(raw_cpu_read(kprobe_cpu.traps)));
+	ftrace_handle(pt, regs, ip, instruction_pointer(regs), kprobe_this_context());
 }
 
-static __always_inline void find_and_handle(struct pt_regs *regs, unsigned long ip,
-					    unsigned long resume,
-					    struct ftrace_ops *ops)
+static __always_inline void ftrace_find_and_handle(struct pt_regs *regs,
+						   unsigned long ip,
+						   unsigned long resume,
+						   struct ftrace_ops *ops)
 {
 	struct kprobe_point *pt;
 
@@ -209,9 +204,9 @@ static __always_inline void find_and_handle(struct pt_regs *regs, unsigned long 
 	if (likely(pt) && (!ops || is_for(pt, ops))) {
 		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps)) &&
 			   !READ_ONCE(kprobe_ftrace_disabled)))
-			handle(pt, regs, ip, resume, KPROBE_CTX_TASK);
+			ftrace_handle(pt, regs, ip, resume, KPROBE_CTX_TASK);
 		else
-			handle_nested(pt, regs, ip);
+			ftrace_handle_nested(pt, regs, ip);
 	}
 	preempt_enable_notrace();
 }
@@ -230,7 +225,7 @@ static __always_inline void find_and_handle(struct pt_regs *regs, unsigned long 
 void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
 				    struct ftrace_ops *ops)
 {
-	find_and_handle(regs, ip, instruction_pointer(regs), ops);
+	ftrace_find_and_handle(regs, ip, instruction_pointer(regs), ops);
 }
 
 /**
@@ -246,7 +241,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 {
 	unsigned long behind = instruction_pointer(regs);
 
-	find_and_handle(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
+	ftrace_find_and_handle(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
 }
 #else /* !__ARCH_KPROBES_NEST */
 

@@ -32,11 +32,18 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 }
 EXPORT_SYMBOL_IF_KUNIT(get_kprobe);
 
-/*
+/**
+ * kprobe_run_all_pre - run the pre-handlers of a point with several probes
+ * @pt:	  the point
+ * @regs: registers of the context that was hit
+ *
  * Users come and go while this runs. Both a user and what follows it stay valid
  * until preemption is on again.
+ *
+ * Context: as kprobe_run_pre().
+ * Return: as kprobe_run_pre().
  */
-static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
+noinline int __kprobe_hit kprobe_run_all_pre(struct kprobe_point *pt,
 					     struct pt_regs *regs)
 {
 	struct kprobe_user *user;
@@ -61,12 +68,7 @@ static noinline int __kprobe_hit run_all_pre(struct kprobe_point *pt,
  */
 int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 {
-	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user = READ_ONCE(pt->only);
-
-	if (likely(user))
-		return user->pre(user->self, regs);
-	return run_all_pre(pt, regs);
+	return kprobe_point_run_pre(to_point(p), regs);
 }
 
 /**
@@ -132,12 +134,8 @@ struct kprobe_point kprobe_busy_point = {
  */
 void __kprobe_hit kprobe_busy_begin(void)
 {
-	struct kprobe_cpu *kc;
-
 	preempt_disable_notrace();
-	kc = raw_cpu_ptr(&kprobe_cpu);
-	WRITE_ONCE(kc->running[kprobe_context(kc->traps)], &kprobe_busy_point.kp);
-	barrier();
+	kprobe_show(kprobe_this_context(), &kprobe_busy_point.kp);
 }
 
 /**
@@ -147,10 +145,7 @@ void __kprobe_hit kprobe_busy_begin(void)
  */
 void __kprobe_hit kprobe_busy_end(void)
 {
-	struct kprobe_cpu *kc = raw_cpu_ptr(&kprobe_cpu);
-
-	barrier();
-	WRITE_ONCE(kc->running[kprobe_context(kc->traps)], NULL);
+	kprobe_unshow(kprobe_this_context());
 	preempt_enable_notrace();
 }
 

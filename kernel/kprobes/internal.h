@@ -315,6 +315,19 @@ void kprobe_release_point(struct kprobe_point *pt);
 
 /* -------------------------------- hit.c --------------------------------- */
 
+int kprobe_run_all_pre(struct kprobe_point *pt, struct pt_regs *regs);
+
+/* As kprobe_run_pre(), where a function call counts. */
+static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
+						struct pt_regs *regs)
+{
+	struct kprobe_user *user = READ_ONCE(pt->only);
+
+	if (likely(user))
+		return user->pre(user->self, regs);
+	return kprobe_run_all_pre(pt, regs);
+}
+
 #ifdef __ARCH_KPROBES_NEST
 /* Stands in kprobe_cpu::running for what is no probe; nobody's batch. */
 extern struct kprobe_point kprobe_busy_point;

@@ -44,7 +44,7 @@ static DEFINE_PER_CPU(struct jprobe_cpu, jprobe_cpu);
 /* Preemption is off. */
 static __always_inline void **this_frame(void)
 {
-	unsigned int ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps));
+	unsigned int ctx = kprobe_this_context();
 
 	return &raw_cpu_ptr(&jprobe_cpu)->frame[ctx];
 }

@@ -214,8 +214,9 @@ static __always_inline unsigned long true_return_address(struct kretprobe_instan
 /* ------------------------- Entry and return ----------------------------- */
 
 /* A probed function is being called. */
-static __always_inline void enter(struct kretprobe_pool *pool,
-				  struct kretprobe_instance *ri, struct pt_regs *regs)
+static __always_inline void kretprobe_enter(struct kretprobe_pool *pool,
+					    struct kretprobe_instance *ri,
+					    struct pt_regs *regs)
 {
 	struct kretprobe *rp;
 
@@ -243,15 +244,16 @@ static noinline int __kprobe_hit kretprobe_pre(struct kprobe *self, struct pt_re
 {
 	struct kretprobe_pool *pool = (struct kretprobe_pool *)self;
 
-	enter(pool, pool_get(pool), regs);
+	kretprobe_enter(pool, pool_get(pool), regs);
 	return 0;
 }
 
 #ifdef CONFIG_KRETPROBE_ON_RETHOOK
 #define kretprobe_pre_plain	kretprobe_pre
 #else
-static noinline int __kprobe_hit enter_low(struct kretprobe_chunk *chunk,
-					   struct pt_regs *regs, unsigned long nr)
+static noinline int __kprobe_hit kretprobe_enter_low(struct kretprobe_chunk *chunk,
+						     struct pt_regs *regs,
+						     unsigned long nr)
 {
 	kretprobe_pool_low(chunk);
 	hook_call(kretprobe_chunk_nth(chunk, nr), regs);
@@ -268,7 +270,7 @@ static int __kprobe_hit kretprobe_pre_plain(struct kprobe *self, struct pt_regs 
 	if (unlikely(!kretprobe_chunk_take(chunk, &nr)))
 		return kretprobe_pre(self, regs);
 	if (unlikely(kretprobe_chunk_is_low(chunk, nr)))
-		return enter_low(chunk, regs, nr);
+		return kretprobe_enter_low(chunk, regs, nr);
 	hook_call(kretprobe_chunk_nth(chunk, nr), regs);
 	return 0;
 }
@@ -406,12 +408,11 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 	if (likely(ri->fp == slot &&
 		   ri->ret_addr != (kprobe_opcode_t *)__kretprobe_trampoline &&
 		   kprobe_in_task(0) &&
-		   !raw_cpu_read(kprobe_cpu.running[KPROBE_CTX_TASK]))) {
+		   !kprobe_shown(KPROBE_CTX_TASK))) {
 		return_to(ri->ret_addr, regs, slot);
 
 		pool = ri->pool;
-		raw_cpu_write(kprobe_cpu.running[KPROBE_CTX_TASK], pool->point);
-		barrier();
+		kprobe_show(KPROBE_CTX_TASK, pool->point);
 		handler = READ_ONCE(pool->handler);
 		handler(ri, regs);
 		barrier();
@@ -420,7 +421,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 		WRITE_ONCE(calls->first, ri->llist.next);
 		barrier();
 		pool_put(ri);
-		raw_cpu_write(kprobe_cpu.running[KPROBE_CTX_TASK], NULL);
+		kprobe_unshow(KPROBE_CTX_TASK);
 	} else {
 		__kretprobe_trampoline_handler(regs, slot);
 	}

@@ -68,25 +68,20 @@ static __always_inline struct kprobe *point_of(const struct x86_detour *d)
 	return p && !kprobe_ftrace(p) ? p : NULL;
 }
 
-/* Its handlers run from here on, in @ctx, where none did. NULL if there is none. */
-static __always_inline struct kprobe *enter(const struct x86_detour *d,
-					    unsigned int ctx)
+/*
+ * Its handlers run from here on, in @ctx, where none did. NULL if there is none,
+ * or none any more once it is shown.
+ */
+static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
+						  unsigned int ctx)
 {
 	struct kprobe *p = NULL, *now;
 
-	/* First to be seen, then to look: see kprobe_quiesce(). */
 	while ((now = point_of(d)) != p) {
 		p = now;
-		raw_cpu_write(kprobe_cpu.running[ctx], p);
-		barrier();
+		kprobe_show(ctx, p);
 	}
 	return p;
-}
-
-static __always_inline void leave(unsigned int ctx)
-{
-	barrier();
-	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 }
 
 /* What C code answers if @next is what has been decided: see DETOUR_STAY. */
@@ -120,14 +115,14 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	struct kprobe *p;
 
 	preempt_disable_notrace();
-	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps));
-	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
+	ctx = kprobe_this_context();
+	if (unlikely(kprobe_shown(ctx))) {
 		p = point_of(d);
 		if (p)
 			kprobes_inc_nmissed_count(p);
 		goto out;
 	}
-	p = enter(d, ctx);
+	p = detour_show(d, ctx);
 	if (unlikely(!p)) {
 		/* The hit is late, and there is no point any more. */
 	} else if (kprobe_run_pre(p, regs)) {
@@ -151,7 +146,7 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 		regs->ip = (unsigned long)p->ainsn.step;
 		next = DETOUR_AWAY;
 	}
-	leave(ctx);
+	kprobe_unshow(ctx);
 out:
 	preempt_enable_notrace();
 	ret = go_on(d, regs, next);
@@ -169,7 +164,7 @@ out:
 int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 {
 	regs->ip = x86_detour_ip(d, regs->ip);
-	leave(KPROBE_CTX_TASK);
+	kprobe_unshow(KPROBE_CTX_TASK);
 	preempt_enable_notrace();
 	return DETOUR_LEAVE;
 }
@@ -189,12 +184,12 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 	struct kprobe *p;
 
 	preempt_disable_notrace();
-	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps));
-	if (!raw_cpu_read(kprobe_cpu.running[ctx])) {
-		p = enter(d, ctx);
+	ctx = kprobe_this_context();
+	if (!kprobe_shown(ctx)) {
+		p = detour_show(d, ctx);
 		if (p)
 			kprobe_run_post(p, regs, 0);
-		leave(ctx);
+		kprobe_unshow(ctx);
 	}
 	preempt_enable_notrace();
 	if (likely(regs->ip == behind))

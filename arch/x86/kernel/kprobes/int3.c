@@ -92,15 +92,13 @@ static noinline void __kprobe_hit run_post(struct kprobe *p, struct pt_regs *reg
 static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 				       unsigned int ctx)
 {
-	if (unlikely(raw_cpu_read(kprobe_cpu.running[ctx]))) {
+	if (unlikely(kprobe_shown(ctx))) {
 		kprobes_inc_nmissed_count(p);
 		execute(p, regs);
 		return;
 	}
-	raw_cpu_write(kprobe_cpu.running[ctx], p);
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
-	/* First to be seen, then to look: see kprobe_quiesce(). */
-	barrier();
+	kprobe_show(ctx, p);
 
 	if (!kprobe_run_pre(p, regs)) {
 		if (likely(!READ_ONCE(p->post_handler)))
@@ -111,9 +109,8 @@ static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 		divert(p, regs);
 	}
 
-	barrier();
+	kprobe_unshow(ctx);
 	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
-	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 }
 
 static noinline void __kprobe_hit handle_hit_nested(struct kprobe *p,
@@ -146,20 +143,18 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 		return true;
 
 	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP);
-	if (raw_cpu_read(kprobe_cpu.running[ctx])) {
+	if (kprobe_shown(ctx)) {
 		divert(p, regs);
 		return true;
 	}
-	raw_cpu_write(kprobe_cpu.running[ctx], p);
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
-	barrier();
+	kprobe_show(ctx, p);
 
 	kprobe_run_post(p, regs, 0);
 	divert(p, regs);
 
-	barrier();
+	kprobe_unshow(ctx);
 	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
-	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 	return true;
 }
 
