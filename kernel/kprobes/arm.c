@@ -22,6 +22,8 @@
  */
 void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (list_empty(&pt->kp.list))
 		list_add_tail(&pt->kp.list, batch);
 }
@@ -36,6 +38,7 @@ void kprobe_batch_end(struct list_head *batch)
 {
 	struct kprobe_point *pt, *next;
 
+	lockdep_assert_held(&kprobe_mutex);
 	list_for_each_entry_safe(pt, next, batch, kp.list)
 		list_del_init(&pt->kp.list);
 }
@@ -119,6 +122,7 @@ void kprobe_quiesce(struct list_head *points)
 	unsigned int tries = 0, spins;
 	int cpu;
 
+	lockdep_assert_held(&kprobe_mutex);
 	/* Who comes up now starts with what we have changed. */
 	guard(cpus_read_lock)();
 	arch_kprobes_sync();
@@ -143,6 +147,7 @@ quiet:
 #else
 void kprobe_quiesce(struct list_head *points)
 {
+	lockdep_assert_held(&kprobe_mutex);
 	/* Handlers run with preemption off, and so are readers of RCU. */
 	synchronize_rcu();
 	kprobe_optimizer_free(points);
@@ -172,6 +177,7 @@ int kprobe_points_arm(struct list_head *points)
 	LIST_HEAD(ftrace);
 	int ret = 0;
 
+	lockdep_assert_held(&kprobe_mutex);
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
 		ret = kprobe_ftrace_arm(&ftrace);
@@ -201,6 +207,7 @@ void kprobe_points_disarm(struct list_head *points)
 	LIST_HEAD(ftrace);
 	LIST_HEAD(jumps);
 
+	lockdep_assert_held(&kprobe_mutex);
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
 		kprobe_ftrace_disarm(&ftrace);

@@ -151,6 +151,7 @@ void kprobe_fault_add(struct kprobe_user *user)
 {
 	struct kprobe_faulter *f = user->faulter;
 
+	lockdep_assert_held(&kprobe_mutex);
 	if (!f)
 		return;
 	f->on = user->enabled;
@@ -166,6 +167,8 @@ void kprobe_fault_add(struct kprobe_user *user)
  */
 bool kprobe_fault_del(struct kprobe_user *user)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (!user->faulter)
 		return false;
 	list_del_rcu(&user->faulter->list);
@@ -183,6 +186,8 @@ bool kprobe_fault_del(struct kprobe_user *user)
  */
 bool kprobe_fault_switch(struct kprobe_user *user, bool on)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (!user->faulter || user->faulter->on == on)
 		return false;
 	WRITE_ONCE(user->faulter->on, on);

@@ -353,6 +353,7 @@ int kprobe_ftrace_arm(struct list_head *points)
 	unsigned long *ips;
 	int ret;
 
+	lockdep_assert_held(&kprobe_mutex);
 	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL);
 	if (!ips)
 		return -ENOMEM;
@@ -385,6 +386,7 @@ void kprobe_ftrace_disarm(struct list_head *points)
 	struct kprobe_point *pt;
 	unsigned long *ips;
 
+	lockdep_assert_held(&kprobe_mutex);
 	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL | __GFP_NOWARN);
 	if (ips) {
 		side_disarm(&plain_side, ips, side_ips(&plain_side, points, ips));
@@ -452,6 +454,7 @@ int kprobe_ftrace_choose(struct kprobe_point *pt)
 	unsigned long ip = pt->node.key;
 	int ret;
 
+	lockdep_assert_held(&kprobe_mutex);
 	/* What is not armed is put where it belongs when it is. */
 	if (pt->state != KPROBE_FTRACE || new == old)
 		return 0;

@@ -22,6 +22,7 @@
  *	    ftrace_lock, jump_label_mutex
  *	      text_mutex		(patching, see kprobe_text_lock())
  *	  slot_mutex			(a leaf: executable memory)
+ *	  pool_mutex			(a leaf: instances of return probes)
  *
  * A caller may hold event_mutex or be inside a module notifier. Handlers run
  * under none of these and may not call what takes them.

@@ -71,6 +71,8 @@ static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
  */
 void kprobe_optimizer_want(struct kprobe_point *pt)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (pt->state != KPROBE_BREAKPOINT || !allowed)
 		return;
 	optimizer_move(pt, KPROBE_QUEUED, &queued);
@@ -114,6 +116,7 @@ void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 	LIST_HEAD(was_diverted);
 	LIST_HEAD(was_jump);
 
+	lockdep_assert_held(&kprobe_mutex);
 	list_for_each_entry_safe(pt, next, points, kp.list) {
 		switch (pt->state) {
 		case KPROBE_DIVERTED:
@@ -163,6 +166,7 @@ void kprobe_optimizer_free(struct list_head *points)
 {
 	struct kprobe *p;
 
+	lockdep_assert_held(&kprobe_mutex);
 	list_for_each_entry(p, points, list)
 		arch_detour_free(p);
 }
@@ -179,6 +183,7 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 	unsigned int back;
 	struct kprobe *p;
 
+	lockdep_assert_held(&kprobe_mutex);
 	for (back = 1; back < __ARCH_KPROBE_JUMP_SIZE; back++) {
 		p = get_kprobe((void *)(addr - back));
 		if (p)
@@ -342,6 +347,8 @@ static const char *const why_text[] = {
  */
 const char *kprobe_optimizer_why(struct kprobe_point *pt)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (kprobe_point_gone(pt))
 		return "gone";
 	if (kprobe_ftrace(&pt->kp))

@@ -78,6 +78,7 @@ void kprobe_report_flags(struct kprobe_user *user)
 					     KPROBE_FLAG_GONE |
 					     KPROBE_FLAG_ON_FUNC_ENTRY);
 
+	lockdep_assert_held(&kprobe_mutex);
 	if (!user->enabled)
 		flags |= KPROBE_FLAG_DISABLED;
 	WRITE_ONCE(user->kp->flags, flags);
@@ -137,6 +138,7 @@ void kprobe_choose_only(struct kprobe_point *pt)
 {
 	struct kprobe_user *user = NULL;
 
+	lockdep_assert_held(&kprobe_mutex);
 	if (list_is_singular(&pt->users)) {
 		user = list_first_entry(&pt->users, struct kprobe_user, list);
 		if (!user->enabled || !user->pre)
@@ -162,6 +164,7 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 {
 	struct kprobe_user *user = to_point(p)->only;
 
+	lockdep_assert_held(&kprobe_mutex);
 	if (!user)
 		return NULL;
 	*pre = user->pre;
@@ -178,6 +181,8 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
  */
 bool kprobe_wants_post(struct kprobe *p)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	return to_point(p)->nr_want_post;
 }
 #endif
@@ -209,6 +214,7 @@ void kprobe_count_user(struct kprobe_user *user, int sign)
 {
 	struct kprobe_point *pt = user->point;
 
+	lockdep_assert_held(&kprobe_mutex);
 	pt->nr_enabled += sign;
 	if (user->post)
 		pt->nr_post += sign;
@@ -264,6 +270,8 @@ static int prepare_point(struct kprobe_point *pt)
  */
 void kprobe_release_point(struct kprobe_point *pt)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (!kprobe_ftrace(&pt->kp))
 		arch_remove_kprobe(&pt->kp);
 }
@@ -309,6 +317,7 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 {
 	struct addr_node *n = addr_table_find(&user_table, (unsigned long)kp);
 
+	lockdep_assert_held(&kprobe_mutex);
 	return n ? container_of(n, struct kprobe_user, node) : NULL;
 }
 
@@ -370,6 +379,8 @@ void kprobe_user_free(struct kprobe_user *user)
  */
 int kprobe_users_reserve(unsigned int num)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	return addr_table_reserve(&user_table, num);
 }
 
@@ -389,6 +400,7 @@ int kprobe_place_user(struct kprobe_user *user)
 	struct module *mod;
 	int ret;
 
+	lockdep_assert_held(&kprobe_mutex);
 	if (kprobe_user_of(user->kp))
 		return -EINVAL;
 
@@ -460,6 +472,7 @@ void kprobe_displace_user(struct kprobe_user *user)
 {
 	struct kprobe_point *pt = user->point;
 
+	lockdep_assert_held(&kprobe_mutex);
 	addr_table_del(&user_table, &user->node);
 	user->point = NULL;
 	pt->nr_users--;
@@ -482,6 +495,7 @@ void kprobe_link_user(struct kprobe_user *user)
 {
 	struct kprobe *kp = user->kp;
 
+	lockdep_assert_held(&kprobe_mutex);
 	kp->nmissed = 0;
 	INIT_LIST_HEAD(&kp->list);
 	/* So that hlist_unhashed() tells what is registered. */
@@ -509,6 +523,7 @@ void kprobe_unlink_user(struct kprobe_user *user)
 {
 	struct kprobe_point *pt = user->point;
 
+	lockdep_assert_held(&kprobe_mutex);
 	addr_table_del(&user_table, &user->node);
 	list_del_rcu(&user->list);
 	kprobe_choose_only(pt);
@@ -528,6 +543,8 @@ void kprobe_unlink_user(struct kprobe_user *user)
  */
 unsigned int kprobe_test_nr_users(void)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	return user_table.live;
 }
 #endif

@@ -184,6 +184,8 @@ static bool within_site(unsigned long start, unsigned long end)
  */
 bool kprobe_text_reserved(unsigned long start, unsigned long end)
 {
+	lockdep_assert_held(&kprobe_mutex);
+
 	if (!core_kernel_text(start)) {
 		bool maybe;
 
@@ -215,6 +217,7 @@ void kprobe_label_targets(unsigned long start, unsigned long end, unsigned long 
 	struct jump_entry *entry = __start___jump_table, *stop = __stop___jump_table;
 	unsigned long offset;
 
+	lockdep_assert_held(&kprobe_mutex);
 	jump_label_lock();
 #ifdef CONFIG_MODULES
 	if (!core_kernel_text(start)) {

@@ -175,6 +175,7 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	struct slot_block *block;
 	struct slot_page *pg;
 
+	lockdep_assert_held(&slot_mutex);
 	if (addr_table_reserve(&c->table, nr))
 		return false;
 	block = slot_block_alloc(c, nr);
@@ -209,6 +210,7 @@ static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 	unsigned int i;
 	LIST_HEAD(blocks);
 
+	lockdep_assert_held(&slot_mutex);
 	list_for_each_entry(pg, &c->pages, list) {
 		if (!pg->block->used && pg == pg->block->page[0])
 			list_add(&pg->block->list, &blocks);
@@ -264,6 +266,8 @@ void *slot_alloc(struct slot_cache *c)
 static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
 			      unsigned int nr)
 {
+	lockdep_assert_held(&slot_mutex);
+
 	if (pg->nr == slots_per_page(c)) {
 		list_del_rcu(&pg->list);
 		list_add_rcu(&pg->list, &c->pages);
@@ -349,6 +353,7 @@ static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 {
 	struct slot_page *pg;
 
+	lockdep_assert_held(&slot_mutex);
 	list_for_each_entry(pg, &c->pages, list) {
 		if (!pg->nr_dead)
 			continue;
@@ -384,6 +389,7 @@ static void slot_cache_free_waiting(struct slot_cache *c, struct list_head *wait
 	struct slot_page *pg;
 	unsigned int nr;
 
+	lockdep_assert_held(&slot_mutex);
 	list_for_each_entry(pg, waiting, waiting) {
 		nr = bitmap_weight(page_waiting(c, pg), slots_per_page(c));
 		bitmap_andnot(page_used(c, pg), page_used(c, pg),
