@@ -39,22 +39,22 @@ struct ftrace_side {
 
 #ifdef __ARCH_KPROBES_NEST
 /* Asks by itself whether the call is for the point: kprobe_ftrace_hit(). */
-#define ftrace_call	kprobe_ftrace_handler
+#define site_call	kprobe_ftrace_handler
 #else
-static void ftrace_call(unsigned long ip, unsigned long parent_ip,
+static void site_call(unsigned long ip, unsigned long parent_ip,
 			struct ftrace_ops *ops, struct ftrace_regs *fregs);
 #endif
 
 static struct ftrace_side plain_side = {
 	.ops = {
-		.func = ftrace_call,
+		.func = site_call,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,
 	},
 };
 
 static struct ftrace_side ipmodify_side = {
 	.ops = {
-		.func = ftrace_call,
+		.func = site_call,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	},
 };
@@ -250,7 +250,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
  * which of the ops it is. Where a site's address is not that of the point, they
  * know how to find it: what is not known here is theirs.
  */
-static void __kprobe_hit ftrace_call(unsigned long ip, unsigned long parent_ip,
+static void __kprobe_hit site_call(unsigned long ip, unsigned long parent_ip,
 				     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct kprobe_point *pt;
