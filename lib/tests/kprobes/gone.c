@@ -40,9 +40,9 @@ static int __init set_on_init_text(void)
 	if (!IS_MODULE(CONFIG_KPROBES_SANITY_TEST))
 		return 0;
 	gone.before = kpt_counts(true);
-	gone.addr = fn;
+	gone.addr = kpt_text(fn);
 	for (i = 0; i < NR_GONE; i++) {
-		gone.pr[i].kp.addr = (kprobe_opcode_t *)fn;
+		gone.pr[i].kp.addr = gone.addr;
 		gone.pr[i].kp.pre_handler = kpt_pre;
 		if (i == POST)
 			gone.pr[i].kp.post_handler = kpt_post;
@@ -51,7 +51,7 @@ static int __init set_on_init_text(void)
 		gone.error[i] = register_kprobe(&gone.pr[i].kp);
 	}
 #ifdef CONFIG_KRETPROBES
-	gone.rp.kp.addr = (kprobe_opcode_t *)fn;
+	gone.rp.kp.addr = gone.addr;
 	gone.ret_error = register_kretprobe(&gone.rp);
 #endif
 	gone.set = true;

@@ -46,7 +46,7 @@ static struct late_probe *late_probe(struct kunit *test, void *fn, int maxactive
 	struct late_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
-	p->rp.kp.addr = fn;
+	p->rp.kp.addr = kpt_text(fn);
 	p->rp.handler = late_return;
 	p->rp.entry_handler = late_entry;
 	p->rp.maxactive = maxactive;
