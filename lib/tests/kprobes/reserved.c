@@ -78,6 +78,9 @@ static void behind_a_jump_label_is_allowed(struct kunit *test)
 	KUNIT_EXPECT_GT(test, allowed, tried / 4);
 }
 
+/* All that there is of a trampoline, at least. */
+#define TRAMP_SIZE	5
+
 #ifdef CONFIG_HAVE_STATIC_CALL
 static noinline notrace unsigned long kpt_reserved_callee(unsigned long arg)
 {
@@ -92,10 +95,6 @@ static noinline notrace unsigned long kpt_reserved_callee2(unsigned long arg)
 }
 
 DEFINE_STATIC_CALL(kpt_reserved_call, kpt_reserved_callee);
-#endif
-
-/* All that there is of a trampoline, at least. */
-#define TRAMP_SIZE	5
 
 static void check_trampoline(struct kunit *test, unsigned long addr, const char *name)
 {
@@ -109,6 +108,7 @@ static void check_trampoline(struct kunit *test, unsigned long addr, const char 
 			KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%s", name);
 	}
 }
+#endif
 
 static void static_call_trampolines_of_the_kernel_are_refused(struct kunit *test)
 {
