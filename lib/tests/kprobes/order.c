@@ -58,6 +58,13 @@ static void go_on(struct kunit *test)
 #define JUMPS	0
 #endif
 
+/* Whether there is a time between the last hit and the end of the last handler. */
+#ifdef __ARCH_KPROBES_NEST
+#define SYNCS	1
+#else
+#define SYNCS	0
+#endif
+
 /* --- Hits between the steps ----------------------------------------------- */
 
 /**
@@ -283,7 +290,7 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	struct kpt_probe *leaver = NULL;
 	struct stop stop = { .look = let_go, .arg = s };
 	struct task_struct *task;
-	bool irqs_on;
+	bool synced;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	/* Not where the handler keeps interrupts off, nor asleep: see fault.c. */
@@ -309,11 +316,11 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 		wait_for_kprobe_optimizer();
 		KUNIT_ASSERT_EQ(test, kprobe_optimized(&s->pr.kp), !site->ftrace);
 	}
-	irqs_on = site->ftrace || jump;
 	/* With interrupts off it keeps up whoever changes text, or syncs. */
-	stop.at = irqs_on ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
+	synced = SYNCS && (site->ftrace || jump);
+	stop.at = synced ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
 	/* Before it runs, as this changes text, too. There is no such stage if: */
-	if (how == IS_SWITCHED_OFF && !irqs_on)
+	if (how == IS_SWITCHED_OFF && !synced)
 		s->go = true;
 	else
 		stop_at(test, &stop);
@@ -328,7 +335,7 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	else
 		KUNIT_EXPECT_EQ(test, disable_kprobe(leaver ? &leaver->kp : &s->pr.kp), 0);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(s->done));
-	if (how != IS_SWITCHED_OFF || irqs_on) {
+	if (how != IS_SWITCHED_OFF || synced) {
 		KUNIT_EXPECT_EQ(test, stop.times, 1);
 		KUNIT_EXPECT_FALSE(test, s->early);
 		go_on(test);
@@ -471,13 +478,11 @@ static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
 static struct kunit_case order_cases[] = {
 	SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
 	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
-#ifdef __ARCH_KPROBES_NEST
 	SITE_CASE(unregistering_waits_for_its_slow_handler),
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
 	SITE_CASE(probe_behind_a_slow_handler_may_leave),
 	SITE_CASE(disabling_waits_for_its_slow_handler),
 	SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
-#endif
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
 	KPT_LAST_CASE,
 	{}
