@@ -47,7 +47,7 @@ arch_is()
 		karch=s390 cross=s390x-linux-gnu-
 		target=bzImage image=arch/s390/boot/bzImage
 		qemu=qemu-system-s390x qemu_package=qemu-system-misc
-		machine='-M s390-ccw-virtio -cpu max' console='console=ttyS0'
+		machine='-M s390-ccw-virtio -cpu max' console='console=ttysclp0'
 		;;
 	ppc64le | ppc64)
 		karch=powerpc
