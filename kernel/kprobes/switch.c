@@ -11,7 +11,7 @@
 
 #include "internal.h"
 
-/* The master switch of debugfs: off, nothing is armed. */
+/* The master switch of debugfs: off, nothing is armed but return trampolines. */
 static bool switched_off;
 
 /*
@@ -230,6 +230,9 @@ void kprobes_switch(bool on)
 		return;
 
 	list_for_each_entry(pt, &kprobe_points, all) {
+		/* Calls that began under return probes have to return yet. */
+		if (arch_trampoline_kprobe(&pt->kp))
+			continue;
 		if (on ? pt->state == KPROBE_UNARMED && pt->nr_enabled :
 			 kprobe_point_armed(pt))
 			kprobe_batch_add(pt, &batch);

@@ -209,6 +209,48 @@ static void enabled_zero_disarms_every_probe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->post, 1);
 }
 
+#ifdef CONFIG_KRETPROBES
+static unsigned int returns;
+
+static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	returns++;
+	return 0;
+}
+
+static noinline notrace unsigned long kpt_switches_off(struct kunit *test)
+{
+	ssize_t written = write_file(test, "kprobes/enabled", "0");
+
+	OPTIMIZER_HIDE_VAR(written);
+	return KPT_RESULT(written);
+}
+
+/* Its return address leads to where some architectures have a point. */
+static void call_that_has_begun_returns_while_all_are_off(struct kunit *test)
+{
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	unsigned long (*fn)(struct kunit *test) = kpt_switches_off;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	rp->kp.addr = kpt_text(kpt_switches_off);
+	rp->handler = count_return;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+
+	returns = 0;
+	KUNIT_EXPECT_EQ(test, fn(test), KPT_RESULT(1ul));
+	KUNIT_EXPECT_EQ(test, returns, 1);
+	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "0\n");
+	KUNIT_EXPECT_EQ(test, fn(test), KPT_RESULT(1ul));
+	KUNIT_EXPECT_EQ(test, returns, 1);
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);
+	KUNIT_EXPECT_EQ(test, fn(test), KPT_RESULT(1ul));
+	KUNIT_EXPECT_EQ(test, returns, 2);
+}
+#endif
+
 static void enabled_one_leaves_disabled_probes_off(struct kunit *test)
 {
 	struct kpt_probe *off = kpt_probe(test, kpt_plain);
@@ -324,6 +366,9 @@ static struct kunit_case control_cases[] = {
 #endif
 	KUNIT_CASE(files_have_the_documented_modes),
 	SITE_CASE(enabled_zero_disarms_every_probe),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(call_that_has_begun_returns_while_all_are_off),
+#endif
 	KUNIT_CASE(enabled_one_leaves_disabled_probes_off),
 	SITE_CASE(probes_registered_meanwhile_arm_later),
 	KUNIT_CASE(disable_enable_unregister_while_all_are_off),
