@@ -367,7 +367,7 @@ static int caller_thread(void *arg)
 			atomic_long_inc(&wrong);
 		atomic_long_inc(&calls);
 		flush_signals(current);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	while (!kthread_should_stop())
 		msleep(20);

@@ -153,7 +153,7 @@ static int caller_thread(void *unused)
 		x = traced_target(x);
 		x = plain_target(x);
 		this_cpu_inc(calls);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	while (!kthread_should_stop())
 		msleep(20);
@@ -230,7 +230,7 @@ static int churn_thread(void *seed)
 	prandom_seed_state(&rnd, (unsigned long)seed + 1);
 	while (!READ_ONCE(stop)) {
 		churn_batch(&rnd);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	while (!kthread_should_stop())
 		msleep(20);

@@ -415,7 +415,7 @@ static int churn_thread(void *seed)
 		wait_a_while(&rnd);
 		look_at_texts();
 		atomic_long_inc(&rounds);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	while (!kthread_should_stop())
 		msleep(20);
