@@ -69,7 +69,7 @@ static void undo_jumps(struct undo *order, int num)
 		if (over)
 			kprobe_batch_add(over, &batch);
 	}
-	kprobe_optimizer_undo(&batch, KPROBE_RESTORE_BREAKPOINT);
+	kprobe_optimizer_settle(&batch);
 	kprobe_batch_end(&batch);
 }
 
@@ -326,8 +326,10 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	}
 	kprobe_test_stage(KPROBE_STAGE_UNLINKED);
 
-	if (wait)
+	if (wait) {
 		kprobe_quiesce(&quiet);
+		kprobe_optimizer_free(&quiet);
+	}
 	/* Their last handlers could still fault: see fault.c. */
 	list_for_each_entry(user, &leaving, batch)
 		again |= kprobe_fault_del(user);

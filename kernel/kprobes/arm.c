@@ -135,14 +135,12 @@ void kprobe_quiesce(struct list_head *points)
 				continue;
 			if (tries++ == QUIESCE_TRIES) {
 				synchronize_rcu();
-				goto quiet;
+				return;
 			}
 			schedule_timeout_uninterruptible(1);
 			spins = 0;
 		}
 	}
-quiet:
-	kprobe_optimizer_free(points);
 }
 #else
 void kprobe_quiesce(struct list_head *points)
@@ -150,7 +148,6 @@ void kprobe_quiesce(struct list_head *points)
 	lockdep_assert_held(&kprobe_mutex);
 	/* Handlers run with preemption off, and so are readers of RCU. */
 	synchronize_rcu();
-	kprobe_optimizer_free(points);
 }
 #endif
 
@@ -197,7 +194,8 @@ int kprobe_points_arm(struct list_head *points)
  * kprobe_points_disarm - disarm a batch
  * @points: the batch; its order may be another on return
  *
- * The caller calls kprobe_quiesce() before anything else happens to the points.
+ * The caller calls kprobe_quiesce() and then kprobe_optimizer_free() before
+ * anything else happens to the points.
  *
  * Context: kprobe_mutex held; may sleep.
  */

@@ -40,8 +40,10 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 
 	list_for_each_entry(pt, &dead, kp.list)
 		addr_table_del(&kprobe_point_table, &pt->node);
-	if (!list_empty(&dead))
+	if (!list_empty(&dead)) {
 		kprobe_quiesce(&dead);
+		kprobe_optimizer_free(&dead);
+	}
 
 	list_for_each_entry(pt, &dead, kp.list) {
 		kprobe_release_point(pt);

@@ -531,14 +531,20 @@ enum kprobe_restore {
 
 #ifdef CONFIG_OPTPROBES
 void kprobe_optimizer_want(struct kprobe_point *pt);
-void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore);
+bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore);
+void kprobe_optimizer_settle(struct list_head *points);
 void kprobe_optimizer_free(struct list_head *points);
 struct kprobe_point *kprobe_optimizer_over(unsigned long addr);
 const char *kprobe_optimizer_why(struct kprobe_point *pt);
 #else
 static inline void kprobe_optimizer_want(struct kprobe_point *pt) { }
-static inline void kprobe_optimizer_undo(struct list_head *points,
-					 enum kprobe_restore restore) { }
+static inline bool kprobe_optimizer_undo(struct list_head *points,
+					 enum kprobe_restore restore)
+{
+	return false;
+}
+
+static inline void kprobe_optimizer_settle(struct list_head *points) { }
 static inline void kprobe_optimizer_free(struct list_head *points) { }
 
 static inline struct kprobe_point *kprobe_optimizer_over(unsigned long addr)

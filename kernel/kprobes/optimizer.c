@@ -102,14 +102,18 @@ static int by_address_queued(void *unused, const struct list_head *a,
  * @points:  linked by kprobe::list, of any state
  * @restore: what the text of jumps becomes
  *
- * With KPROBE_RESTORE_BREAKPOINT the points stay armed, and this waits for the
- * other CPUs; with KPROBE_RESTORE_ORIGINAL the caller calls arch_kprobes_sync()
- * and kprobe_optimizer_free() later; so, too, with KPROBE_RESTORE_NOTHING, for
- * text that goes away or of which the caller takes the breakpoints out.
+ * With KPROBE_RESTORE_BREAKPOINT the points stay armed. KPROBE_RESTORE_NOTHING
+ * is for text that goes away, or of which the caller takes the breakpoints out.
+ *
+ * Whatever @restore is, hits may be on their way through the detours: those are
+ * still there, and the caller owes a wait, by kprobe_quiesce(), and then
+ * kprobe_optimizer_free(). kprobe_optimizer_settle() does all of it for points that
+ * stay armed.
  *
  * Context: kprobe_mutex held; may sleep.
+ * Return: true if there are such detours; false if nothing is owed.
  */
-void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore)
+bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore)
 {
 	bool breakpoint = restore == KPROBE_RESTORE_BREAKPOINT;
 	struct kprobe_point *pt, *next;
@@ -136,7 +140,7 @@ void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 			       NULL);
 	}
 	if (list_empty(&was_diverted) && list_empty(&was_jump))
-		return;
+		return false;
 
 	if (!list_empty(&was_jump)) {
 		list_sort(NULL, &was_jump, by_address);
@@ -146,21 +150,19 @@ void kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 	if (!list_empty(&was_diverted))
 		arch_detour_disarm(&was_diverted, false, breakpoint);
 
-	if (breakpoint) {
-		arch_kprobes_sync();
-		kprobe_optimizer_free(&was_jump);
-		kprobe_optimizer_free(&was_diverted);
-	}
 	list_splice(&was_diverted, points);
 	list_splice(&was_jump, points);
+	return true;
 }
 
 /**
  * kprobe_optimizer_free - detours that have been given up go back
  * @points: linked by kprobe::list
  *
- * Context: kprobe_mutex held; may sleep. arch_kprobes_sync() has been called
- * since kprobe_optimizer_undo().
+ * Points that have none, or still use theirs, are left alone.
+ *
+ * Context: kprobe_mutex held; may sleep. arch_kprobes_sync() or kprobe_quiesce()
+ * has been called since kprobe_optimizer_undo().
  */
 void kprobe_optimizer_free(struct list_head *points)
 {
@@ -169,6 +171,20 @@ void kprobe_optimizer_free(struct list_head *points)
 	lockdep_assert_held(&kprobe_mutex);
 	list_for_each_entry(p, points, list)
 		arch_detour_free(p);
+}
+
+/**
+ * kprobe_optimizer_settle - points become breakpoints, without detours
+ * @points: linked by kprobe::list; those that are not armed stay so
+ *
+ * Context: kprobe_mutex held; may sleep, and waits for the other CPUs.
+ */
+void kprobe_optimizer_settle(struct list_head *points)
+{
+	if (!kprobe_optimizer_undo(points, KPROBE_RESTORE_BREAKPOINT))
+		return;
+	arch_kprobes_sync();
+	kprobe_optimizer_free(points);
 }
 
 /**
@@ -286,7 +302,7 @@ static void switch_jumps(bool on)
 		kprobe_batch_add(pt, &batch);
 	list_for_each_entry(pt, &jumps, opt)
 		kprobe_batch_add(pt, &batch);
-	kprobe_optimizer_undo(&batch, KPROBE_RESTORE_BREAKPOINT);
+	kprobe_optimizer_settle(&batch);
 	kprobe_batch_end(&batch);
 }
 

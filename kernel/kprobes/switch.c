@@ -25,6 +25,7 @@ static void quiesce_switched(struct list_head *points)
 	bool again = false;
 
 	kprobe_quiesce(points);
+	kprobe_optimizer_free(points);
 	list_for_each_entry(pt, points, kp.list) {
 		list_for_each_entry(user, &pt->users, list) {
 			if (!user->enabled)
@@ -245,6 +246,7 @@ void kprobes_switch(bool on)
 	} else {
 		kprobe_points_disarm(&batch);
 		kprobe_quiesce(&batch);
+		kprobe_optimizer_free(&batch);
 	}
 	kprobe_batch_end(&batch);
 	switched_off = !on;
