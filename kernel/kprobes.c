@@ -37,27 +37,46 @@ static bool initialised;
 
 /* ----------------------------- Registering ------------------------------ */
 
-/* What registration overwrites in the user's structure before it can fail. */
-struct undo {
+/* What placing overwrites in the user's structure before it can fail. */
+struct placement {
 	struct kprobe_user *user;
 	kprobe_opcode_t *addr;
 	kprobe_opcode_t opcode;
 };
 
-static int undo_cmp(const void *a, const void *b)
+static int placement_cmp(const void *a, const void *b)
 {
-	const struct undo *x = a, *y = b;
+	const struct placement *x = a, *y = b;
 
 	if (x->user->addr != y->user->addr)
 		return x->user->addr < y->user->addr ? -1 : 1;
 	return 0;
 }
 
+/* In order of address. */
+static void plan_placements(struct placement *order, struct kprobe_user **users,
+			    int num)
+{
+	bool sorted = true;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		order[i].user = users[i];
+		order[i].addr = users[i]->kp->addr;
+		order[i].opcode = users[i]->kp->opcode;
+		if (i && users[i]->addr < users[i - 1]->addr)
+			sorted = false;
+	}
+	/* As symbols are listed, more often than not. */
+	if (!sorted)
+		sort(order, num, sizeof(*order), placement_cmp, NULL);
+}
+
 /*
  * What the optimizer has made of the points so far does not fit the new users:
  * of their points, and of those whose jumps replace the text of others.
  */
-static void undo_jumps(struct undo *order, int num)
+static void undo_jumps(struct placement *order, int num)
 {
 	struct kprobe_point *over;
 	LIST_HEAD(batch);
@@ -82,34 +101,22 @@ static void obstacle_gone(unsigned long addr)
 		kprobe_optimizer_want(over);
 }
 
-/* All of them or none; users are the caller's again if it fails. */
-static int register_users(struct kprobe_user **users, int num)
+static void displace_users(struct placement *order, int num)
 {
-	struct undo single, *order = &single;
-	bool sorted = true;
-	LIST_HEAD(batch);
-	int i, ret;
-
-	if (num > 1) {
-		order = kvmalloc_array(num, sizeof(*order), GFP_KERNEL);
-		if (!order)
-			return -ENOMEM;
+	while (num--) {
+		if (order[num].user->point->nr_users > 1)
+			kprobe_optimizer_want(order[num].user->point);
+		kprobe_displace_user(order[num].user);
+		obstacle_gone(order[num].user->addr);
+		order[num].user->kp->addr = order[num].addr;
+		order[num].user->kp->opcode = order[num].opcode;
 	}
-	for (i = 0; i < num; i++) {
-		order[i].user = users[i];
-		order[i].addr = users[i]->kp->addr;
-		order[i].opcode = users[i]->kp->opcode;
-		if (i && users[i]->addr < users[i - 1]->addr)
-			sorted = false;
-	}
-	/* As symbols are listed, more often than not. */
-	if (!sorted)
-		sort(order, num, sizeof(*order), undo_cmp, NULL);
+}
 
-	mutex_lock(&kprobe_mutex);
-	ret = initialised ? kprobe_users_reserve(num) : -EAGAIN;
-	if (ret)
-		goto out;
+/* All of them or none. */
+static int place_users(struct placement *order, int num)
+{
+	int i, ret = 0;
 
 	arch_kprobes_batch(true);
 	for (i = 0; i < num; i++) {
@@ -119,20 +126,28 @@ static int register_users(struct kprobe_user **users, int num)
 	}
 	arch_kprobes_batch(false);
 	if (ret)
-		goto displace;
-	undo_jumps(order, num);
+		displace_users(order, i);
+	return ret;
+}
+
+static int arm_users(struct kprobe_user **users, int num)
+{
+	LIST_HEAD(batch);
+	int i, ret;
 
 	for (i = 0; i < num; i++) {
 		if (users[i]->enabled && !kprobe_point_armed(users[i]->point) &&
 		    kprobes_switched_on())
 			kprobe_batch_add(users[i]->point, &batch);
 	}
-	i = num;
 	ret = kprobe_points_arm(&batch);
 	kprobe_batch_end(&batch);
-	if (ret)
-		goto displace;
-	kprobe_test_stage(KPROBE_STAGE_ARMED);
+	return ret;
+}
+
+static void link_users(struct kprobe_user **users, int num)
+{
+	int i;
 
 	for (i = 0; i < num; i++)
 		kprobe_link_user(users[i]);
@@ -141,17 +156,36 @@ static int register_users(struct kprobe_user **users, int num)
 		/* A jump that had to go may be possible in another form. */
 		obstacle_gone(users[i]->addr);
 	}
-	goto out;
+}
 
-displace:
-	while (i--) {
-		if (order[i].user->point->nr_users > 1)
-			kprobe_optimizer_want(order[i].user->point);
-		kprobe_displace_user(order[i].user);
-		obstacle_gone(order[i].user->addr);
-		order[i].user->kp->addr = order[i].addr;
-		order[i].user->kp->opcode = order[i].opcode;
+/* All of them or none; users are the caller's again if it fails. */
+static int register_users(struct kprobe_user **users, int num)
+{
+	struct placement single, *order = &single;
+	int ret;
+
+	if (num > 1) {
+		order = kvmalloc_array(num, sizeof(*order), GFP_KERNEL);
+		if (!order)
+			return -ENOMEM;
 	}
+	plan_placements(order, users, num);
+
+	mutex_lock(&kprobe_mutex);
+	ret = initialised ? kprobe_users_reserve(num) : -EAGAIN;
+	if (ret)
+		goto out;
+	ret = place_users(order, num);
+	if (ret)
+		goto out;
+	undo_jumps(order, num);
+	ret = arm_users(users, num);
+	if (ret) {
+		displace_users(order, num);
+		goto out;
+	}
+	kprobe_test_stage(KPROBE_STAGE_ARMED);
+	link_users(users, num);
 out:
 	mutex_unlock(&kprobe_mutex);
 	if (order != &single)
@@ -244,16 +278,112 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 
 /* ---------------------------- Unregistering ----------------------------- */
 
-/* A point of a batch, which it leaves. */
-static void free_point(struct kprobe_point *pt)
+/*
+ * Collects the users of those that are registered; hits do not see them any
+ * more. True if their handlers may be running.
+ */
+static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving)
 {
-	list_del(&pt->kp.list);
-	list_del(&pt->all);
-	if (!kprobe_point_gone(pt)) {
-		obstacle_gone(pt->node.key);
-		kprobe_release_point(pt);
+	struct kprobe_user *user;
+	bool wait = false;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		if (!kps[i])
+			continue;
+		user = kprobe_user_of(kps[i]);
+		if (!user) {
+			kps[i]->addr = NULL;
+			continue;
+		}
+		list_add_tail(&user->batch, leaving);
+		/* Handlers of one that is off have ended when it was switched. */
+		if (user->enabled || user->pool)
+			wait = true;
+		kprobe_unlink_user(user);
+		if (user->pool)
+			kretprobe_pool_stop(user->pool);
 	}
-	kprobe_point_free(pt);
+	return wait;
+}
+
+/*
+ * Collects the points of the users in @batch. The text of a point is restored
+ * before the point is unlinked, and it is unlinked before the caller waits: a
+ * CPU that takes the breakpoint late finds no point, sees that there is no
+ * breakpoint either, and goes on.
+ */
+static void disarm_points(struct list_head *leaving, struct list_head *batch)
+{
+	struct kprobe_user *user;
+	struct kprobe_point *pt;
+	LIST_HEAD(disarm);
+
+	list_for_each_entry(user, leaving, batch) {
+		pt = user->point;
+		if (kprobe_point_armed(pt) && !pt->nr_enabled)
+			kprobe_batch_add(pt, &disarm);
+		else
+			kprobe_batch_add(pt, batch);
+	}
+	kprobe_points_disarm(&disarm);
+	list_splice(&disarm, batch);
+	kprobe_test_stage(KPROBE_STAGE_DISARMED);
+
+	list_for_each_entry(pt, batch, kp.list) {
+		if (!pt->nr_users && !kprobe_point_gone(pt))
+			addr_table_del(&kprobe_point_table, &pt->node);
+	}
+	kprobe_test_stage(KPROBE_STAGE_UNLINKED);
+}
+
+static void quiesce_users(struct list_head *leaving, struct list_head *batch,
+			  bool wait)
+{
+	struct kprobe_user *user;
+	bool again = false;
+
+	if (wait) {
+		kprobe_quiesce(batch);
+		kprobe_optimizer_free(batch);
+	}
+	/* Their last handlers could still fault: see fault.c. */
+	list_for_each_entry(user, leaving, batch)
+		again |= kprobe_fault_del(user);
+	if (again)
+		kprobe_quiesce(batch);
+}
+
+/* Frees the points of a batch that have no users, and ends it. */
+static void free_points(struct list_head *batch)
+{
+	struct kprobe_point *pt, *next;
+
+	list_for_each_entry_safe(pt, next, batch, kp.list) {
+		if (pt->nr_users)
+			continue;
+		list_del(&pt->kp.list);
+		list_del(&pt->all);
+		if (!kprobe_point_gone(pt)) {
+			obstacle_gone(pt->node.key);
+			kprobe_release_point(pt);
+		}
+		kprobe_point_free(pt);
+	}
+	kprobe_batch_end(batch);
+}
+
+static void free_users(struct list_head *leaving)
+{
+	struct kprobe_user *user, *next;
+
+	list_for_each_entry_safe(user, next, leaving, batch) {
+		user->kp->flags &= KPROBE_FLAG_DISABLED;
+		if (user->pool)
+			kretprobe_pool_free(user->pool);
+		kprobe_fault_free(user);
+		kfree_rcu(user, rcu);
+	}
 }
 
 /**
@@ -269,88 +399,22 @@ static void free_point(struct kprobe_point *pt)
  */
 void unregister_kprobes(struct kprobe **kps, int num)
 {
-	struct kprobe_point *pt, *next_pt;
-	struct kprobe_user *user, *next;
-	LIST_HEAD(disarm);
 	LIST_HEAD(leaving);
-	LIST_HEAD(quiet);
-	bool wait = false;
-	bool again = false;
-	int i;
+	LIST_HEAD(batch);
+	bool wait;
 
 	if (num <= 0 || !kps || kprobe_deny_handler("unregister", *kps))
 		return;
 
-	mutex_lock(&kprobe_mutex);
+	guard(mutex)(&kprobe_mutex);
 
-	for (i = 0; i < num; i++) {
-		struct kprobe *kp = kps[i];
-
-		if (!kp)
-			continue;
-		user = kprobe_user_of(kp);
-		if (!user) {
-			kp->addr = NULL;
-			continue;
-		}
-		list_add_tail(&user->batch, &leaving);
-		/* Handlers of one that is off have ended when it was switched. */
-		if (user->enabled || user->pool)
-			wait = true;
-		kprobe_unlink_user(user);
-		if (user->pool)
-			kretprobe_pool_stop(user->pool);
-	}
-
+	wait = unlink_users(kps, num, &leaving);
 	kprobe_test_stage(KPROBE_STAGE_LEAVING);
-
-	list_for_each_entry(user, &leaving, batch) {
-		pt = user->point;
-		if (kprobe_point_armed(pt) && !pt->nr_enabled)
-			kprobe_batch_add(pt, &disarm);
-		else
-			kprobe_batch_add(pt, &quiet);
-	}
-	kprobe_points_disarm(&disarm);
-	list_splice(&disarm, &quiet);
-	kprobe_test_stage(KPROBE_STAGE_DISARMED);
-
-	/*
-	 * The text of a point is restored before the point is unlinked, and it
-	 * is unlinked before we wait: who takes the breakpoint late finds no
-	 * point, sees that there is no breakpoint either, and goes on.
-	 */
-	list_for_each_entry(pt, &quiet, kp.list) {
-		if (!pt->nr_users && !kprobe_point_gone(pt))
-			addr_table_del(&kprobe_point_table, &pt->node);
-	}
-	kprobe_test_stage(KPROBE_STAGE_UNLINKED);
-
-	if (wait) {
-		kprobe_quiesce(&quiet);
-		kprobe_optimizer_free(&quiet);
-	}
-	/* Their last handlers could still fault: see fault.c. */
-	list_for_each_entry(user, &leaving, batch)
-		again |= kprobe_fault_del(user);
-	if (again)
-		kprobe_quiesce(&quiet);
+	disarm_points(&leaving, &batch);
+	quiesce_users(&leaving, &batch, wait);
 	kprobe_test_stage(KPROBE_STAGE_QUIET);
-
-	list_for_each_entry_safe(pt, next_pt, &quiet, kp.list) {
-		if (!pt->nr_users)
-			free_point(pt);
-	}
-	kprobe_batch_end(&quiet);
-	list_for_each_entry_safe(user, next, &leaving, batch) {
-		user->kp->flags &= KPROBE_FLAG_DISABLED;
-		if (user->pool)
-			kretprobe_pool_free(user->pool);
-		kprobe_fault_free(user);
-		kfree_rcu(user, rcu);
-	}
-
-	mutex_unlock(&kprobe_mutex);
+	free_points(&batch);
+	free_users(&leaving);
 }
 EXPORT_SYMBOL_GPL(unregister_kprobes);
 

@@ -384,6 +384,84 @@ int kprobe_users_reserve(unsigned int num)
 	return addr_table_reserve(&user_table, num);
 }
 
+static struct kprobe_point *point_alloc(struct kprobe_user *user)
+{
+	struct kprobe_point *pt = kzalloc(sizeof(*pt), GFP_KERNEL);
+
+	if (!pt)
+		return NULL;
+	pt->node.key = user->addr;
+	pt->kp.addr = (kprobe_opcode_t *)user->addr;
+	pt->kp.pre_handler = kprobe_run_pre;
+	if (user->entry)
+		pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
+	INIT_LIST_HEAD(&pt->users);
+	INIT_LIST_HEAD(&pt->faulters);
+	INIT_LIST_HEAD(&pt->kp.list);
+#ifdef CONFIG_OPTPROBES
+	INIT_LIST_HEAD(&pt->opt);
+#endif
+	return pt;
+}
+
+static struct kprobe_point *point_make(struct kprobe_user *user)
+{
+	struct kprobe_point *pt = point_alloc(user);
+	int ret;
+
+	if (!pt)
+		return ERR_PTR(-ENOMEM);
+	ret = prepare_point(pt);
+	if (ret)
+		goto out_free;
+	ret = addr_table_reserve(&kprobe_point_table, 1);
+	if (ret)
+		goto out_release;
+	addr_table_add(&kprobe_point_table, &pt->node);
+	list_add_tail(&pt->all, &kprobe_points);
+	return pt;
+
+out_release:
+	kprobe_release_point(pt);
+out_free:
+	kprobe_point_free(pt);
+	return ERR_PTR(ret);
+}
+
+/* For points that have never been armed. */
+static void point_unmake(struct kprobe_point *pt)
+{
+	list_del(&pt->all);
+	addr_table_del(&kprobe_point_table, &pt->node);
+	kprobe_release_point(pt);
+	kprobe_point_free(pt);
+}
+
+static int place_on_point(struct kprobe_user *user)
+{
+	struct kprobe_point *pt = kprobe_point_at(user->addr);
+	int ret;
+
+	if (!pt)
+		pt = point_make(user);
+	if (IS_ERR(pt))
+		return PTR_ERR(pt);
+	ret = want_post(pt, user);
+	if (ret) {
+		if (!pt->nr_users)
+			point_unmake(pt);
+		return ret;
+	}
+
+	pt->nr_users++;
+	user->point = pt;
+	user->kp->addr = (kprobe_opcode_t *)user->addr;
+	user->kp->opcode = pt->kp.opcode;
+	/* From here on the same structure given twice is found out. */
+	addr_table_add(&user_table, &user->node);
+	return 0;
+}
+
 /**
  * kprobe_place_user - find or make the point of a user
  * @user: the user; kprobe_users_reserve() has made room for it
@@ -396,68 +474,16 @@ int kprobe_users_reserve(unsigned int num)
  */
 int kprobe_place_user(struct kprobe_user *user)
 {
-	struct kprobe_point *pt;
 	struct module *mod;
 	int ret;
 
 	lockdep_assert_held(&kprobe_mutex);
 	if (kprobe_user_of(user->kp))
 		return -EINVAL;
-
 	ret = kprobe_check_site(user->addr, &mod);
 	if (ret)
 		return ret;
-
-	pt = kprobe_point_at(user->addr);
-	if (!pt) {
-		ret = -ENOMEM;
-		pt = kzalloc(sizeof(*pt), GFP_KERNEL);
-		if (!pt)
-			goto out_put;
-		pt->node.key = user->addr;
-		pt->kp.addr = (kprobe_opcode_t *)user->addr;
-		pt->kp.pre_handler = kprobe_run_pre;
-		if (user->entry)
-			pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
-		INIT_LIST_HEAD(&pt->users);
-		INIT_LIST_HEAD(&pt->faulters);
-		INIT_LIST_HEAD(&pt->kp.list);
-#ifdef CONFIG_OPTPROBES
-		INIT_LIST_HEAD(&pt->opt);
-#endif
-		ret = prepare_point(pt);
-		if (ret)
-			goto out_free;
-		ret = addr_table_reserve(&kprobe_point_table, 1);
-		if (ret)
-			goto out_release;
-		addr_table_add(&kprobe_point_table, &pt->node);
-		list_add_tail(&pt->all, &kprobe_points);
-	}
-
-	ret = want_post(pt, user);
-	if (ret && !pt->nr_users) {
-		list_del(&pt->all);
-		addr_table_del(&kprobe_point_table, &pt->node);
-		goto out_release;
-	}
-	if (ret)
-		goto out_put;
-
-	pt->nr_users++;
-	user->point = pt;
-	user->kp->addr = (kprobe_opcode_t *)user->addr;
-	user->kp->opcode = pt->kp.opcode;
-	/* From here on the same structure given twice is found out. */
-	addr_table_add(&user_table, &user->node);
-	module_put(mod);
-	return 0;
-
-out_release:
-	kprobe_release_point(pt);
-out_free:
-	kprobe_point_free(pt);
-out_put:
+	ret = place_on_point(user);
 	module_put(mod);
 	return ret;
 }
@@ -477,12 +503,8 @@ void kprobe_displace_user(struct kprobe_user *user)
 	user->point = NULL;
 	pt->nr_users--;
 	unwant_post(pt, user);
-	if (pt->nr_users)
-		return;
-	list_del(&pt->all);
-	addr_table_del(&kprobe_point_table, &pt->node);
-	kprobe_release_point(pt);
-	kprobe_point_free(pt);
+	if (!pt->nr_users)
+		point_unmake(pt);
 }
 
 /**
