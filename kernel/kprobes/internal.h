@@ -1,16 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes: what the rooms of kernel/kprobes/ share, and nobody else sees.
+ * Kprobes: what the files of kernel/kprobes/ share, and nothing else sees.
  *
- * The pieces
- * ----------
- * A *point* (struct kprobe_point) is an address that is probed. It owns all
- * that a hit or the text patcher needs, including the struct kprobe that the
- * architecture gets to see. A *user* (struct kprobe_user) is one registered
- * struct kprobe as the manager sees it: what it said when it was registered.
- * A point has one user or many, the path of a hit is the same. The struct
- * kprobe of whoever called us is written to, but nothing read back from it
- * decides anything once it is registered.
+ * The map, in the order to read it
+ * --------------------------------
+ *	internal.h	points, users, states and locks
+ *	point.c		the model: makes, finds and links points and users, and
+ *			chooses what a hit runs
+ *	table.c		finds points and users by address, for hits without a lock
+ *	hit.c		what a hit runs; fault.c: what a fault in there runs
+ *	arm.c		arms and disarms points in batches, and waits for handlers
+ *	../kprobes.c	the manager: registers and unregisters, in batches
+ *	switch.c	enables and disables; gone.c: text that is freed
+ *	site.c		what may be probed; with blacklist.c, and reserved.c, which
+ *			knows the text that others patch
+ *	slots.c		executable memory, and when it is free again
+ *	optimizer.c	turns breakpoints into jumps; optprobe.c does the
+ *			architecture's part of it where arm or powerpc bring theirs
+ *	ftrace.c	points on ftrace sites
+ *	kretprobe.c	return probes; pool.c: their instances. jprobe.c: jprobes
+ *	control.c	files in debugfs; testing.c: what the KUnit suites need
+ *
+ * Calls go down from the manager, which no file in here calls but through the
+ * API in linux/kprobes.h.
+ *
+ * Points and users
+ * ----------------
+ * A *point* (struct kprobe_point) is a probed address. It owns all that a hit
+ * or the text patcher needs, including the struct kprobe that the architecture
+ * gets to see. A *user* (struct kprobe_user) is one registered struct kprobe as
+ * the manager sees it: what it said when it was registered. A point has one
+ * user or many, the path of a hit is the same. The caller's struct kprobe is
+ * written to, but nothing that is read back from it decides anything once it is
+ * registered.
+ *
+ * The life of a point
+ * -------------------
+ *	kprobe_place_user()	its first user makes it; hits find it in the table
+ *	      |
+ *	kprobe_points_arm()	hits come, and find no users
+ *	      |
+ *	kprobe_link_user()	hits run the user's handlers; the optimizer may
+ *	      |			make the point a jump: see enum kprobe_state
+ *	kprobe_unlink_user()	hits that start now do not see the user
+ *	      |
+ *	kprobe_points_disarm()	the last enabled user has left: no hits come
+ *	      |
+ *	addr_table_del()	late hits do not find the point
+ *	      |
+ *	kprobe_quiesce()	no handler runs that started before all that
+ *	      |
+ *	kprobe_point_free()	after a grace period that nobody waits for
  *
  * Ownership and locks
  * -------------------
