@@ -33,27 +33,27 @@ typedef u8 kprobe_opcode_t;
 /* Decoding refuses UD0, UD1 and UD2, whatever they are for. */
 #define __ARCH_KPROBES_REFUSE_TRAPS
 
-/* How far behind the point the instruction pointer is in a pre-handler. */
+/* How far past the point the instruction pointer is in a pre-handler. */
 #define __ARCH_KPROBE_IP_BEHIND	1
 
-/* Where a return address is; and the trampoline begins with a call. */
+/* The return address is on the stack; the trampoline begins with a call. */
 #define __ARCH_KRETPROBE_ON_STACK
 #define __ARCH_KRETPROBE_CALL	(5 + 1)
 
 #define __ARCH_WANT_KPROBES_INSN_SLOT
 
-/* The size of a slot: what struct x86_copy takes, see arch/x86/kernel/kprobes/common.h. */
+/* The size of a slot: holds a struct x86_copy of arch/x86/kernel/kprobes/common.h. */
 #define __ARCH_KPROBE_SLOT_SIZE	32
 
 /**
  * struct arch_specific_insn - what a hit needs to know of an instruction
  * @copy:  where a hit by the breakpoint goes on; NULL if @kind says that the
  *	   instruction is emulated in every case
- * @slot:  runs the instruction and jumps back behind the probe point: @copy,
+ * @slot:  runs the instruction and jumps to the next one in place; @copy is this,
  *	   unless there is a detour
- * @detour: from being made until it is given back
+ * @detour: set from when the detour is made until it is freed
  * @step:  runs the instruction and traps; made when a post-handler needs it, or
- *	   if emulating it may fault, to fault in its stead
+ *	   if emulating the instruction may fault, to fault instead
  * @imm:   branch displacement, immediate, or displacement of a memory operand
  * @kind:  how it is executed, enum x86_insn_kind
  * @len:   its length in bytes
@@ -61,8 +61,8 @@ typedef u8 kprobe_opcode_t;
  * @size:  operand size in bytes
  * @dst:   offset in pt_regs of the register operand written
  * @src:   offset in pt_regs of the register operand read, or X86_NO_REG
- * @base:  the same for the base of a memory operand
- * @index: the same for its index
+ * @base:  offset in pt_regs of the base of a memory operand, or X86_NO_REG
+ * @index: offset in pt_regs of its index, or X86_NO_REG
  * @scale: shift count of the index
  */
 struct arch_specific_insn {
@@ -89,10 +89,10 @@ struct arch_specific_insn {
 extern const int kretprobe_blacklist_size;
 
 /**
- * enum kprobe_unwind - what an unwinder finds in code of ours
- * @KPROBE_UNWIND_UNKNOWN: nothing that it could go by, or it is not ours
+ * enum kprobe_unwind - what an unwinder finds in generated code
+ * @KPROBE_UNWIND_UNKNOWN: nothing that it can use, or the code is not ours
  * @KPROBE_UNWIND_REGS:	   struct pt_regs on top of the stack
- * @KPROBE_UNWIND_SAME:	   the same as somewhere else
+ * @KPROBE_UNWIND_SAME:	   the same stack as at another address
  * @KPROBE_UNWIND_CALL:	   a return address on top of the stack
  */
 enum kprobe_unwind {

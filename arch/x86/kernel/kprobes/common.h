@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes on x86: what the rooms of this folder share.
+ * Kprobes on x86: what the files of this directory share.
  *
  *	core.c	 the manager's hooks: preparing, arming, what is refused
  *	text.c	 the text without us, and where its instructions begin
  *	orc.c	 instructions that the unwinder's table knows
  *	insn.c	 what an instruction is: may it be probed, where can it run
  *	emulate.c executing an instruction on saved registers
- *	int3.c	 a hit that comes as a breakpoint
- *	reach.c	 may the bytes behind a point become part of a jump?
- *	detour.c a hit that comes as a jump
- *	generate.c the code for that
- *	ftrace.c a hit that comes through ftrace
+ *	int3.c	 hits by a breakpoint
+ *	reach.c	 may the bytes after a point become part of a jump?
+ *	detour.c hits by a jump
+ *	generate.c the code of detours
+ *	ftrace.c hits through ftrace
  *	jprobe.c calling the handler of a jprobe
  *	entry_*.S where code and handlers meet, the return of functions included
  *
- * rethook's trampoline takes the two register macros from here.
+ * rethook's trampoline uses the two register macros.
  */
 #ifndef _ARCH_X86_KPROBES_COMMON_H
 #define _ARCH_X86_KPROBES_COMMON_H
@@ -26,9 +26,9 @@
 #include <asm/insn.h>
 
 /*
- * Completes a struct pt_regs on the stack, on top of ss, sp and flags, and
- * takes all of that off again down to the flags. The slots of cs, ip and
- * orig_ax are left for C to fill in.
+ * The first macro completes a struct pt_regs on the stack, on top of ss, sp and
+ * flags. C code fills in cs, ip and orig_ax. The second macro pops everything
+ * down to the flags.
  */
 #ifdef CONFIG_X86_64
 #define SAVE_REGS_STRING						\
@@ -66,16 +66,16 @@ struct pt_regs;
  * enum x86_insn_kind - how a displaced instruction is executed
  * @X86_COPY:	  out of line, as it is
  * @X86_NOP:	  not at all
- * @X86_JMP:	  from here on always emulated, since what they do depends on
- *		  where they are, or leaves something behind that would
+ * @X86_JMP:	  this and the following are always emulated: their effect
+ *		  depends on their address, or leaves that address somewhere
  * @X86_CALL:	  with @imm relative to the next instruction
  * @X86_JCC:	  @op being the condition
  * @X86_LOOP:	  @op the opcode, @size that of the counter
  * @X86_RET:	  @imm bytes of arguments to drop
  * @X86_JMP_IND:  through a register or memory operand
  * @X86_CALL_IND: likewise
- * @X86_PUSH_REG: from here on out of line, but emulated if a post-handler
- *		  waits: that saves the second trap
+ * @X86_PUSH_REG: this and the following run out of line, but are emulated if a
+ *		  post-handler waits: that saves the second trap
  * @X86_PUSH_IMM: of @imm
  * @X86_POP_REG:  to @dst
  * @X86_MOV_REG:  from @src to @dst, of @size
@@ -104,7 +104,7 @@ enum x86_insn_kind {
 	X86_ALU_IMM,
 };
 
-/* Executed without a copy, whatever the handlers. */
+/* Executed without a copy, whatever handlers there are. */
 static __always_inline bool x86_always_emulated(unsigned int kind)
 {
 	return kind >= X86_NOP && kind <= X86_CALL_IND;
@@ -120,12 +120,12 @@ enum x86_alu_op {
 #define X86_BASE_IP	0xfe
 
 /**
- * struct x86_copy - an out-of-line copy, as it stands in its slot
- * @text: the instruction, its operands adjusted; behind it either a jump to
+ * struct x86_copy - an out-of-line copy, as it is in its slot
+ * @text: the instruction, its operands adjusted; after it either a jump to
  *	  the next instruction or, if a post-handler is to run, a breakpoint
- * @len:  of the instruction
- * @again: the instruction has pushed the operand of the original, an indirect
- *	  branch; the breakpoint behind it undoes that and goes back to @addr
+ * @len:  length of the instruction in bytes
+ * @again: the original is an indirect branch, and the copy pushes its operand;
+ *	  the breakpoint after the copy undoes that and goes back to @addr
  * @addr: where the original is
  *
  * Fault and breakpoint handlers find the original through this, without a
@@ -141,9 +141,9 @@ struct x86_copy {
 static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
 
 /**
- * struct x86_text - text as it was without us, read ahead
+ * struct x86_text - text as it is without probes, read ahead
  * @addr: of its first byte, or 0
- * @buf:  the text; ours is undone up to the instruction that was read last
+ * @buf:  the text; probes are undone up to the instruction that was read last
  */
 struct x86_text {
 	unsigned long addr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: what the manager asks for.
+ * Kprobes on x86: the functions that the manager calls.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -22,8 +22,9 @@
 extern char __static_call_text_start[], __static_call_text_end[];
 
 /*
- * Return on another stack than they were called on; or called in the context of
- * an interrupt and returning in what that came over, where a handler may run.
+ * These return on another stack than they were called on; or they are called in
+ * the context of an interrupt and return in the interrupted context, where a
+ * handler may run.
  */
 struct kretprobe_blackpoint kretprobe_blacklist[] = {
 	{ .name = "__switch_to" },
@@ -35,13 +36,13 @@ struct kretprobe_blackpoint kretprobe_blacklist[] = {
 const int kretprobe_blacklist_size = ARRAY_SIZE(kretprobe_blacklist);
 
 /*
- * What a hit runs through before anybody knows that it is one, or afterwards:
- * compiled code returns, and calls through pointers, by way of thunks, and two
- * tracers look at every exception that counts as an NMI. Which thunks are in
- * use depends on the CPU, and some have no symbol in some kernels.
+ * Code that runs before the exception is known to be a hit, or after the hit is
+ * handled: compiled code returns, and calls through pointers, by thunks, and two
+ * tracers look at every exception that counts as an NMI. The CPU determines which
+ * thunks are in use, and some have no symbol in some kernels.
  */
 static const char *const hit_path[] __initconst = {
-	/* A detour that has kept somebody from the CPU goes there. */
+	/* A detour that has delayed a reschedule calls one of these. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
@@ -53,9 +54,9 @@ static const char *const hit_path[] __initconst = {
 };
 
 /*
- * A handler in the midst of a task switch would find one task by its stack and
- * another as current. The others run with page tables that map no handlers, or
- * from a copy that would have the breakpoint but not the point.
+ * A handler in the middle of a task switch would find one task by its stack and
+ * another as current. The other functions run with page tables that map no
+ * handlers, or from a copy that would have the breakpoint but not the point.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm",
@@ -80,8 +81,8 @@ static int __init refuse_symbol(const char *name)
 }
 
 /*
- * ftrace copies the code of its callers into trampolines, with a breakpoint that
- * is in it and without the point. Every label in them is a symbol of its own.
+ * ftrace copies the code of its callers into trampolines. A breakpoint in that code
+ * would be copied, too, without the point. Each label in it is a separate symbol.
  */
 static int __init refuse_ftrace_callers(void)
 {
@@ -118,7 +119,7 @@ int __init arch_populate_kprobe_blacklist(void)
 	ret = kprobe_add_area_blacklist((unsigned long)__entry_text_start,
 					(unsigned long)__entry_text_end);
 
-	/* Jumps that static calls rewrite, whose present form they insist on. */
+	/* Jumps that static calls rewrite, and whose form they check first. */
 	if (!ret)
 		ret = kprobe_add_area_blacklist((unsigned long)__static_call_text_start,
 						(unsigned long)__static_call_text_end);
@@ -140,13 +141,13 @@ int __init arch_populate_kprobe_blacklist(void)
 }
 
 /**
- * arch_adjust_kprobe_addr - move a probe off the mark at a function's entry
+ * arch_adjust_kprobe_addr - move a probe past the ENDBR at a function's entry
  * @addr:	   the beginning of the function
- * @offset:	   of the place where it is to sit
+ * @offset:	   where in the function the probe is to be
  * @on_func_entry: set to whether it is the entry
  *
- * An indirect call must find ENDBR where it lands (SDM Vol. 1, 17.3): the
- * probe goes on what follows, which counts as the entry.
+ * An indirect call must find ENDBR at its target (SDM Vol. 1, 17.3). So the probe
+ * goes on the next instruction, which counts as the entry.
  *
  * Return: the address to probe.
  */
@@ -174,8 +175,8 @@ kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offse
  * alloc_insn_pages - pages for out-of-line copies and detours
  * @nr: how many
  *
- * Filled with breakpoints and made executable before anybody has their address,
- * so that they are never both writable and executable.
+ * They are filled with breakpoints and made executable before their address is
+ * known to others, so that they are never both writable and executable.
  *
  * Context: may sleep.
  * Return: the first of them, or NULL.
@@ -195,7 +196,7 @@ void *alloc_insn_pages(unsigned int nr)
 }
 
 /**
- * arch_erase_slots - nobody is, or will be, in the code that was here
+ * arch_erase_slots - fill slots that no task executes with breakpoints
  * @text: its first byte
  * @len:  in bytes
  *
@@ -221,12 +222,12 @@ __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 }
 
 /**
- * kprobe_unwind - for unwinders: how the stack looks in an out-of-line copy
+ * kprobe_unwind - tell unwinders how the stack looks in generated code
  * @ip:	  an address
- * @same: set to the address of the original at which it looks the same
+ * @same: set to the address in the original text where it looks the same
  *
  * Context: any, preemption off.
- * Return: what is to be found there.
+ * Return: what is on the stack there.
  */
 __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same)
 {
@@ -238,7 +239,7 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 	if (copy) {
 		*same = (unsigned long)copy->addr;
 		if (ip >= (unsigned long)copy->text + copy->len) {
-			/* A word is on the stack that the original knows nothing of. */
+			/* The copy has pushed a word that the original does not. */
 			if (copy->again)
 				return KPROBE_UNWIND_UNKNOWN;
 			*same += copy->len;
@@ -257,12 +258,13 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 
 #ifdef CONFIG_SMP
 /**
- * x86_lock_prefix_within - does this text change with the second CPU?
+ * x86_lock_prefix_within - does this text change when a second CPU comes online?
  * @first: its first byte
  * @last:  its last byte
  *
- * Lock prefixes come and go with it; in their absence an idle prefix stands
- * there. Their owner walks all of them, which is only needed if there is either.
+ * Lock prefixes are there only with several CPUs; otherwise an idle prefix is in
+ * their place. The function that knows all of them walks a list, so call it only
+ * if one of these prefixes is there.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: true if so.
@@ -276,7 +278,7 @@ bool x86_lock_prefix_within(unsigned long first, unsigned long last)
 	for (at = first; at <= last; at++) {
 		if (copy_from_kernel_nofault(&byte, (void *)at, 1))
 			continue;
-		/* LOCK, DS (SDM Vol. 2, 2.1.1), or what we have put there */
+		/* LOCK, DS (SDM Vol. 2, 2.1.1), or a breakpoint on it */
 		if (byte == 0xf0 || byte == 0x3e || byte == INT3_INSN_OPCODE)
 			maybe = true;
 	}
@@ -295,7 +297,7 @@ bool x86_lock_prefix_within(unsigned long first, unsigned long last)
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0; -EILSEQ if this is not the start of an instruction, or one that
- * cannot be probed; -EINVAL if others depend on it; -ENOMEM.
+ * cannot be probed; -EINVAL if other code depends on it; -ENOMEM.
  */
 int arch_prepare_kprobe(struct kprobe *p)
 {
@@ -307,7 +309,7 @@ int arch_prepare_kprobe(struct kprobe *p)
 }
 
 /**
- * arch_prepare_post - a post-handler is coming
+ * arch_prepare_post - get ready for the point's first post-handler
  * @p: the point
  *
  * Context: kprobe_mutex held; may sleep.
@@ -354,9 +356,9 @@ static void poke(struct kprobe *p, u8 old, u8 new)
  * arch_arm_kprobes - put the breakpoints in
  * @points: linked by kprobe::list
  *
- * A single byte changes, and both values of it are whole instructions to a CPU
- * that executes it meanwhile; one round of serialising at the end makes sure
- * that no CPU runs the old one any longer.
+ * A single byte changes, and to a CPU that executes it meanwhile both values begin
+ * a whole instruction. One round of serialising at the end makes sure that no CPU
+ * runs the old instruction any longer.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -395,11 +397,11 @@ void arch_disarm_kprobes(struct list_head *points)
 }
 
 /**
- * arch_kprobes_sync - interrupt every CPU and wait until it has been
+ * arch_kprobes_sync - interrupt every CPU and wait until all have handled that
  *
  * Context: may sleep.
- * On return no CPU is in the exception of a breakpoint that had been hit
- * before, all of them see the text as it is now, and memory written before.
+ * On return no CPU is in the exception of a breakpoint that was hit before the
+ * call. All CPUs see the present text, and memory written before the call.
  */
 void arch_kprobes_sync(void)
 {
@@ -407,7 +409,7 @@ void arch_kprobes_sync(void)
 }
 
 /**
- * arch_init_kprobes - find out what reading text has to know
+ * arch_init_kprobes - prepare for reading text
  *
  * Return: 0.
  */
@@ -421,7 +423,7 @@ int __init arch_init_kprobes(void)
  * arch_trampoline_kprobe - is this point part of our own trampolines?
  * @p: the point
  *
- * Return: 0, functions return there, no breakpoint is hit.
+ * Return: 0: functions return to the trampoline, which has no breakpoint.
  */
 int arch_trampoline_kprobe(struct kprobe *p)
 {

@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: a hit that comes as a jump.
+ * Kprobes on x86: hits by a jump.
  *
  * A detour is code made for one point. It completes a struct pt_regs on the
- * stack, runs the handlers, restores, executes the displaced instructions and
- * jumps back behind them. There are two forms:
+ * stack, runs the handlers, restores the registers, executes the displaced
+ * instructions and jumps to the instruction after them. There are two forms:
  *
  *  direct	the point has one probe. The detour calls its handlers itself, if
- *		the hit comes from a task's context in which no handler runs;
- *		all else goes to the dispatcher.
- *  dispatched	always goes there: detour_hit().
+ *		the hit is in a task's context in which no handler runs; all
+ *		other hits go to the dispatcher.
+ *  dispatched	all hits go to the dispatcher, detour_hit().
  *
- * Where the handlers have changed nothing, the detour restores the registers
- * and goes on. Otherwise detour_leave() goes where regs->ip says.
+ * If the handlers have not changed where execution goes on, the detour restores
+ * the registers and goes on. Otherwise detour_leave() goes to regs->ip.
  *
  *	entry:	build pt_regs
  *		[direct: enter the handler's context, call it, leave it]
  *		[dispatched: detour_hit(head, regs)]
  *		restore
- *		[jump to where it goes on, if not here]
+ *		[jump to where execution goes on, if not here]
  *	exec:	displaced instructions
  *		jump back
  *	slow:	[direct: detour_hit(head, regs), back to restoring]
  *	...
  *	post:	the first displaced instruction, build pt_regs,
- *		detour_post(head, regs), restore, go on behind it
+ *		detour_post(head, regs), restore, go on after it
  *
- * If a post-handler waits, the probed instruction is emulated where that can be
- * done, and exec is there for hits that are missed. Where not, it runs at post.
+ * If a post-handler waits, the probed instruction is emulated where possible, and
+ * exec serves missed hits. Otherwise the instruction runs at post.
  *
- * Late hits. A task may be preempted right behind the jump, and go on when the
- * point is a breakpoint again, has other probes, or is gone. It must not call
- * the handler that the detour knows, nor look at the point that it knows; but if
- * there still is a point, that has been hit. So when the jump goes, hits in the
- * detour are sent another way: the dispatcher looks the point up by its address
- * unless x86_detour::live is set. A direct detour has a branch to it that the
- * common hit does not take; it becomes a breakpoint, the only thing that text
- * may change to while it runs (SDM Vol. 3, 9.1.3), and that takes the branch.
- * All of that is looked at after kprobe_cpu::running is set, so after the next
- * interrupt of all CPUs, who waits in kprobe_quiesce() sees every hit that will call a
- * handler that was there before. The detour itself stays until no task can be
- * in it: slots.c.
+ * Late hits. A task may be preempted right after the jump, and go on when the point
+ * is a breakpoint again, has other probes, or is gone. It must use neither the
+ * handler nor the point that the detour knows; but if there still is a point, that
+ * point has been hit. So when the jump goes, hits in the detour take another way:
+ * unless x86_detour::live is set, the dispatcher looks up the point by its address.
+ * A direct detour has a branch to the dispatcher that the common hit does not take.
+ * That branch becomes a breakpoint, the only change that is safe to running text
+ * (SDM Vol. 3, 9.1.3), and the breakpoint handler takes the branch. Hits look at
+ * all of this after they have set kprobe_cpu::running. So after the next interrupt
+ * of all CPUs, kprobe_quiesce() sees every hit that will call a handler which was
+ * there before. The detour itself stays until no task can be in it: slots.c.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -55,9 +54,9 @@
 
 #include "detour.h"
 
-/* ----------------------- What a detour calls ---------------------------- */
+/* ------------------------- Called by detours ---------------------------- */
 
-/* The point that this is a hit of, which stays as long as preemption is off. */
+/* The point that was hit. It stays as long as preemption is off. */
 static __always_inline struct kprobe *point_of(const struct x86_detour *d)
 {
 	struct kprobe *p;
@@ -100,12 +99,12 @@ static __always_inline int go_on(const struct x86_detour *d, struct pt_regs *reg
 }
 
 /**
- * detour_hit - all that a direct detour does not do itself
+ * detour_hit - the dispatcher: handle a hit that the detour does not handle itself
  * @d:	  the detour
  * @regs: registers of the code
  *
  * Context: called by the detour.
- * Return: DETOUR_STAY and the like.
+ * Return: DETOUR_STAY or one of DETOUR_LEAVE*.
  */
 int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 {
@@ -128,7 +127,7 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	} else if (kprobe_run_pre(p, regs)) {
 		next = DETOUR_AWAY;
 	} else if (!READ_ONCE(p->post_handler)) {
-		/* It just goes on. */
+		/* Only the instruction is left to do. */
 	} else if (x86_emulate(p, regs)) {
 		if (p->ainsn.kind == X86_CALL || p->ainsn.kind == X86_CALL_IND)
 			called = DETOUR_LEAVE_CALLED;
@@ -154,7 +153,7 @@ out:
 }
 
 /**
- * detour_changed - a handler that a direct detour has called goes elsewhere
+ * detour_changed - leave a direct detour whose handler has changed regs->ip
  * @d:	  the detour
  * @regs: where to
  *
@@ -170,7 +169,7 @@ int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 }
 
 /**
- * detour_post - behind an instruction that a post-handler waits for
+ * detour_post - run the post-handlers after the probed instruction
  * @d:	  the detour
  * @regs: registers of the code
  *
@@ -199,9 +198,9 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 }
 
 /**
- * detour_resched - somebody has asked for the CPU while the handler ran
+ * detour_resched - reschedule, if that was asked for while the handler ran
  *
- * Context: called by the detour, where it has left the handler's context.
+ * Context: called by the detour, after it has left the handler's context.
  */
 void __kprobe_hit detour_resched(void)
 {
@@ -298,8 +297,8 @@ static void jump_text(struct kprobe *p, u8 *text)
  * arch_detour_arm - put the jumps in
  * @points: breakpoints with detours, by ascending address
  *
- * Context: kprobe_mutex held; may sleep. No task rests in the bytes behind any
- * of the breakpoints.
+ * Context: kprobe_mutex held; may sleep. No task is preempted in the bytes after
+ * any of the breakpoints.
  */
 void arch_detour_arm(struct list_head *points)
 {
@@ -315,7 +314,7 @@ void arch_detour_arm(struct list_head *points)
 	mutex_unlock(&text_mutex);
 }
 
-/* Hits that are in the detour, but not yet in a handler, look up the point. */
+/* Make hits that are in the detour, but not yet in a handler, look up the point. */
 static void retire(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
@@ -328,12 +327,11 @@ static void retire(struct kprobe *p)
 }
 
 /**
- * x86_detour_trap - a breakpoint that is not one of a point
- * @regs: registers of the trap
+ * x86_detour_trap - handle the breakpoint of a detour whose jump is gone
+ * @regs: registers of a trap at no point
  *
  * Context: in the exception, interrupts off.
- * Return: true if it was that of a detour whose jump is gone: its hit goes to
- * the dispatcher.
+ * Return: true if it was such a breakpoint: the hit goes on to the dispatcher.
  */
 __kprobe_hit bool x86_detour_trap(struct pt_regs *regs)
 {
@@ -342,7 +340,7 @@ __kprobe_hit bool x86_detour_trap(struct pt_regs *regs)
 
 	if (!d || !d->branch || addr != (unsigned long)d + d->branch)
 		return false;
-	/* The distance is what it was. */
+	/* Take the branch, whose distance is still there. */
 	regs->ip = addr + JCC32_INSN_SIZE + *(s32 *)(addr + 2);
 	return true;
 }
@@ -351,11 +349,10 @@ __kprobe_hit bool x86_detour_trap(struct pt_regs *regs)
  * arch_detour_disarm - take the jumps out
  * @points:	points with detours, by ascending address
  * @jumps:	they are jumps; otherwise only their detours are given up
- * @breakpoint: they are to be breakpoints again; otherwise nothing
+ * @breakpoint: they become breakpoints again; otherwise the original text is back
  *
- * On return nothing enters the detours any more, and after the next
- * arch_kprobes_sync() the hits in them go by what the table of points says.
- * arch_detour_free() gives them back, after that.
+ * On return no hit enters the detours any more. After the next arch_kprobes_sync()
+ * hits in them use the table of points, and arch_detour_free() may free the detours.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -371,7 +368,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 			memcpy(text, p->ainsn.detour->orig, sizeof(text));
 			if (breakpoint)
 				text[0] = INT3_INSN_OPCODE;
-			/* Who comes meanwhile takes the jump. */
+			/* CPUs that hit this meanwhile take the jump. */
 			text_poke_queue(p->addr, text, sizeof(text), jump);
 		}
 		text_poke_finish();
@@ -385,8 +382,8 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
  * arch_detour_free - give a detour back
  * @p: the point
  *
- * Context: kprobe_mutex held; may sleep. After arch_detour_disarm() of the
- * point, if it has been given a detour at all, and arch_kprobes_sync().
+ * Context: kprobe_mutex held; may sleep. If the point has a detour, after
+ * arch_detour_disarm() of the point and arch_kprobes_sync().
  */
 void arch_detour_free(struct kprobe *p)
 {
@@ -401,10 +398,10 @@ void arch_detour_free(struct kprobe *p)
 /* ----------------------- Faults and stack traces ------------------------ */
 
 /**
- * x86_detour_unwind - how the stack looks somewhere in a detour
+ * x86_detour_unwind - tell how the stack looks at an address in a detour
  * @d:	  the detour
- * @ip:	  where
- * @same: set to the address at which it looks the same
+ * @ip:	  the address
+ * @same: set to the address in the original text where it looks the same
  *
  * Context: any, preemption off.
  * Return: as kprobe_unwind().

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes on x86: detours, and what may become one.
+ * Kprobes on x86: detours, and the instructions that they displace.
  *
  * The life of a point that is hit by a jump:
  *
  *	breakpoint -> detour made -> ... -> jump -> breakpoint or nothing
  *
- * Some bytes behind the probed instruction belong to the jump, so they are
- * displaced with it. Once the detour is made, hits by the breakpoint go on in
- * it: from then on nobody comes into those bytes from their front, and reach.c
- * has made sure that nobody comes from anywhere else. So after a grace period
- * (kernel/kprobes/optimizer.c) no task rests in them, and they may change.
+ * The jump also covers some bytes after the probed instruction, so they are
+ * displaced with it. Once the detour is made, hits by the breakpoint go on in it:
+ * from then on no CPU enters those bytes through the probed instruction, and
+ * reach.c has made sure that there is no other way. So after a grace period
+ * (kernel/kprobes/optimizer.c) no task is preempted in them, and they may change.
  */
 #ifndef _ARCH_X86_KPROBES_DETOUR_H
 #define _ARCH_X86_KPROBES_DETOUR_H
@@ -32,10 +32,10 @@
 
 /**
  * struct x86_displaced - one instruction of those that a jump displaces
- * @insn: what it is, as for a point
- * @from: where it is, from the point
+ * @insn: how it is executed, as for a point
+ * @from: where it is, relative to the point
  * @len:  its length in bytes
- * @rip:  where its displacement is if that is relative to itself, else 0
+ * @rip:  where its displacement is, if that is relative to the next instruction, else 0
  * @text: the original
  */
 struct x86_displaced {
@@ -47,11 +47,11 @@ struct x86_displaced {
 };
 
 /**
- * struct x86_plan - all of them
+ * struct x86_plan - all instructions that a jump displaces
  * @nr:	   how many
  * @total: bytes from the point to where execution goes on in place
  * @std:   the direction flag may be set here
- * @insn:  in order
+ * @insn:  the instructions, in order
  */
 struct x86_plan {
 	unsigned int nr;
@@ -61,11 +61,11 @@ struct x86_plan {
 };
 
 /**
- * enum x86_detour_next - what stands behind the restored registers
- * @DETOUR_EXEC: all that is displaced
- * @DETOUR_NEXT: what is behind the probed instruction, which was emulated
- * @DETOUR_POST: the probed instruction, in front of its post-handlers
- * @DETOUR_AWAY: nothing; only for what a hit decides: regs->ip says it all
+ * enum x86_detour_next - what runs after the registers are restored
+ * @DETOUR_EXEC: all displaced instructions
+ * @DETOUR_NEXT: those after the probed instruction, which was emulated
+ * @DETOUR_POST: the probed instruction, before its post-handlers
+ * @DETOUR_AWAY: nothing of the detour: a hit goes on at regs->ip
  */
 enum x86_detour_next {
 	DETOUR_EXEC,
@@ -75,12 +75,11 @@ enum x86_detour_next {
 };
 
 /*
- * What C code answers its detour: to restore the registers and go on, or to
- * leave by detour_leave(). That must know how many returns there will have been
- * in the end without a call, or the return stack buffers of CPUs get out of
- * step with the stack (SDM Vol. 1, 17.1.1): it returns to regs->ip, and where a
- * call was emulated the callee will return, too; where it was a return, there
- * has been the call.
+ * What C code returns to its detour: restore the registers and go on, or leave by
+ * detour_leave(). That function must know how many returns will lack a call, or the
+ * return stack buffer of the CPU gets out of step with the stack (SDM Vol. 1,
+ * 17.1.1). It returns to regs->ip itself. If a call was emulated, the callee
+ * returns, too. If a return was emulated, its call has been executed.
  */
 #define DETOUR_STAY		0
 #define DETOUR_LEAVE		1
@@ -88,32 +87,31 @@ enum x86_detour_next {
 #define DETOUR_LEAVE_RETURNED	3
 
 /**
- * struct x86_detour - the head of a detour, in front of its code
- * @p:	    the point, first of all, for kprobe_running_point(); only to be
- *	    followed while @live
- * @addr:   its address
+ * struct x86_detour - the head of a detour, before its code
+ * @p:	    the point; the first member, for kprobe_running_point(); valid only
+ *	    while @live is set
+ * @addr:   address of the point
  * @orig:   the bytes that the jump replaces
- * @live:   hits are hits of @p; otherwise they come late
+ * @live:   hits are hits of @p; otherwise they are late
  * @nr:	    displaced instructions
  * @total:  their length in bytes
  * @next:   enum x86_detour_next
- * @entry:  where the jump leads, from here
- * @post:   where the first of them runs if a post-handler waits for it and it
- *	    is not emulated, or 0
+ * @entry:  where the jump leads, relative to this head, as all that follow
+ * @post:   where the probed instruction runs if a post-handler waits for it and
+ *	    it is not emulated, or 0
  * @branch: the branch that sends hits to the dispatcher, or 0 if all go there;
  *	    a breakpoint once the jump is gone
  * @saved:  from here on pt_regs is on top of the stack
  * @restore: up to here
- * @exec_end: behind the displaced instructions; what follows has pt_regs, but
- *	    for the beginning and the end of @post, which is last
- * @post_saved: from here on that has it, too
+ * @exec_end: end of the displaced instructions; the code after it has pt_regs on
+ *	    the stack, except at the beginning and the end of @post, which is last
+ * @post_saved: from here on the code at @post has pt_regs, too
  * @post_restore: up to here
  * @map:    where the displaced instructions are, and how the stack changes in
- *	    those that are branches: from @called on, relative to @to, the
- *	    return address is on it, and from @lost on what no unwinder knows;
- *	    or 0
+ *	    branches among them: from @called on, relative to @to, the return
+ *	    address is on it, and from @lost on unwinders do not know what is; or 0
  *
- * Read by hits, faults and unwinders without a lock. Except for @live, and the
+ * Hits, faults and unwinders read this without a lock. Except for @live and the
  * branch, it is constant for as long as a task may be in the slot.
  */
 struct x86_detour {
@@ -144,7 +142,7 @@ struct x86_detour {
 static_assert(sizeof(struct x86_detour) <= 80);
 static_assert(!offsetof(struct x86_detour, p));
 
-/* What is displaced runs here. */
+/* Where a displaced instruction runs. */
 static __always_inline unsigned long x86_detour_exec(const struct x86_detour *d,
 						     unsigned int i)
 {
@@ -152,8 +150,8 @@ static __always_inline unsigned long x86_detour_exec(const struct x86_detour *d,
 }
 
 /*
- * Where execution really goes on if it is to go on at @ip: what the jump has
- * replaced is in the detour. The point itself is not: that is another hit.
+ * Where execution really goes on if it is to go on at @ip: the instructions that
+ * the jump has replaced run in the detour. The point itself is another hit.
  */
 static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 						   unsigned long ip)
@@ -171,8 +169,8 @@ static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 }
 
 /*
- * Has the first of what is displaced faulted? If it is a call, the return
- * address may be on the stack already: takes it back.
+ * Has the probed instruction faulted? If it is a call, the return address may be
+ * on the stack already: drop it.
  */
 static __always_inline bool x86_detour_first(const struct x86_detour *d,
 					     struct pt_regs *regs)

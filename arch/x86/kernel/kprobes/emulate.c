@@ -2,9 +2,9 @@
 /*
  * Kprobes on x86: executing an instruction on saved registers.
  *
- * For instructions that would not do the same elsewhere, and for the common
- * simple ones when a post-handler waits for them. On the path of a hit: all
- * of it inline, so that nothing here can carry a probe.
+ * This is for instructions whose effect depends on their address, and for common
+ * simple ones that a post-handler waits for. It is on the path of a hit: all of it
+ * is inline, so that nothing here can carry a probe.
  */
 #include <linux/kprobes.h>
 #include <linux/uaccess.h>
@@ -25,8 +25,8 @@ static __always_inline unsigned long reg_at(struct pt_regs *regs, unsigned int o
 }
 
 /*
- * Writes an operand: one of 32 bits clears the upper half of the register,
- * smaller ones leave the rest alone (SDM Vol. 1, 3.4.1.1).
+ * Write an operand: one of 32 bits clears the upper half of the register, smaller
+ * ones leave the rest of it unchanged (SDM Vol. 1, 3.4.1.1).
  */
 static __always_inline void set_operand(struct pt_regs *regs, unsigned int off,
 					unsigned int size, unsigned long val)
@@ -97,7 +97,7 @@ static __always_inline bool condition_holds(unsigned long flags, unsigned int cc
 	return holds != (cc & 1);
 }
 
-/* LOOP and JCXZ count without touching a flag. */
+/* LOOP and JCXZ change no flag. */
 static __always_inline bool loop_taken(const struct arch_specific_insn *a,
 				       struct pt_regs *regs)
 {
@@ -123,8 +123,8 @@ static __always_inline bool loop_taken(const struct arch_specific_insn *a,
 }
 
 /*
- * The operation itself, done by the CPU, for its flags: with the carry that
- * comes in, which is all that any of these depends on.
+ * The CPU executes the operation itself, to compute the flags. Carry is the only
+ * flag that any of these operations reads.
  */
 #define ALU_DO(insn, type)						\
 	do {								\
@@ -198,7 +198,7 @@ static __always_inline void do_alu(const struct arch_specific_insn *a,
 	regs->flags = (regs->flags & ~ARITH_FLAGS) | (out & ARITH_FLAGS);
 }
 
-/* Where an indirect branch goes. False if its operand cannot be read. */
+/* The target of an indirect branch. False if its operand cannot be read. */
 static __always_inline bool branch_target(struct kprobe *p, struct pt_regs *regs,
 					  unsigned long *target)
 {
@@ -216,12 +216,12 @@ fault:
 /**
  * x86_emulate - execute the instruction at a point
  * @p:	  the point
- * @regs: registers in front of the instruction; behind it on return
+ * @regs: registers before the instruction; on return, those after it
  *
  * Context: in the exception of the breakpoint at @p, whose entry has left room
  * for a push below the stack of @regs.
- * Return: false if it was not executed, because this is not done here or it
- * would fault; only @regs->ip is undefined then.
+ * Return: false if it was not executed, because it is not emulated or would fault;
+ * only @regs->ip is undefined then.
  */
 bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 {

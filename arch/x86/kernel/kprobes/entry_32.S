@@ -14,7 +14,7 @@
 
 .section .kprobes.text, "ax"
 
-/* See entry_64.S, and there especially for the call. */
+/* entry_64.S explains this, and especially the call. */
 SYM_CODE_START(__kretprobe_trampoline)
 	call	.Lreturned
 	int3
@@ -23,7 +23,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 	push	%esp			/* mended below */
 	pushf
 	push	$__KERNEL_CS
-	push	$__kretprobe_trampoline	/* until the handler knows better */
+	push	$__kretprobe_trampoline	/* replaced by the handler */
 	push	$-1			/* orig_ax */
 	push	%gs
 	push	%fs
@@ -37,7 +37,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 	push	%ecx
 	push	%ebx
 	ENCODE_FRAME_POINTER
-	/* As the caller will have it. */
+	/* The stack pointer as the caller will have it. */
 	addl	$2*4, REGS_SP(%esp)
 
 	push	%esp

@@ -53,14 +53,14 @@
 
 #ifdef CONFIG_OPTPROBES
 /*
- * The end of a detour that does not fall through to the displaced code. Jumped
- * to with pt_regs on top of the stack: goes on with those registers, at
- * regs->ip, which is put where RET finds it: right below the stack as it will
- * be. If a handler has moved that down, so that pt_regs is in the way, pt_regs
- * moves down first, in an order that keeps all of it above the stack pointer.
+ * The end of a detour that does not go on to the displaced code. The detour jumps
+ * here with pt_regs on top of the stack. Execution goes on with those registers at
+ * regs->ip. This code puts that address where RET finds it, right below the final
+ * stack pointer. If a handler has moved the stack pointer down into pt_regs, first
+ * move pt_regs down, in an order that keeps all of it above the stack pointer.
  *
- * The calls are for the return stack buffer, see DETOUR_LEAVE in detour.h for
- * how many: the RET takes one, and those of our callers stay in step.
+ * The calls are for the return stack buffer; DETOUR_LEAVE in detour.h explains how
+ * many. The RET takes one entry, and those of the callers stay in step.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS
@@ -113,12 +113,12 @@ SYM_CODE_END(detour_leave)
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /*
- * Called at a function's entry where nobody but kprobes uses its ftrace site.
- * Less work than what ftrace has for all comers: the registers go in one
- * direction each, and the handler looks up nothing but the point.
+ * Called at a function's entry if kprobes is the only user of its ftrace site.
+ * This is less work than ftrace's general callers: each register is saved and
+ * restored once, and the handler looks up only the point.
  *
  * Functions are called with the direction and alignment check flags clear, so
- * these need no care.
+ * there is no need to clear them.
  */
 SYM_FUNC_START(kprobe_ftrace_trampoline)
 	push	$__KERNEL_DS
@@ -126,7 +126,7 @@ SYM_FUNC_START(kprobe_ftrace_trampoline)
 	pushf
 	CALL_DEPTH_ACCOUNT
 	push	$__KERNEL_CS
-	push	4*8(%rsp)		/* ip: behind the site */
+	push	4*8(%rsp)		/* ip: after the site */
 	push	$-1			/* orig_ax */
 	SAVE_GENERAL
 	/* What the function's caller has pushed last. */
@@ -136,7 +136,7 @@ SYM_FUNC_START(kprobe_ftrace_trampoline)
 	CALL_DEPTH_ACCOUNT
 	call	kprobe_ftrace_call_hit
 
-	/* Where regs->ip says, with the return address off the stack. */
+	/* Go to regs->ip, with the return address off the stack. */
 	mov	RIP(%rsp), %rax
 	mov	%rax, PTREGS_SIZE(%rsp)
 	RESTORE_GENERAL
@@ -152,14 +152,14 @@ SYM_FUNC_END(kprobe_ftrace_trampoline)
 
 #ifdef CONFIG_KRETPROBES
 /*
- * Where functions under a return probe return to, instead of to their caller.
+ * Functions under a return probe return to this code instead of to their caller.
  *
- * The return address was popped: the slot that held it, right below the stack
- * pointer, belongs to whoever interrupts us. Until it is ours again, that is at
- * the very first instruction, unwinders find the true address by where it was.
- * The call takes the slot back, for them and for the RET at the end, and fills
- * it with an address that they know. It also leaves something in the return
- * stack buffer for that RET to take, so that those of our callers stay in step.
+ * The return address was popped, so an interrupt may overwrite the slot that held
+ * it, right below the stack pointer. That is so at the very first instruction only,
+ * where unwinders find the true address by where it was. The call takes the slot
+ * back, for unwinders and for the RET at the end, and fills it with an address that
+ * unwinders know. It also puts an entry in the return stack buffer for that RET, so
+ * that those of the callers stay in step.
  */
 SYM_CODE_START(__kretprobe_trampoline)
 	UNWIND_HINT_UNDEFINED
@@ -173,11 +173,11 @@ SYM_CODE_START(__kretprobe_trampoline)
 	push	%rsp			/* mended below */
 	pushf
 	push	$__KERNEL_CS
-	push	$__kretprobe_trampoline	/* until the handler knows better */
+	push	$__kretprobe_trampoline	/* replaced by the handler */
 	push	$-1			/* orig_ax */
 	SAVE_GENERAL
 	ENCODE_FRAME_POINTER
-	/* As the caller will have it. */
+	/* The stack pointer as the caller will have it. */
 	addq	$2*8, RSP(%rsp)
 
 	mov	%rsp, %rdi
@@ -187,7 +187,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 	add	$24, %rsp
 	popf
 	lea	16(%rsp), %rsp
-	/* Our own call, of which depth tracking knows nothing. */
+	/* Depth tracking has not counted our own call. */
 	ALTERNATIVE __stringify(RET), \
 		    __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
 		    X86_FEATURE_CALL_DEPTH

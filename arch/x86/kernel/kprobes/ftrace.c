@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: a hit that comes through ftrace.
+ * Kprobes on x86: hits through ftrace.
  *
- * The probed instruction is ftrace's own call, which has no effect but to get
- * us here, so there is nothing to displace.
+ * The probed instruction is ftrace's own call. It has no other effect than to get
+ * here, so there is nothing to displace.
  */
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
@@ -13,11 +13,11 @@
 #include "common.h"
 
 /**
- * kprobe_ftrace_handler - a function with a point on its entry is being called
+ * kprobe_ftrace_handler - handle a hit on an ftrace site
  * @ip:	       the point's address
  * @parent_ip: unused
- * @ops:       of the two that points are armed in
- * @fregs:     full registers, as our ops ask for
+ * @ops:       one of the two ops that points are armed in
+ * @fregs:     full registers, as the ops ask for
  *
  * Context: any that calls traced functions.
  */
@@ -33,8 +33,8 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 extern char kprobe_ftrace_trampoline[], kprobe_ftrace_trampoline_end[];
 
 /**
- * arch_kprobe_ftrace_ops - our ops are about to be registered
- * @ops: one of them
+ * arch_kprobe_ftrace_ops - set up ops that are about to be registered
+ * @ops: the ops
  *
  * Context: kprobe_mutex held.
  */
@@ -47,7 +47,7 @@ void arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
 #endif
 
 /**
- * arch_prepare_kprobe_ftrace - a point on an ftrace site needs no copy
+ * arch_prepare_kprobe_ftrace - prepare a point on an ftrace site, which needs no copy
  * @p: the point
  *
  * Return: 0.

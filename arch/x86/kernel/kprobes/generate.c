@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: the code of detours. What they look like, and why, is told in
- * detour.c.
+ * Kprobes on x86: generating detours. detour.c explains what they look like and
+ * why.
  *
- * The stack. Handlers must see the stack pointer that the code had, and what
- * they and the emulation push belongs right below it. So where that may happen,
- * pt_regs lies some words further down.
+ * The stack. Handlers must see the stack pointer of the code, and words that they
+ * or the emulation push belong right below it. So if they may push any, pt_regs
+ * lies some words further down.
  */
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
@@ -27,7 +27,7 @@
 /**
  * struct gen - a detour that is being written
  * @buf:  where it is written, __ARCH_KPROBE_DETOUR_SIZE bytes
- * @nr:	  how much there is of it
+ * @nr:	  bytes written
  * @slot: where it will run
  * @far:  a branch does not reach
  */
@@ -68,8 +68,8 @@ static void emit_rel32(struct gen *g, unsigned long target)
 	long rel;
 
 	/*
-	 * Or the compiler subtracts from the address of a known function in the
-	 * relocation, and objtool sees that something else than its start is taken.
+	 * Hide the address. Otherwise the compiler subtracts from it in the
+	 * relocation, and objtool sees the address of no function's start taken.
 	 */
 	OPTIMIZER_HIDE_VAR(target);
 	rel = target - (g->slot + g->nr + 4);
@@ -90,7 +90,7 @@ static void emit_jmp(struct gen *g, unsigned long target)
 	emit_rel32(g, target);
 }
 
-/* Returns are counted on some CPUs, so calls must be, too: of @func, or any. */
+/* Some CPUs need returns counted, so calls must be counted, too: of @func, or any. */
 static void emit_depth(struct gen *g, void *func)
 {
 	u8 *at = g->buf + g->nr;
@@ -148,8 +148,8 @@ static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
 	} while (0)
 
 /*
- * In front of the probed instruction, ip is what a breakpoint would show. That
- * nothing has been executed yet, unwinders see by orig_ax having the same value.
+ * Before the probed instruction, ip is what a breakpoint would show. orig_ax has
+ * the same value, which tells unwinders that the instruction has not run yet.
  */
 static void emit_save(struct gen *g, unsigned long ip, bool before,
 		      unsigned int gap, bool cld)
@@ -172,7 +172,7 @@ static void emit_save(struct gen *g, unsigned long ip, bool before,
 	EMIT(g, 0x48, 0x83, 0x84, 0x24);
 	emit32(g, offsetof(struct pt_regs, sp));
 	EMIT(g, 8 + gap);
-	/* As on entry to an exception, for compiled code to rely on. */
+	/* Compiled code relies on this, as on entry to an exception. */
 	if (cld)
 		EMIT(g, 0xfc);				/* cld */
 	if (boot_cpu_has(X86_FEATURE_SMAP))
@@ -190,7 +190,7 @@ static void emit_restore(struct gen *g)
 	EMIT(g, 0x5c);					/* pop %rsp */
 }
 
-/* func(head, regs), and on behind this with registers to restore, or away. */
+/* Call func(head, regs); then go on and restore the registers, or leave. */
 static void emit_dispatch(struct gen *g, void *func)
 {
 	EMIT(g, 0x48, 0xc7, 0xc7);			/* mov $head, %rdi */
@@ -220,15 +220,15 @@ static void emit_copy(struct gen *g, const struct x86_displaced *di,
 /* ------------------------ Displaced branches ---------------------------- */
 
 /*
- * What the base has chosen for an indirect branch is good for its old place: in
- * a cache line, behind an LFENCE, as an alternative. Here stands what its JIT
- * would generate, see emit_indirect_jump() of arch/x86/net/bpf_jit_comp.c.
+ * The alternative that the kernel has chosen for an indirect branch fits its old
+ * place only: its cache line, or an LFENCE before it. So generate what the BPF JIT
+ * would, see emit_indirect_jump() of arch/x86/net/bpf_jit_comp.c.
  *
  * The return stack buffer expects a return for each call. A displaced call must
- * return to where it would have, so the detour calls, for the buffer, what is
- * next, and puts the return address there: the callee's return is mispredicted,
- * but the ones of its callers are not. Calls of the very next instruction do
- * not count, hence the INT3, which also ends speculation.
+ * return to its original place. So the detour executes a call for the buffer, and
+ * then replaces the return address: the callee's return is mispredicted, but those
+ * of its callers are not. CPUs do not count a call of the very next instruction.
+ * Hence the INT3 in between, which also ends speculation.
  */
 static void emit_call_over(struct gen *g)
 {
@@ -275,10 +275,10 @@ static void emit_indirect_jump(struct gen *g, unsigned int reg)
 }
 
 /*
- * Through memory: there are no thunks for that, but a return goes to what was
- * pushed, and is predicted to go to the INT3 behind the latest call, which is
- * how a retpoline works. PUSH takes the operand as it is (SDM Vol. 2, 4.3), so
- * a fault comes first.
+ * Through memory: there are no thunks for that. So push the operand and return to
+ * it. The CPU predicts a return to the INT3 after the latest call, which is how a
+ * retpoline works. PUSH takes the same operand (SDM Vol. 2, 4.3), so a fault comes
+ * before anything else.
  */
 static void emit_push_operand(struct gen *g, struct x86_detour_map *m,
 			      const struct x86_displaced *di, unsigned long addr)
@@ -297,14 +297,14 @@ static void emit_push_operand(struct gen *g, struct x86_detour_map *m,
 
 static void emit_pushed_return(struct gen *g)
 {
-	/* The thunk would count what was no call of those that are counted. */
+	/* The thunk would count a return, and its call was not counted. */
 	if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
 		EMIT(g, RET_INSN_OPCODE, INT3_INSN_OPCODE);
 	else
 		emit_return(g);
 }
 
-/* The operand of an indirect branch, if it is a register: its number. */
+/* The number of the register that is the operand of an indirect branch. */
 static unsigned int register_operand(const struct x86_displaced *di)
 {
 	unsigned int i = 0, rex = 0;
@@ -393,7 +393,7 @@ static void emit_displaced(struct gen *g, struct x86_detour_map *m,
 /* ------------------------------ Layout ---------------------------------- */
 
 /**
- * struct direct - what a direct detour calls itself
+ * struct direct - the handlers that a direct detour calls itself
  * @only: the probe
  * @pre:  its pre-handler
  * @post: its post-handler, if the probed instruction is emulated; or NULL
@@ -416,7 +416,7 @@ static void emit_handler(struct gen *g, struct kprobe *only, void *handler)
 	emit_call(g, handler);
 }
 
-/* Enters the handler's context, calls it, leaves it: see detour_hit(). */
+/* Enter the handler's context, call it, leave the context: see detour_hit(). */
 static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 			const struct direct *to, unsigned int branch[5])
 {
@@ -458,12 +458,12 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	/* movq $0, running */
 	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
 	emit32(g, 0);
-	/* decl preempt_count, which is 0 if somebody wants the CPU */
+	/* decl preempt_count, which is 0 if a reschedule is due */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
 	branch[3] = emit_jcc32(g, 4);			/* jz */
 }
 
-/* Is it worth it, and can it be done? */
+/* Can the detour call the handlers itself, and is that faster? */
 static bool choose_direct(struct kprobe *p, struct direct *to)
 {
 	to->only = kprobe_only(p, &to->pre, &to->post);
@@ -473,20 +473,20 @@ static bool choose_direct(struct kprobe *p, struct direct *to)
 		return true;
 	switch (p->ainsn.kind) {
 	case X86_COPY:
-		/* Not emulated: what stands at x86_detour::post calls it. */
+		/* Not emulated: the code at x86_detour::post calls it. */
 		to->post = NULL;
 		return true;
 	case X86_CALL:
 	case X86_CALL_IND:
 	case X86_JMP_IND:
 	case X86_RET:
-		/* They may fault, or have more to leave: see detour_hit(). */
+		/* These may fault, or need DETOUR_LEAVE_*: see detour_hit(). */
 		return false;
 	}
 	return to->post;
 }
 
-/* With the handlers that are called directly, or none. */
+/* Generate the detour, with the handlers that it calls directly, or none. */
 static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 			 const struct x86_plan *plan, const struct direct *to)
 {
@@ -512,7 +512,7 @@ static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 		emit_dispatch(g, detour_hit);
 	d->restore = g->nr;
 	emit_restore(g);
-	/* To be completed when it is known where that is. */
+	/* To be completed when the target is known. */
 	if (d->next != DETOUR_EXEC)
 		over = emit_jmp32(g);
 
@@ -563,7 +563,7 @@ static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 
 /**
  * x86_detour_generate - write a detour
- * @d:	  where it is written, with its head but for what depends on the code
+ * @d:	  where to write it; of its head, all that does not depend on the code is set
  * @slot: where it will run
  * @p:	  its point
  * @plan: what it displaces

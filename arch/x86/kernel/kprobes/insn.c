@@ -6,7 +6,7 @@
  * how it will be executed, and makes the copies for that. All decoding happens
  * here, none when the probe is hit.
  *
- * Numbers of opcodes are those of the Intel SDM, Vol. 2, appendix A.
+ * Opcode numbers are those of the Intel SDM, Vol. 2, appendix A.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -25,8 +25,8 @@
 #include "common.h"
 
 /*
- * Those of the kernel are refused as an area. A module's are known by the UD1
- * behind the jump, the signature that static_call() itself goes by.
+ * Those of the kernel are refused as an area. A module's are recognized by the UD1
+ * after the jump, the signature that static_call() itself checks.
  */
 static bool is_static_call_trampoline(unsigned long addr)
 {
@@ -39,7 +39,7 @@ static bool is_static_call_trampoline(unsigned long addr)
 
 /* --------------------------- Classification ----------------------------- */
 
-/* Where general register @nr is in pt_regs. */
+/* The offset of general register @nr in pt_regs. */
 static u8 reg_offset(unsigned int nr)
 {
 #define OFF(r)	offsetof(struct pt_regs, r)
@@ -76,7 +76,7 @@ static bool rm_is_reg(struct insn *insn)
 
 /*
  * An 8-bit operand: without REX, 4 to 7 are the second bytes of the first four
- * registers (SDM Vol. 2, 2.2.1.2), which pt_regs has one byte further on.
+ * registers (SDM Vol. 2, 2.2.1.2), one byte further in pt_regs.
  */
 static u8 operand_offset(struct insn *insn, unsigned int nr, unsigned int size)
 {
@@ -98,8 +98,8 @@ static bool has_prefix(struct insn *insn, u8 prefix)
 }
 
 /*
- * On the stack and on branches an operand size prefix means 16 bits in 32-bit
- * code; in 64-bit code CPUs disagree about branches.
+ * For stack operations and branches an operand size prefix means 16 bits in 32-bit
+ * code. In 64-bit code CPUs disagree about branches.
  */
 static bool is_word(struct insn *insn)
 {
@@ -111,7 +111,7 @@ static bool has_segment_base(struct insn *insn)
 	return has_prefix(insn, 0x64) || has_prefix(insn, 0x65);
 }
 
-/* Takes a memory operand apart. False if that is beyond the emulation. */
+/* Decode a memory operand. False if the emulation does not support it. */
 static bool take_memory_operand(struct arch_specific_insn *a, struct insn *insn)
 {
 	unsigned int mod = X86_MODRM_MOD(insn->modrm.value);
@@ -195,7 +195,7 @@ static int classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8
 	u32 head;
 
 	switch (op) {
-	case 0x0b:	/* UD2: a trap that the kernel expects at its place */
+	case 0x0b:	/* UD2: a trap that the kernel expects at this address */
 	case 0xb9:	/* UD1 */
 	case 0xff:	/* UD0 */
 		return -EINVAL;
@@ -209,7 +209,7 @@ static int classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8
 	case 0x01:
 		switch (insn->modrm.value) {
 		case 0xf8:
-			/* SWAPGS: the CPU's registers are not the kernel's then. */
+			/* SWAPGS: GS does not hold the kernel's base around it. */
 			return -EILSEQ;
 		case 0xc9:	/* MWAIT, MWAITX: as HLT */
 		case 0xfb:
@@ -248,7 +248,7 @@ static int classify_group5(struct arch_specific_insn *a, struct insn *insn)
 	return 0;
 }
 
-/* Does the CPU sleep there until an interrupt comes? */
+/* Does the CPU sleep there until an interrupt arrives? */
 static bool halts(const u8 *text)
 {
 	return text[0] == 0xf4 ||					/* HLT */
@@ -265,7 +265,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 	a->src = X86_NO_REG;
 
 	if (insn_is_rex2(insn) && op == 0xff)
-		return -EILSEQ;	/* a branch through registers we do not save */
+		return -EILSEQ;	/* a branch through registers that pt_regs lacks */
 	if (insn_is_avx(insn) || insn_is_rex2(insn))
 		return 0;
 	if (has_prefix(insn, 0xf0) && op != 0x0f)
@@ -355,7 +355,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 		if (insn->immediate2.nbytes || insn->immediate.nbytes == 8)
 			return 0;
 		if (IS_ENABLED(CONFIG_X86_64) && op >= 0xb8 && X86_REX_W(rex(insn)))
-			return 0;	/* 64 bits of immediate: not taken apart */
+			return 0;	/* 64 bits of immediate: not emulated */
 		a->kind = X86_MOV_IMM;
 		a->size = op & 8 ? insn->opnd_bytes : 1;
 		a->dst = operand_offset(insn, (op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0),
@@ -386,7 +386,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 		return 0;
 
 	case 0x90:
-		/* 41 90 exchanges R8 and RAX; f3 90 is PAUSE, no less a NOP. */
+		/* 41 90 exchanges R8 and RAX; f3 90 is PAUSE, as good as a NOP. */
 		if (!X86_REX_B(rex(insn)))
 			a->kind = X86_NOP;
 		return 0;
@@ -408,7 +408,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 	case 0xff:
 		return classify_group5(a, insn);
 
-	case 0xcc:		/* INT3, not ours: another debugger's */
+	case 0xcc:		/* INT3, of a debugger */
 		return -EINVAL;
 	case 0x9a: case 0xea:	/* far CALL and JMP, in 32-bit code */
 	case 0xca: case 0xcb:	/* far RET */
@@ -416,10 +416,10 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 	case 0xcf:		/* IRET */
 	case 0xf1:		/* INT1 */
 		return -EILSEQ;
-	case 0xf4:		/* HLT: an interrupt must not slip in before it */
+	case 0xf4:		/* HLT: no interrupt may arrive right before it */
 		return -EILSEQ;
 	case 0xfb:
-		/* STI: the same, if that is what it shields */
+		/* STI: the same, if one of those follows */
 		if (insn->length + 2 <= MAX_INSN_SIZE && halts(buf + insn->length))
 			return -EILSEQ;
 		return 0;
@@ -427,7 +427,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 	return 0;
 }
 
-/* Would emulating it do more to the stack pointer than push or drop a word? */
+/* Would its emulation change the stack pointer by more than a push or pop? */
 static bool moves_stack(const struct arch_specific_insn *a)
 {
 	switch (a->kind) {
@@ -447,13 +447,12 @@ static bool moves_stack(const struct arch_specific_insn *a)
 
 /**
  * x86_insn_classify - find out how an instruction can be executed elsewhere
- * @a:	  the result, all but its copies
+ * @a:	  the result, except for its copies
  * @insn: the instruction
  * @buf:  its text, and one byte more
  *
- * What is not told apart here runs from a copy as it is, which is right for
- * all that neither depends on the instruction pointer nor leaves it behind
- * somewhere.
+ * All other instructions run from an unchanged copy. That is right for those that
+ * neither depend on the instruction pointer nor store it somewhere.
  *
  * Return: 0, or an error of arch_prepare_kprobe().
  */
@@ -463,9 +462,9 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 
 	/*
 	 * The 32-bit exception returns through a frame that it builds below the
-	 * stack pointer it returns to. If that has moved down by more than the
-	 * gap which the entry leaves, the frame falls into the saved registers
-	 * that it is built from (IRET_FRAME in entry_32.S).
+	 * stack pointer it returns to. If emulation moved that pointer down by
+	 * more than the gap which the entry leaves, the frame would overwrite the
+	 * saved registers that it is built from (IRET_FRAME in entry_32.S).
 	 */
 	if (!ret && !IS_ENABLED(CONFIG_X86_64) && moves_stack(a))
 		a->kind = X86_COPY;
@@ -475,9 +474,8 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 /* ------------------------------- Copies --------------------------------- */
 
 /*
- * Copies that are made, but not written yet. Writing to executable memory costs
- * much and hardly more if there is more to write, and the slots that a batch
- * gets are mostly next to each other.
+ * Copies that are made, but not written yet. Each write to executable memory costs
+ * much, whatever its length, and the slots of a batch are mostly adjacent.
  */
 static struct {
 	u8 *to;
@@ -514,7 +512,7 @@ static void add_copy(u8 *slot, const struct x86_copy *copy)
 }
 
 /**
- * x86_insn_batch - points are about to be prepared, or have been
+ * x86_insn_batch - begin or end a batch of points: write the copies made so far
  *
  * Context: kprobe_mutex held.
  * On return all copies that have been made can be executed.
@@ -524,7 +522,7 @@ void x86_insn_batch(void)
 	write_copies();
 }
 
-/* What comes behind the instruction in a copy. */
+/* What follows the instruction in a copy. */
 enum copy_end {
 	COPY_JUMP,	/* a jump to the next instruction */
 	COPY_TRAP,	/* a breakpoint, for a post-handler */
@@ -532,9 +530,9 @@ enum copy_end {
 };
 
 /*
- * Writes a copy of the instruction into a slot. Operands relative to the
- * instruction pointer are adjusted; that such a distance may not fit is a
- * matter of where the slot was allocated.
+ * Write a copy of the instruction into a slot. Operands relative to the instruction
+ * pointer are adjusted. Such a distance may not fit, depending on where the slot
+ * was allocated.
  */
 static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
 		     enum copy_end end, kprobe_opcode_t **where)
@@ -571,11 +569,11 @@ static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
 }
 
 /*
- * For an indirect branch that cannot be emulated, as its operand cannot be
- * read: faults as the branch would. The copy must not branch should the operand
- * be there by then, since a call would leave the address of a slot on the
- * stack. So it pushes the operand: FF /6 in the place of /2 or /4 (SDM Vol. 2,
- * A.4) reads it in the same way, and changes no flag and no register but one.
+ * The copy of an indirect branch runs if the operand cannot be read in emulation,
+ * and faults as the branch would. If the operand can be read by then, the copy must
+ * not branch, since a call would leave the address of a slot on the stack. So it
+ * pushes the operand: FF /6 instead of /2 or /4 (SDM Vol. 2, A.4) reads it in the
+ * same way, and changes no flag and only the stack pointer.
  */
 static int make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
 {
@@ -591,14 +589,14 @@ static void drop_copy(kprobe_opcode_t **where)
 {
 	if (!*where)
 		return;
-	/* From here on the slot may go at any time. */
+	/* From here on the slot may be freed at any time. */
 	write_copies();
 	free_insn_slot(*where, true);
 	*where = NULL;
 }
 
 /**
- * x86_insn_prepare - find out all about the instruction at a point
+ * x86_insn_prepare - check and classify the instruction at a point, and copy it
  * @p: the point
  *
  * Context: kprobe_mutex held; may sleep.
@@ -613,8 +611,9 @@ int x86_insn_prepare(struct kprobe *p)
 	struct insn insn;
 	int ret;
 
-	/* While others patch the text, it is neither what it was nor what it
-	 * will be.
+	/*
+	 * While other code patches the text, it is neither what it was nor what
+	 * it will be.
 	 */
 	mutex_lock(&text_mutex);
 	ret = x86_boundary_check(addr);
@@ -643,11 +642,11 @@ int x86_insn_prepare(struct kprobe *p)
 }
 
 /**
- * x86_insn_prepare_step - make the copy that traps behind the instruction
+ * x86_insn_prepare_step - make the copy that traps after the instruction
  * @p: the point
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, also if there is one or none is needed; or -ENOMEM.
+ * Return: 0, also if there is a copy or none is needed; or -ENOMEM.
  */
 int x86_insn_prepare_step(struct kprobe *p)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: a hit that comes as a breakpoint.
+ * Kprobes on x86: hits by a breakpoint.
  *
  * The life of a hit, with interrupts off from the trap to the end:
  *
@@ -8,22 +8,22 @@
  *
  * Executing it means one of three things:
  *
- *  - The exception returns into a copy of the instruction, behind which a jump
- *    leads back. Nothing is left to do, so this is how most hits end: one trap.
- *    The copy runs with the interrupts and the preemption of the probed code.
- *  - The exception itself emulates it: what depends on its address, and the
- *    common simple ones if a post-handler is to run behind it.
+ *  - The exception returns into a copy of the instruction, which a jump back
+ *    follows. Nothing is left to do, so most hits end this way: one trap. The copy
+ *    runs with the interrupts and the preemption of the probed code.
+ *  - The exception handler emulates the instruction, if its effect depends on its
+ *    address, or if it is a common simple one and a post-handler is to run.
  *  - If a post-handler is to run and the instruction is not emulated, the
- *    exception returns into a copy that ends in a breakpoint of its own. Nothing
- *    is remembered in between: that second trap finds the point through the
- *    copy it came from. The task may be preempted and moved, and the point may
- *    be gone by then, in which case execution just goes on.
+ *    exception returns into a copy that ends in a breakpoint of its own. No state
+ *    is kept in between: the second trap finds the point through the copy that it
+ *    is in. The task may be preempted and migrated, and the point may be gone by
+ *    then, in which case execution just goes on.
  *
  * A copy may fault. The exception tables know the original's address only, and
- * a page fault may sleep, which nothing in a copy may do (see slots.c). So
- * whoever sees the fault first moves the address back to the original, as if
- * it had faulted in place. If the fault is cured and the instruction starts
- * again, that is another hit.
+ * a page fault may sleep, which no task may do in a copy (see slots.c). So the
+ * first code that sees the fault moves the address back to the original, as if
+ * the instruction had faulted in place. If the fault is resolved and the
+ * instruction starts again, that is another hit.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -43,8 +43,8 @@
 #include "detour.h"
 
 /*
- * Once there is a detour, what the jump will replace, or has replaced, is
- * executed there.
+ * Once there is a detour, the instructions that the jump will replace, or has
+ * replaced, run there.
  */
 static __always_inline void divert(struct kprobe *p, struct pt_regs *regs)
 {
@@ -62,7 +62,7 @@ static noinline void __kprobe_hit emulate(struct kprobe *p, struct pt_regs *regs
 		regs->ip = (unsigned long)p->ainsn.step;
 }
 
-/* Without handlers: no post-handler waits, or this hit is not to be seen. */
+/* Execute it without handlers: no post-handler waits, or the hit is missed. */
 static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
 {
 	kprobe_opcode_t *copy = READ_ONCE(p->ainsn.copy);
@@ -86,8 +86,8 @@ static noinline void __kprobe_hit run_post(struct kprobe *p, struct pt_regs *reg
 }
 
 /*
- * The address is that of the breakpoint until a handler says otherwise. Inlined
- * twice, since one place in kprobe_cpu is quicker to reach than one of many.
+ * The address is that of the breakpoint until a handler changes it. This is inlined
+ * twice, since a constant index into kprobe_cpu::running is faster.
  */
 static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 				       unsigned int ctx)
@@ -120,7 +120,7 @@ static noinline void __kprobe_hit handle_hit_nested(struct kprobe *p,
 	handle_hit(p, regs, kprobe_context(traps));
 }
 
-/* The breakpoint in a copy, behind an instruction: see struct x86_copy. */
+/* The breakpoint in a copy, after the instruction: see struct x86_copy. */
 static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned long addr)
 {
 	const struct x86_copy *copy = x86_copy_at(addr);
@@ -130,7 +130,7 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 	if (!copy || addr != (unsigned long)copy->text + copy->len)
 		return false;
 
-	/* The operand that could not be read is there now: another hit. */
+	/* The operand can be read now: make this another hit. */
 	if (copy->again) {
 		regs->sp += sizeof(long);
 		regs->ip = (unsigned long)copy->addr;
@@ -159,10 +159,10 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 }
 
 /*
- * The breakpoint that was executed is not one of a point. If it is not in the
- * text any more, it was taken just before it went, and what is there now is to
- * be executed. If it is, it may be that of a point which was made after the
- * lookup; otherwise it is somebody else's.
+ * No point was found for a breakpoint. If it is not in the text any more, the CPU
+ * executed it just before it was removed: execute the present text. If it still is
+ * there, a point may have been made after the lookup. Otherwise the breakpoint
+ * belongs to other code.
  */
 static noinline bool __kprobe_hit handle_late(struct pt_regs *regs, unsigned long addr)
 {
@@ -182,7 +182,7 @@ static noinline bool __kprobe_hit handle_late(struct pt_regs *regs, unsigned lon
  * @regs: registers of the trap
  *
  * Context: in the exception, interrupts off.
- * Return: 1 if it was dealt with, 0 if it belongs to somebody else.
+ * Return: 1 if it was handled, 0 if it belongs to other code.
  */
 int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 {
@@ -213,7 +213,7 @@ static __always_inline bool leave_copy(struct pt_regs *regs)
 #ifdef __ARCH_KPROBES_DETOUR
 	const struct x86_detour *d = x86_detour_at(regs->ip);
 
-	/* The others of what is displaced have no fix-ups: see reach.c. */
+	/* The other displaced instructions have no fix-ups: see reach.c. */
 	if (d && x86_detour_first(d, regs)) {
 		regs->ip = (unsigned long)d->addr;
 		return true;
@@ -230,8 +230,8 @@ static __always_inline bool leave_copy(struct pt_regs *regs)
  * kprobe_leave_copy - move registers from an out-of-line copy to the original
  * @regs: registers of an exception, in the kernel
  *
- * For exceptions that look for a fix-up without asking kprobes first. What is
- * past the instruction, and leads back, is nobody's but ours.
+ * For exceptions that look for a fix-up without asking kprobes first. The code after
+ * the instruction, which leads back, has no original.
  *
  * Context: any, preemption off.
  * Return: true if @regs were in a copy.
@@ -243,11 +243,11 @@ bool __kprobe_hit kprobe_leave_copy(struct pt_regs *regs)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_leave_copy);
 
 /**
- * kprobe_original_ip - where the original of an out-of-line copy is
+ * kprobe_original_ip - look up the original of an out-of-line copy
  * @ip: any address
  *
  * Context: any, preemption off.
- * Return: the address of the instruction that a copy at @ip is of; or @ip.
+ * Return: the address of the original, if a copy is at @ip; else @ip.
  */
 unsigned long __kprobe_hit kprobe_original_ip(unsigned long ip)
 {
@@ -258,7 +258,7 @@ unsigned long __kprobe_hit kprobe_original_ip(unsigned long ip)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_original_ip);
 
-/* Looking at the operand of an indirect branch is no handler's fault. */
+/* A fault on the operand of an indirect branch is not the fault of a handler. */
 static bool __kprobe_hit in_emulation(unsigned long ip)
 {
 	unsigned long offset;
@@ -268,9 +268,9 @@ static bool __kprobe_hit in_emulation(unsigned long ip)
 }
 
 /*
- * Asks the fault handlers of the point whose handlers run, be it that one of
- * them has run into a point whose instruction has faulted: that hit was missed.
- * Otherwise those of the point whose instruction it was.
+ * If handlers run, call the fault handlers of their point, also if the instruction
+ * of another point has faulted: its hit was missed. Otherwise call those of the
+ * point whose instruction has faulted.
  */
 static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
 					     bool copy)
@@ -278,7 +278,7 @@ static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
 	struct kprobe *p, *prev, *at = NULL;
 	bool ret = false;
 
-	/* Who could be preempted until here is in no handler. */
+	/* Code that could be preempted until here is in no handler. */
 	preempt_disable_notrace();
 	if (copy)
 		at = get_kprobe((void *)regs->ip);
@@ -298,14 +298,14 @@ static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
 }
 
 /**
- * kprobe_fault_handler - a fault is about to be looked at
+ * kprobe_fault_handler - give fault handlers a fault, before it is resolved
  * @regs:   registers of the fault, in the kernel
  * @trapnr: which
  *
- * Context: in the exception, early. Of other exceptions than page faults only
- * where preemption is off, and only while a handler runs.
+ * Context: in the exception, early. Other exceptions than page faults only with
+ * preemption off, and only while a handler runs.
  * Return: 1 if a fault handler has dealt with it; 0 if it is to be resolved as
- * if there were no kprobes, for what @regs now say.
+ * without kprobes, with @regs as they are now.
  */
 int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 {
@@ -313,16 +313,16 @@ int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 }
 
 /**
- * kprobe_exceptions_notify - a trap other than a page fault
+ * kprobe_exceptions_notify - handle a trap other than a page fault
  * @self: unused
  * @val:  which notification
  * @data: struct die_args
  *
- * Some traps search the exception tables before this, some after. For a fault
- * in a copy it is done here, for all alike. General protection faults of
- * handlers have been to kprobe_fault_handler().
+ * Some traps search the exception tables before this, some after. For a fault in a
+ * copy this function does it, for all alike. kprobe_fault_handler() has seen general
+ * protection faults of handlers.
  *
- * Return: NOTIFY_STOP if the fault is cured.
+ * Return: NOTIFY_STOP if the fault is resolved.
  */
 int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
 					  unsigned long val, void *data)

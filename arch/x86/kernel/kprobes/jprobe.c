@@ -2,10 +2,10 @@
 /*
  * Kprobes on x86: the handler of a jprobe.
  *
- * It is called like any function, below what the stack holds already. Argument
- * registers are those of the probed function's entry; its arguments on the
- * stack are copied to where the handler expects its own. How many there are is
- * not known, so it is a fixed amount, as far as the stack goes.
+ * It is called like any function, below the present top of the stack. Argument
+ * registers are those of the probed function's entry. Its arguments on the stack
+ * are copied to where the handler expects its own. Their number is not known, so
+ * a fixed amount is copied, or less at the end of the stack.
  */
 #include <linux/kasan.h>
 #include <linux/kprobes.h>
@@ -20,7 +20,7 @@
  * arch_jprobe_call - call a handler as the probed function was called
  * @handler: the handler
  * @regs:    registers at the entry of the function
- * @frame:   where to store what arch_jprobe_leave() needs
+ * @frame:   where to store the argument for arch_jprobe_leave()
  *
  * Context: as a pre-handler.
  */
@@ -39,7 +39,7 @@ void __kprobe_hit arch_jprobe_call(void *handler, struct pt_regs *regs, void **f
 
 /**
  * arch_jprobe_leave - return from arch_jprobe_call(), from any depth below it
- * @frame: what that has stored
+ * @frame: the value that it has stored
  *
  * Does not return.
  */
@@ -47,7 +47,7 @@ void __kprobe_hit arch_jprobe_leave(void *frame)
 {
 	void *here = __builtin_frame_address(0);
 
-	/* What is left there by functions that will not return. */
+	/* Functions that will not return have left poison there. */
 	kasan_unpoison_range(here, frame - here);
 	x86_jprobe_leave(frame);
 }

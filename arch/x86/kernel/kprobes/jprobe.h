@@ -3,7 +3,7 @@
 #ifndef _ARCH_X86_KPROBES_JPROBE_H
 #define _ARCH_X86_KPROBES_JPROBE_H
 
-/* Bytes of arguments on the stack that a handler gets to see, at most. */
+/* Bytes of arguments on the stack that a handler gets, at most. */
 #define X86_JPROBE_STACK	256
 
 #ifndef __ASSEMBLY__

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes on x86: calling the handler of a jprobe, and coming back from deep
- * inside of it.
+ * Kprobes on x86: calling the handler of a jprobe, and returning from any depth
+ * in it.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -18,8 +18,8 @@
 
 /*
  * x86_jprobe_call(regs, handler, args, nr, frame): calls the handler with the
- * argument registers of regs, and nr words from args where it looks for those
- * on the stack. Stores in *frame what x86_jprobe_leave() takes.
+ * argument registers of regs, and nr words from args as the arguments on the stack.
+ * Stores in *frame the argument for x86_jprobe_leave().
  */
 SYM_FUNC_START(x86_jprobe_call)
 	push	%rbp
@@ -45,7 +45,7 @@ SYM_FUNC_START(x86_jprobe_call)
 	mov	RCX(%r10), %rcx
 	mov	R8(%r10), %r8
 	mov	R9(%r10), %r9
-	/* What a function with variable arguments wants to know. */
+	/* For functions with variable arguments. */
 	mov	RAX(%r10), %rax
 	CALL_NOSPEC r11
 

@@ -2,14 +2,14 @@
 /*
  * Kprobes on x86: instructions that the ORC unwinder's table knows.
  *
- * Objtool makes an entry where the layout of the stack changes, which is at the
- * start of an instruction, and every few of them: somewhere near to decode from.
+ * Objtool makes an entry where the layout of the stack changes. That is at the start
+ * of an instruction, every few instructions: a near place to decode from.
  *
- * But objtool sees the text as the compiler left it, with all alternatives of
- * an instruction side by side. An entry that belongs to one that was not chosen
- * may lie inside an instruction of the one that was. There are few; they are
- * found once, while the kernel still knows where its alternatives are. Modules
- * forget theirs, so their tables are of no use here.
+ * But objtool sees the text that the compiler generated, with all alternatives of an
+ * instruction side by side. An entry for an alternative that was not chosen may be
+ * inside an instruction of the chosen one. Such entries are few. They are found once,
+ * while the kernel still knows where its alternatives are. Modules forget theirs, so
+ * their tables are of no use here.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -22,10 +22,10 @@
 
 #include "common.h"
 
-/* Sorted by address; each is relative to itself. */
+/* Sorted by address; each entry is relative to itself. */
 extern int __start_orc_unwind_ip[], __stop_orc_unwind_ip[];
 
-/* Addresses that have an entry, but are no start. */
+/* Addresses that have an entry, but are not the start of an instruction. */
 static unsigned long *false_starts __ro_after_init;
 static unsigned int nr_false_starts __ro_after_init;
 static bool usable __ro_after_init;
@@ -35,7 +35,7 @@ static unsigned long entry_addr(const int *entry)
 	return (unsigned long)entry + *entry;
 }
 
-/* The first entry behind @addr. */
+/* The first entry after @addr. */
 static const int *entry_behind(unsigned long addr)
 {
 	const int *low = __start_orc_unwind_ip, *high = __stop_orc_unwind_ip, *mid;
@@ -62,8 +62,8 @@ static bool is_false_start(unsigned long addr)
 }
 
 /**
- * x86_orc_start - the last known start of an instruction up to an address
- * @start: one that is known
+ * x86_orc_start - find the last known start of an instruction up to an address
+ * @start: a known start
  * @addr:  the address, not below @start
  *
  * Context: any.
@@ -96,7 +96,7 @@ static int __init note_false_start(unsigned long addr)
 	return 0;
 }
 
-/* Compares the entries in what was chosen, [at, end), with its instructions. */
+/* Compare the entries in the chosen text, [at, end), with its instructions. */
 static int __init check_alternative(unsigned long at, unsigned long end)
 {
 	const int *entry = entry_behind(at);

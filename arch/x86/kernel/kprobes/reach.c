@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: may the bytes behind a point become part of a jump?
+ * Kprobes on x86: may the bytes after a point become part of a jump?
  *
  * A jump takes five bytes, so it may replace more than the probed instruction.
  * It may do so if
  *
  *  - each of those instructions can run elsewhere;
- *  - nothing but what precedes them leads to any of them but the first: no
+ *  - all of them but the first are reached only from the instruction before: by no
  *    branch, no fix-up of the exception tables, no return from a call;
- *  - a task that leaves the CPU of its own will is never in front of any of
- *    them but the first. They do not sleep, but may fault and sleep then, if
- *    the exception tables know them, and a call sleeps with its return address
- *    on the stack, which must be behind the jump;
- *  - nobody else patches them or goes by their address.
+ *  - a task that sleeps voluntarily is never right before any of them but the first.
+ *    They do not sleep themselves. But an instruction that the exception tables know
+ *    may fault and sleep, and a call sleeps with its return address on the stack,
+ *    which must be after the jump;
+ *  - no other code patches them or depends on their address.
  *
- * An instruction that is as long as the jump stands alone, and nothing can lead
- * inside. For others, all branches of the function are looked at. Who may
- * branch into a function? Itself; the part of it that the compiler has moved
- * away as unlikely, by the name of function.cold, and back; and neighbours in
- * assembly that share code. Those are recognised by symbols that do not begin
- * where functions do, and by code that runs into the next. Indirect branches
- * need not be feared: with retpolines or IBT the kernel is compiled without
- * jump tables (arch/x86/Makefile), so a branch through a register leaves its
- * function; without, functions with such a branch are left alone.
+ * An instruction that is as long as the jump is the only one replaced, so nothing
+ * can lead inside. Otherwise all branches of the function are examined. Which code
+ * may branch into a function? The function itself; the unlikely part of it, which
+ * the compiler has moved to function.cold; and neighbours in assembly that share
+ * code. Those are recognised by symbols that do not begin where functions do, and by
+ * code that runs into the next function. Indirect branches are no danger with
+ * retpolines or IBT: the kernel is compiled without jump tables then
+ * (arch/x86/Makefile), so a branch through a register leaves its function. Without
+ * both, functions with such a branch get no jumps.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -47,15 +47,15 @@
 /* --------------------------- The function ------------------------------- */
 
 /*
- * What is known of a function. The points of a batch come by address, so it is
- * worked out once for all of them.
+ * What is known about a function. The points of a batch come in order of address,
+ * so a function is examined once for all of its points.
  */
 static struct {
 	unsigned long start;	/* of the function, or 0 */
 	unsigned long end;
 	unsigned long *targets;	/* a bit for each byte that is branched to */
 	bool std;		/* it sets the direction flag */
-	bool falls;		/* it goes on with the next one */
+	bool falls;		/* it runs into the next function */
 	int why;		/* no jump in this function, for this reason */
 } function;
 
@@ -67,7 +67,7 @@ static void forget_function(void)
 }
 
 /**
- * x86_reach_batch - plans are about to be made, or have been
+ * x86_reach_batch - begin or end a batch of plans: forget the last function
  *
  * Context: kprobe_mutex held.
  */
@@ -76,7 +76,7 @@ void x86_reach_batch(void)
 	forget_function();
 }
 
-/* Where a direct branch leads, or 0. */
+/* The target of a direct branch, or 0. */
 static unsigned long branch_target(struct insn *insn, unsigned long addr)
 {
 	u8 op = insn->opcode.bytes[0];
@@ -86,7 +86,7 @@ static unsigned long branch_target(struct insn *insn, unsigned long addr)
 		if ((insn->opcode.bytes[1] & 0xf0) != 0x80 || insn->opcode.nbytes != 2)
 			return 0;
 		break;
-	case 0xc7:	/* XBEGIN, to where it aborts to */
+	case 0xc7:	/* XBEGIN, to its abort handler */
 		if (insn->modrm.value != 0xf8)
 			return 0;
 		break;
@@ -106,7 +106,7 @@ static bool is_indirect_jump(struct insn *insn)
 	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
 }
 
-/* Does nothing, or what follows is not reached, unless a callee fails. */
+/* A no-op, or an instruction that may be the last before the next function. */
 static bool is_last(struct insn *insn)
 {
 	switch (insn->opcode.bytes[0]) {
@@ -120,14 +120,14 @@ static bool is_last(struct insn *insn)
 	return is_indirect_jump(insn);
 }
 
-/* Notes what of the function [start, end) branches to. */
+/* Note the bytes of the function that code in [start, end) branches to. */
 static int scan(unsigned long start, unsigned long end)
 {
 	struct x86_text text = { };
 	unsigned long at, target;
 	struct insn insn;
 
-	/* A site that is being patched would put us out of step. */
+	/* A site that is being patched would mislead the decoder. */
 	guard(mutex)(&text_mutex);
 	for (at = start; at < end; at += insn.length) {
 		if (x86_text_insn(&text, &insn, at))
@@ -158,9 +158,9 @@ static int scan_symbol(void *unused, unsigned long addr)
 }
 
 /*
- * The cold part of function, of GCC 8, is function.cold.12. Names can only be
- * looked up as a whole, so those of the kernel are searched once. There are none
- * if the compiler is another.
+ * GCC 8 gives the cold part of a function a number: function.cold.12. kallsyms looks
+ * up whole names only, so search all names of the kernel once. Other compilers make
+ * no such names.
  */
 static struct {
 	struct x86_cold {
@@ -171,7 +171,7 @@ static struct {
 	bool known;
 } numbered;
 
-/* The length of the function's name if this is that of such a part; or 0. */
+/* If @name is that of such a part, the length of the function's name; else 0. */
 static size_t numbered_cold(const char *symbol)
 {
 	const char *dot = strstr(symbol, ".cold.");
@@ -214,7 +214,7 @@ static int find_numbered(void)
 					       GFP_KERNEL);
 		if (!numbered.part)
 			return -ENOMEM;
-		/* What init has left is the same the second time. */
+		/* The second pass finds the same: freed init text is left out of both. */
 		kallsyms_on_each_symbol(note_numbered, NULL);
 		numbered.part -= numbered.nr;
 	}
@@ -222,7 +222,7 @@ static int find_numbered(void)
 	return 0;
 }
 
-/* Of all functions whose names have this hash, which does no harm. */
+/* The parts of all functions whose names have this hash: more does no harm. */
 static int scan_numbered(const char *name, size_t len)
 {
 	unsigned int hash = hash_name(name, len), i;
@@ -236,7 +236,7 @@ static int scan_numbered(const char *name, size_t len)
 	return ret;
 }
 
-/* Of a module: if it has the name that is looked for, or that and a number. */
+/* Of a module: a symbol with the wanted name, or with that and a number. */
 static int scan_named(void *name, const char *symbol, unsigned long addr)
 {
 	size_t len = str_has_prefix(symbol, name);
@@ -336,7 +336,7 @@ static bool module_fixup_within(unsigned long first, unsigned long last)
 }
 #endif
 
-/* Does a fault lead into these bytes, or may a task sleep for one in them? */
+/* Does a fix-up lead into these bytes, or may an instruction in them fault and sleep? */
 static bool faults_within(unsigned long first, unsigned long last)
 {
 	unsigned long at;
@@ -359,7 +359,7 @@ static bool patched_by_others(unsigned long first, unsigned long last)
 
 /* ------------------------------ The plan -------------------------------- */
 
-/* Execution does not go on behind it. */
+/* Execution does not go on after it. */
 static bool is_terminal(const struct arch_specific_insn *a)
 {
 	return a->kind == X86_JMP || a->kind == X86_JMP_IND || a->kind == X86_RET;
@@ -376,7 +376,7 @@ static int displaceable(const struct x86_displaced *di, unsigned int end)
 			return KPROBE_WHY_CALL;
 		fallthrough;
 	case X86_JMP_IND:
-		/* There are no thunks for this one: nobody does that. */
+		/* There is no thunk for this register, and no code uses it. */
 		if (di->insn.src == offsetof(struct pt_regs, sp))
 			return KPROBE_WHY_INSN;
 		return 0;
@@ -387,14 +387,14 @@ static int displaceable(const struct x86_displaced *di, unsigned int end)
 	return 0;
 }
 
-/* Behind the end of a function: what nobody runs, up to the next. */
+/* After the end of a function, up to the next: never executed. */
 static bool is_padding(struct insn *insn, struct arch_specific_insn *a)
 {
 	return insn->opcode.bytes[0] == INT3_INSN_OPCODE || a->kind == X86_NOP;
 }
 
 /**
- * x86_reach_plan - look at what a jump at a point would displace
+ * x86_reach_plan - plan which instructions a jump at a point displaces
  * @p:	  the point
  * @plan: the result
  *
@@ -453,8 +453,8 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 
 	last = addr + JMP32_INSN_SIZE - 1;
 	/*
-	 * The flag is clear wherever functions call each other, objtool makes
-	 * sure, so a function that never sets it runs with it clear.
+	 * Objtool makes sure that the flag is clear wherever functions call each
+	 * other, so a function that never sets it runs with it clear.
 	 */
 	ret = look_at_function(addr);
 	plan->std = ret || function.std;
@@ -468,7 +468,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 		if (faults_within(addr + 1, last))
 			return KPROBE_WHY_FAULT;
 	}
-	/* Of the point itself, registration has made sure. */
+	/* Registration has checked the point itself. */
 	if (patched_by_others(addr, addr + plan->total - 1))
 		return KPROBE_WHY_PATCHED;
 	return 0;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: the text as it was without us, and where its instructions
+ * Kprobes on x86: the text as it is without probes, and where its instructions
  * begin.
  *
  * Instructions have no fixed length, so an address is the start of one if
- * decoding from a known start gets there. The function's beginning is one, and
- * what the ORC unwinder has an entry for, if there is one near. Decoding from
- * any other address may be out of step, and yet it tells something: no
- * instruction is longer than 15 bytes (SDM Vol. 2, 2.3.11), so of 15 addresses
- * in a row one is a start. If decoding gets to the same answer from each of
- * them, that is the answer, whichever it was. As what is out of step soon falls
- * into step, a few dozen bytes are enough to know, almost always; if they are
- * not, we begin with what is known after all.
+ * decoding from a known start gets there. Known starts are the beginning of the
+ * function and addresses with an entry of the ORC unwinder. Decoding from any other
+ * address may be out of step, but still gives information: no instruction is longer
+ * than 15 bytes (SDM Vol. 2, 2.3.11), so one of 15 consecutive addresses is a start.
+ * If decoding gets the same answer from each of them, that is the answer. Decoding
+ * that is out of step soon falls into step, so a few dozen bytes are almost always
+ * enough. If they are not, decode from a known start.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -32,7 +31,7 @@
 
 /* ------------------------------- Reading -------------------------------- */
 
-/* What @p has replaced of [addr, addr + len). */
+/* Restore in @buf what @p has replaced of [addr, addr + len). */
 static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int len)
 {
 	unsigned long at = (unsigned long)p->addr;
@@ -54,8 +53,9 @@ static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int 
 }
 
 /*
- * If something of ours may begin at buf[i], puts back what it has replaced.
- * Most text is none of ours, which a byte tells for less than the table does.
+ * If a breakpoint or jump of a point may begin at buf[i], restore what it has
+ * replaced. Most text has no points, and to look at a byte is cheaper than to look
+ * into the table.
  */
 static __always_inline void restore_at(u8 *buf, unsigned int i, unsigned long addr,
 				       unsigned int len)
@@ -69,12 +69,12 @@ static __always_inline void restore_at(u8 *buf, unsigned int i, unsigned long ad
 		restore(p, buf, addr, len);
 }
 
-/* So many bytes in front of @addr are read, too, for a jump that begins there. */
+/* Bytes before @addr that are read, too: a jump may begin there. */
 #define FRONT	(JMP32_INSN_SIZE - 1)
 
 /*
- * Reads [addr - FRONT, addr + len). What lies behind the end of the text is
- * filled up. The jumps in front are undone, the rest is left to the caller.
+ * Read [addr - FRONT, addr + len). Bytes after the end of the text are filled up.
+ * Jumps that begin before @addr are undone; the caller undoes the others.
  */
 static int read_text(u8 *buf, unsigned long addr, unsigned int len)
 {
@@ -98,13 +98,13 @@ static int read_text(u8 *buf, unsigned long addr, unsigned int len)
 }
 
 /**
- * x86_insn_read - decode an instruction as it was without us
+ * x86_insn_read - decode an instruction as it is without probes
  * @insn: the result
  * @buf:  its text, of MAX_INSN_SIZE bytes
  * @addr: where it is
  *
  * Context: kprobe_mutex held.
- * Return: 0, or -EILSEQ if there is none.
+ * Return: 0, or -EILSEQ if there is no instruction.
  */
 int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
 {
@@ -119,14 +119,14 @@ int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
 
 /**
  * x86_text_insn - decode one of many instructions
- * @t:	  what has been read around it; to begin with, zero
+ * @t:	  the text read around it; all zero for the first call
  * @insn: the result
  * @addr: where it is
  *
- * As x86_insn_read(), but cheaper for what follows.
+ * As x86_insn_read(), but cheaper for the instructions that follow.
  *
  * Context: kprobe_mutex held, and the text does not change meanwhile.
- * Return: 0, or -EILSEQ if there is none.
+ * Return: 0, or -EILSEQ if there is no instruction.
  */
 int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 {
@@ -144,18 +144,18 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 }
 
 /**
- * kprobe_text - read an instruction as it was without us, from any context
- * @buf:  where to
+ * kprobe_text - read an instruction as it is without probes, from any context
+ * @buf:  where to store it
  * @addr: where it begins
  * @len:  its length in bytes, or less
  *
- * For those who decode what has faulted. Nothing is locked: the point may come
- * or go meanwhile. But if the table says the same before and after the text was
- * read, that is what the text was: bytes are restored before a point leaves the
- * table, and it does not come and go, nor change between breakpoint and jump,
- * without a round of interrupts, which waits for us.
+ * For code that decodes an instruction which has faulted. There is no lock: a point
+ * may come or go meanwhile. But if the table has the same point before and after the
+ * text was read, the result is right: bytes are restored before a point leaves the
+ * table, and a point does not come and go, nor change between breakpoint and jump,
+ * without interrupting all CPUs, which waits for this one.
  *
- * Context: any. The text is not changed by others.
+ * Context: any. No other code changes the text.
  */
 void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 {
@@ -178,11 +178,11 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
 
 /**
- * kprobe_in_jump - is this byte inside of a jump of ours, or will it soon be?
+ * kprobe_in_jump - is this byte inside of a probe's jump, or will it be soon?
  * @addr: its address
  *
  * For debuggers that place a breakpoint while all other CPUs are stopped: in
- * the middle of a jump it would be part of the distance.
+ * the middle of a jump the breakpoint would become part of the distance.
  *
  * Context: any.
  * Return: true if so. The first byte of a jump does not count.
@@ -207,13 +207,13 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_in_jump);
 /* -------------------- Where an instruction begins ----------------------- */
 
 /*
- * The start that was decoded last. The points of a batch come in order of
- * address. Valid within a batch only: between batches the text may change.
+ * The start that was decoded last. The points of a batch come in order of address.
+ * It is valid within a batch only: between batches the text may change.
  */
 static unsigned long cursor;
 
 /**
- * x86_text_batch - points are about to be prepared, or have been
+ * x86_text_batch - begin or end a batch of points: forget the last start
  *
  * Context: kprobe_mutex held.
  */
@@ -239,16 +239,16 @@ static int decode_up_to(unsigned long at, unsigned long addr)
 	return 0;
 }
 
-/* How far back to look; in bytes, as all here. */
+/* How far back to look, in bytes. */
 #define LOOK_BACK	64
 
-/* In how many bytes there are about as many instructions to decode. */
+/* A known start no farther away, in bytes, costs about as much to decode from. */
 #define NEAR_BY		96
 
 /*
- * Goes back from @addr, decoding at each byte, and notes whether going on from
- * there would get to @addr. Where nothing can be decoded, nothing begins.
- * Returns -EAGAIN if the answer is not the same everywhere; it must not be
+ * Go back from @addr, decode at each byte, and note whether decoding from there
+ * would get to @addr. Where nothing can be decoded, no instruction begins.
+ * Returns -EAGAIN if the answer is not the same everywhere. @addr must not be
  * nearer to the start of the function than LOOK_BACK.
  */
 static int decode_around(unsigned long addr)
