@@ -3,11 +3,11 @@
  * Kprobes: handlers on almost any instruction of kernel text, and on the
  * return of almost any function.
  *
- * Three readers, three parts:
+ * The header has three parts:
  *
- *  1. the API for those who set probes: struct kprobe, struct kretprobe and
+ *  1. the API for code that sets probes: struct kprobe, struct kretprobe and
  *     the register_*() family;
- *  2. the questions that the rest of the kernel asks (is this address a copy
+ *  2. functions that the rest of the kernel calls (is this address a copy
  *     of an instruction? is a handler running here?);
  *  3. the contract with the architectures: what they provide, what they get.
  *
@@ -55,26 +55,27 @@ struct arch_specific_insn {
  * @p:	  the probe
  * @regs: registers of the probed code
  *
- * Gets the probe and the live registers of the probed context, which it may
- * change. On x86 the instruction pointer reads one byte past the probe point,
- * as a breakpoint leaves it, however the probe was hit.
+ * The handler may change the registers, which are live. On x86 the instruction
+ * pointer is one byte past the probe point, as a breakpoint leaves it, however
+ * the probe was hit.
  *
- * Context: preemption off, and hard interrupts too where the probe was hit by
- * a breakpoint. May not sleep, nor call any register_*() function.
+ * Context: preemption off; hard interrupts off, too, if the probe was hit by a
+ * breakpoint. Must not sleep. Functions that register, unregister, enable or
+ * disable probes fail here with -EDEADLK.
  * Return: 0 to go on with the probed instruction; non-zero if the handler has
- * set the instruction pointer to where execution shall resume, in which case
- * neither the instruction nor any further handler of this point runs.
+ * set the instruction pointer to where execution resumes. Neither the instruction
+ * nor any further handler of this point runs then.
  */
 typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
 
 /**
- * typedef kprobe_post_handler_t - runs behind the probed instruction
+ * typedef kprobe_post_handler_t - runs after the probed instruction
  * @p:	   the probe
  * @regs:  registers of the probed code
  * @flags: 0, kept for source compatibility
  *
- * Sees the registers as the instruction left them, the instruction pointer
- * being where execution goes on.
+ * The registers are as the instruction left them. The instruction pointer is
+ * where execution goes on.
  *
  * Context: as the pre-handler.
  */
@@ -84,20 +85,20 @@ typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
 /**
  * typedef kprobe_fault_handler_t - runs when a handler or the instruction faults
  * @p:	    the probe
- * @regs:   registers of the fault, which it may change. If it is the probed
- *	    instruction that has faulted, the instruction pointer is the address
- *	    of the probe point, wherever the instruction was executed.
- * @trapnr: which exception; an X86_TRAP_* on x86
+ * @regs:   registers of the fault, which the handler may change. If the probed
+ *	    instruction has faulted, the instruction pointer is the address of
+ *	    the probe point, wherever the instruction was executed.
+ * @trapnr: number of the exception; an X86_TRAP_* on x86
  *
- * For faults of the probe's other handlers and of what they call, and of the
- * instruction where this probe is enabled. It is asked before the fault is
- * resolved in any other way, by the exception tables for instance. If several
- * probes of a point have fault handlers, they are asked in turn, whosever
- * handler it was. Only architectures that look for such faults call it: x86.
+ * Handles faults of the probe's other handlers and of functions that they call,
+ * and faults of the instruction while this probe is enabled. It runs before the
+ * fault is resolved in any other way, for instance by the exception tables. If
+ * several probes of a point have fault handlers, these run in turn, whichever
+ * handler has faulted. Only x86 calls fault handlers.
  *
- * Context: in the exception, preemption off. May not sleep.
- * Return: non-zero if the fault is dealt with, and execution is to go on with
- * @regs; 0 to have it resolved as if there were no fault handler.
+ * Context: in the exception, preemption off. Must not sleep.
+ * Return: non-zero if the fault is dealt with and execution is to go on with
+ * @regs; 0 to have the fault resolved as if there were no fault handler.
  */
 typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
 				      int trapnr);
@@ -107,17 +108,17 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @symbol_name:  where to probe, by name; "module:symbol" names a module's
  * @addr:	  where to probe, by address; give this or @symbol_name. After
  *		  registration it is the address that carries the probe.
- * @offset:	  in bytes from @symbol_name or @addr
+ * @offset:	  in bytes, added to @symbol_name or @addr
  * @pre_handler:  runs before the instruction; may be NULL
- * @post_handler: runs behind it; may be NULL
+ * @post_handler: runs after it; may be NULL
  * @fault_handler: runs when one of these, or the instruction, faults; may be
  *		  NULL
- * @flags:	  KPROBE_FLAG_DISABLED here registers the probe switched off; the
- *		  subsystem reports the others
- * @nmissed:	  hits that ran no handler, because they came from one
+ * @flags:	  the user sets KPROBE_FLAG_DISABLED to register the probe switched
+ *		  off; the subsystem sets the other flags
+ * @nmissed:	  hits that ran no handler, because a handler caused them
  * @opcode:	  filled in: first unit of the original instruction
  * @ainsn:	  belongs to the architecture
- * @list:	  used by the subsystem where the probe is one of its own points
+ * @list:	  used by the subsystem, if the probe is one of its own points
  * @hlist:	  hashed while the probe is registered; not for traversal
  *
  * A probe belongs to its user, who must keep it in memory from registration
@@ -141,31 +142,33 @@ struct kprobe {
 
 /* Values of kprobe::flags */
 #define KPROBE_FLAG_GONE		BIT(0)	/* its text was freed */
-#define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by its user */
+#define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by the user */
 #define KPROBE_FLAG_OPTIMIZED		BIT(2)	/* hit by a jump */
 #define KPROBE_FLAG_FTRACE		BIT(3)	/* hit through ftrace */
 #define KPROBE_FLAG_ON_FUNC_ENTRY	BIT(4)	/* at the entry of a function */
 
 /**
  * typedef kretprobe_handler_t - runs on entry to, or return from, a function
- * @ri:	  stands for the call
+ * @ri:	  the instance that represents the call
  * @regs: registers at the entry, or at the return
  *
  * Context: as kprobe_pre_handler_t.
- * Return: of the entry handler, non-zero to leave this call unprobed; that of
- * the return handler is ignored.
+ * Return: of an entry handler, non-zero to leave this call unprobed; of a return
+ * handler, ignored.
  */
 typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri,
 				   struct pt_regs *regs);
 
 /**
  * struct kretprobe - handlers on the return of a function
- * @kp:		   names the function; its handlers are not used
- * @handler:	   runs when the function returns, with the registers as it
- *		   left them, see regs_return_value(); may be NULL
- * @entry_handler: runs when it is called; non-zero skips this call; may be NULL
- * @maxactive:	   how many calls may be under way at once; <= 0 leaves it to
- *		   the subsystem
+ * @kp:		   names the function; of its handlers only the fault handler is
+ *		   used
+ * @handler:	   runs when the function returns, with the registers as the
+ *		   function left them, see regs_return_value(); may be NULL
+ * @entry_handler: runs when the function is called; non-zero skips this call;
+ *		   may be NULL
+ * @maxactive:	   how many calls may be under way at once; if <= 0 the
+ *		   subsystem chooses; never written to
  * @nmissed:	   calls that went unprobed because no instance was free
  * @data_size:	   bytes of kretprobe_instance::data that the handlers share,
  *		   at most KRETPROBE_MAX_DATA_SIZE
@@ -208,8 +211,8 @@ struct kretprobe_instance {
  * @kp:	   names the function; of its handlers only the fault handler is used
  * @entry: the handler; ends with jprobe_return()
  *
- * The handler gets the arguments of the call, in copies that it may overwrite.
- * On the stack that is no more than the architecture copies, see the manual.
+ * The handler gets copies of the arguments, which it may overwrite. The
+ * architecture limits how much of the stack is copied, see the manual.
  *
  * Context: of the handler: as kprobe_pre_handler_t.
  */
@@ -413,31 +416,31 @@ static inline int disable_jprobe(struct jprobe *jp)
 	return disable_kprobe(&jp->kp);
 }
 
-/* True once the text under @p is gone: nothing but unregistering it is left. */
+/* True once the text under @p is gone: it can only be unregistered. */
 static inline bool kprobe_gone(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_GONE;
 }
 
-/* True while @p runs no handlers, by its user's wish or because it is gone. */
+/* True while @p runs no handlers: it is disabled, or its text is gone. */
 static inline bool kprobe_disabled(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_GONE);
 }
 
-/* True if hits of @p come as jumps. */
+/* True if @p is hit by a jump. */
 static inline bool kprobe_optimized(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_OPTIMIZED;
 }
 
-/* True if hits of @p come through ftrace. */
+/* True if @p is hit through ftrace. */
 static inline bool kprobe_ftrace(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_FTRACE;
 }
 
-/* --------------- 2. Questions from the rest of the kernel ---------------- */
+/* ---------------- 2. Functions for the rest of the kernel ---------------- */
 
 #ifdef CONFIG_KPROBES
 
@@ -489,7 +492,7 @@ static inline void kprobe_free_init_mem(void) { }
 #if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
 void kprobe_flush_task(struct task_struct *tk);
 #else
-/* Instances are rethook nodes, and rethook_flush_task() takes those back. */
+/* Instances are rethook nodes, and rethook_flush_task() recycles them. */
 static inline void kprobe_flush_task(struct task_struct *task) { }
 #endif
 
@@ -503,7 +506,7 @@ static inline void kprobe_ftrace_kill(void) { }
 bool is_kprobe_optinsn_slot(unsigned long addr);
 void wait_for_kprobe_optimizer(void);
 #else
-/* No hit comes as a jump. */
+/* There are no jumps. */
 static inline bool is_kprobe_optinsn_slot(unsigned long addr)
 {
 	return false;
