@@ -6,9 +6,9 @@
  *	dmesg | grep 'jprobe_example: '
  *	rmmod jprobe_example
  *
- * The handler has the prototype of the function, which is why the function is
- * not a parameter here. Jprobes are a legacy: kprobe events, fprobe and BPF do
- * the same today, see Documentation/trace/kprobes.rst.
+ * The handler has the prototype of the function, so the function is not a
+ * parameter here. Jprobes are obsolete: use kprobe events, fprobes or BPF instead,
+ * see Documentation/trace/kprobes.rst.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

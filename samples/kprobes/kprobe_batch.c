@@ -6,8 +6,8 @@
  *	rmmod kprobe_batch
  *	dmesg | grep 'kprobe_batch: '
  *
- * One register_kprobes() call sets all of them, or none. It is much faster
- * than a loop, as kernel text is patched in one go.
+ * One register_kprobes() call sets all of them, or none. It is much faster than a
+ * loop, because it patches kernel text in one round.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a kprobe sees: registers before and behind one instruction.
+ * What a kprobe sees: registers before and after one instruction.
  *
  *	insmod kprobe_example.ko symbol=vfs_read offset=0x1c limit=5
  *	dmesg | grep 'kprobe_example: '
  *	rmmod kprobe_example
  *
- * Each hit makes two lines, "before" and "behind". Hits on other CPUs may come
- * between the two; the task tells which belong together. Printing from a
- * handler is slow, so it ends after @limit hits. Counting goes on.
+ * Each hit prints two lines, "before" and "after". Lines of hits on other CPUs may
+ * come between them; the task shows which belong together. Printing from a handler
+ * is slow, so it stops after @limit hits. Counting goes on.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,15 +25,15 @@ MODULE_PARM_DESC(symbol, "function to probe, or MODULE:FUNCTION");
 
 static unsigned int offset;
 module_param(offset, uint, 0444);
-MODULE_PARM_DESC(offset, "bytes from its start, on an instruction boundary");
+MODULE_PARM_DESC(offset, "offset in bytes of an instruction of the function");
 
 static unsigned int limit = 10;
 module_param(limit, uint, 0644);
 MODULE_PARM_DESC(limit, "how many hits to print");
 
-/* A handler runs on several CPUs at once, and may not take a sleeping lock. */
+/* A handler runs on several CPUs at once, and must not sleep. */
 static atomic_long_t before_count = ATOMIC_LONG_INIT(0);
-static atomic_long_t behind_count = ATOMIC_LONG_INIT(0);
+static atomic_long_t after_count = ATOMIC_LONG_INIT(0);
 
 static void show(const char *when, const struct kprobe *p, struct pt_regs *regs)
 {
@@ -56,15 +56,15 @@ static int before(struct kprobe *p, struct pt_regs *regs)
 	return 0;	/* go on with the instruction */
 }
 
-static void behind(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 {
-	if (atomic_long_inc_return(&behind_count) <= limit)
-		show("behind", p, regs);
+	if (atomic_long_inc_return(&after_count) <= limit)
+		show("after", p, regs);
 }
 
 static struct kprobe probe = {
 	.pre_handler = before,
-	.post_handler = behind,
+	.post_handler = after,
 };
 
 static int __init kprobe_example_init(void)
@@ -96,5 +96,5 @@ static void __exit kprobe_example_exit(void)
 module_init(kprobe_example_init);
 module_exit(kprobe_example_exit);
 
-MODULE_DESCRIPTION("Sample: registers before and behind an instruction");
+MODULE_DESCRIPTION("Sample: registers before and after an instruction");
 MODULE_LICENSE("GPL");

@@ -6,10 +6,10 @@
  *	dmesg | grep 'kretprobe_example: '
  *	rmmod kretprobe_example
  *
- * The entry handler leaves the time of the call in the instance's private
- * data, where the return handler of the same call finds it, however many
- * tasks are inside the function and however deep it recurses. Calls by kernel
- * threads are left out, to show how one filters.
+ * The entry handler stores the time of the call in the instance's private data.
+ * The return handler of the same call finds it there, however many tasks are
+ * inside the function and however deep it recurses. Calls by kernel threads are
+ * left out, to show how to filter.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

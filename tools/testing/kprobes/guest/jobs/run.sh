@@ -48,7 +48,7 @@ if ! grep " [tTwW] ${SYMBOL#*:}\$" /proc/kallsyms; then
 	exit 1
 fi
 
-step "2. A kprobe on $SYMBOL+$OFFSET: registers before and behind that one instruction"
+step "2. A kprobe on $SYMBOL+$OFFSET: registers before and after that one instruction"
 echo "insmod kprobe_example.ko symbol=$SYMBOL offset=$OFFSET limit=4"
 load kprobe_example symbol="$SYMBOL" offset="$OFFSET" limit=4 &&
 	wait_for kprobe_example 'before' 2
