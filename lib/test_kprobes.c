@@ -4,8 +4,8 @@
  * refused with which error, and what registering, unregistering, enabling and
  * disabling promise. The other suites are in lib/tests/kprobes/.
  *
- * This file is built without ftrace sites, so every probe here that is hit is
- * hit through the instruction it stands on.
+ * This file is built without ftrace sites, so every probe here is hit through its
+ * instruction.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
@@ -42,7 +42,7 @@ static kpt_fn_t targets[NR_TARGETS] = {
 	kpt_api_target_4,
 };
 
-/* Both such that the compiler does not know which function it is. */
+/* The compiler must not know which of the two functions it is. */
 static void *target(unsigned int n)
 {
 	kpt_fn_t fn = targets[n];
@@ -59,7 +59,7 @@ static unsigned long call_target(unsigned int n, unsigned long arg)
 	return fn(arg);
 }
 
-/* The probed function must do its work, probed or not. */
+/* The function must work, probed or not. */
 static void call(struct kunit *test, unsigned int n)
 {
 	KUNIT_ASSERT_EQ(test, call_target(n, 5), 5ul + n);
@@ -168,7 +168,7 @@ static void symbol_is_resolved_and_addr_filled_in(struct kunit *test)
 
 	pr->kp.symbol_name = "kpt_api_target_1";
 	kpt_register(test, pr);
-	/* Behind an ENDBR, if there is one. */
+	/* After an ENDBR, if there is one. */
 	at = (char *)pr->kp.addr - (char *)target(1);
 	KUNIT_EXPECT_LE(test, at, 4ul);
 	call(test, 1);
@@ -312,7 +312,7 @@ static void address_outside_of_text_is_refused(struct kunit *test)
 			      "register_kprobe() returned %d", ret);
 }
 
-/* --- Sites that somebody else patches ------------------------------------ */
+/* --- Sites that other code patches --------------------------------------- */
 
 #ifdef CONFIG_JUMP_LABEL
 static DEFINE_STATIC_KEY_FALSE(kpt_api_key);
@@ -440,7 +440,7 @@ static void flag_disabled_registers_switched_off(struct kunit *test)
 	struct kpt_probe *pr = kpt_alloc(test, target(0));
 	unsigned char original;
 
-	/* What stands behind an ENDBR is only known once registered. */
+	/* The address after an ENDBR is only known once registered. */
 	pr->kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, pr);
 	original = text_at(pr->kp.addr);
@@ -560,8 +560,8 @@ static void unregister_twice_is_harmless(struct kunit *test)
 }
 
 /*
- * A module that clears its handlers before it unregisters has a race of its
- * own making, but must not take the machine down.
+ * A module that clears its handlers before it unregisters has a race, but must not
+ * crash the kernel.
  */
 static void handlers_cleared_before_unregister_is_harmless(struct kunit *test)
 {
@@ -656,8 +656,8 @@ static const struct bad_place {
 KUNIT_ARRAY_PARAM_DESC(bad_places, bad_places, name);
 
 /*
- * What a batch that must fail with @error may not have left behind. Targets of
- * which @there tells have probes already, so their text may be changed anew.
+ * A batch that must fail with @error may leave nothing behind. Targets in @there
+ * have probes already, so their text may change again.
  */
 static void check_failed_batch(struct kunit *test, struct batch *batch, int error,
 			       struct kpt_probe **there)
@@ -668,7 +668,7 @@ static void check_failed_batch(struct kunit *test, struct batch *batch, int erro
 	unsigned int i;
 	int ret;
 
-	/* Text that others probe may become a jump meanwhile. */
+	/* Text with other probes may become a jump meanwhile. */
 	wait_for_kprobe_optimizer();
 	counts = kpt_counts(false);
 	for (i = 0; i < NR_TARGETS; i++) {
@@ -713,7 +713,7 @@ static void batch_with_an_unknown_symbol_registers_nothing(struct kunit *test)
 	batch->kps[bad->index]->symbol_name = "kpt_api_no_such_function";
 	check_failed_batch(test, batch, -ENOENT, NULL);
 
-	/* What was refused with the rest can be registered as it is. */
+	/* The other probes can be registered as they are. */
 	batch->kps[bad->index]->addr = target(bad->index);
 	batch->kps[bad->index]->symbol_name = NULL;
 	check_batch_works_now(test, batch);
@@ -747,8 +747,8 @@ static unsigned int by_address(unsigned int nth)
 }
 
 /*
- * Points are placed in order of their addresses: those in front of the one that
- * is refused have been placed by then. Some have probes that are there already.
+ * Points are placed in order of their addresses: those before the refused one have
+ * been placed by then. Some have probes already.
  */
 static void batch_with_a_refused_address_registers_nothing(struct kunit *test)
 {
@@ -803,7 +803,7 @@ static void batch_with_a_registered_probe_registers_nothing_else(struct kunit *t
 	}
 }
 
-/* The others are not lost for it. */
+/* The other probes can still be registered. */
 static void batch_with_a_hole_registers_nothing(struct kunit *test)
 {
 	const struct bad_place *bad = test->param_value;
@@ -824,7 +824,7 @@ static void batch_with_a_hole_registers_nothing(struct kunit *test)
 	check_batch_works_now(test, batch);
 }
 
-/* What is not there cannot be taken out, and keeps nobody else in. */
+/* A missing probe does not keep the others registered. */
 static void unregister_batch_with_a_hole(struct kunit *test)
 {
 	const struct bad_place *bad = test->param_value;
@@ -841,7 +841,7 @@ static void unregister_batch_with_a_hole(struct kunit *test)
 	unregister_kprobe(&batch->pr[bad->index]->kp);
 	call(test, bad->index);
 	KUNIT_EXPECT_EQ(test, batch->pr[bad->index]->pre, 1);
-	/* Nor is there anything to do for a single one. */
+	/* Nor does unregistering a single one do anything. */
 	unregister_kprobe(NULL);
 	KUNIT_EXPECT_EQ(test, register_kprobe(NULL), -EINVAL);
 }
@@ -893,7 +893,7 @@ static void batch_of_none_is_einval(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, register_kprobes(batch->kps, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_kprobes(batch->kps, -1), -EINVAL);
-	/* And there is nothing to take out. */
+	/* And there is nothing to unregister. */
 	unregister_kprobes(batch->kps, 0);
 	unregister_kprobes(batch->kps, -1);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)batch->kps[0]->addr, target(0));
@@ -1181,7 +1181,7 @@ static int mortal_pre(struct kprobe *p, struct pt_regs *regs)
 		return 0;
 	}
 	atomic_long_inc(m->hits);
-	/* A handler that takes its time is easier to catch. */
+	/* A slow handler is easier to catch. */
 	ndelay(500);
 	if (READ_ONCE(m->life) != LIFE_ALIVE)
 		atomic_inc(m->late);
@@ -1204,8 +1204,8 @@ static void no_handler_runs_after_unregister(struct kunit *test)
 	long hits;
 
 	/*
-	 * Nothing is used twice, so that a handler that comes late finds the
-	 * mark in its probe rather than the next one.
+	 * Nothing is used twice, so that a late handler finds the mark in its own
+	 * probe rather than the next one.
 	 */
 	seen = kunit_kzalloc(test, sizeof(*seen), GFP_KERNEL);
 	m = kunit_kcalloc(test, 200, sizeof(*m), GFP_KERNEL);
@@ -1224,7 +1224,7 @@ static void no_handler_runs_after_unregister(struct kunit *test)
 		m[i].hits = &seen->hits;
 		hits = atomic_long_read(&seen->hits);
 		KUNIT_ASSERT_EQ(test, register_kprobe(&m[i].kp), 0);
-		/* It comes at once, unless an emulator has old text cached. */
+		/* The hit comes at once, unless an emulator has cached old text. */
 		end = jiffies + msecs_to_jiffies(100);
 		while (atomic_long_read(&seen->hits) == hits && time_before(jiffies, end))
 			cond_resched();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Batches that meet: several threads set and remove probes on the same
- * addresses at once. Each has to see every hit that it causes itself while its
- * own probes are set, whatever the others do to the points meanwhile.
+ * Concurrent batches: several threads set and remove probes on the same addresses
+ * at once. Each thread has to see every hit that it causes itself while its own
+ * probes are set, whatever the other threads do to the points meanwhile.
  */
 #include <linux/completion.h>
 #include <linux/ftrace.h>
@@ -13,7 +13,7 @@
 #define NR_THREADS	3
 #define NR_ROUNDS	25
 #define NR_CALLS	20
-/* Nobody runs through these; they only share points, and bytes of jumps. */
+/* Never executed; they only share points, and bytes of jumps. */
 #define NR_IDLE		32
 
 static const kpt_fn_t called[] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced2 };
@@ -24,8 +24,8 @@ static const kpt_fn_t called[] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced
 /**
  * struct member - one probe of a thread
  * @kp:	   the probe
- * @owner: whose hits it counts
- * @hits:  them
+ * @owner: the thread whose hits it counts
+ * @hits:  their number
  */
 struct member {
 	struct kprobe kp;
@@ -42,7 +42,7 @@ struct member {
  * @lost:  calls that were not seen, of each function
  * @missed: those of them that were counted as missed
  * @extra: hits after unregistering
- * @done:  it is through
+ * @done:  the thread has finished
  */
 struct party {
 	unsigned int nr;
@@ -86,14 +86,14 @@ static unsigned int fill(struct party *p)
 	for (i = 0; i < NR_CALLED; i++)
 		p->set[n++].kp.addr = kpt_text(called[i]);
 #ifdef CONFIG_X86
-	/* Half of them are everybody's, the others next to somebody else's. */
+	/* All threads probe half of them; the others are next to another thread's. */
 	for (i = 0; i < NR_IDLE; i++)
 		p->set[n++].kp.addr = kpt_long_text +
 			kpt_long_text_starts[i & 1 ? i : i + p->nr];
 #endif
 	for (i = 0; i < n; i++) {
 		p->set[i].kp.pre_handler = count_own;
-		/* So that what the points need changes, too. */
+		/* So that the kinds of handlers on the points change, too. */
 		if (i % NR_THREADS == p->nr)
 			p->set[i].kp.post_handler = count_own_post;
 		p->set[i].owner = current;
@@ -196,9 +196,9 @@ static void call_armed(struct kunit *test)
 }
 
 /*
- * A post-handler on an ftrace site needs a right that somebody else has. By
- * then all points are placed, and other sites are armed; the batch gets them
- * disarmed and displaced again, whatever the order in which it names them.
+ * A post-handler on an ftrace site needs a right that another user of ftrace has.
+ * When that shows, all points are placed and other sites are armed. The batch
+ * disarms and removes them again, whatever the order in which it names them.
  */
 static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 {
@@ -232,14 +232,14 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 		call_armed(test);
 		KUNIT_EXPECT_EQ(test, there->pre, 1);
 		for (i = 0; i < NR_ARMED; i++) {
-			/* What is there may be a jump to another place now. */
+			/* The text there may be a jump to another place now. */
 			if (armed[i] != kpt_plain2)
 				KUNIT_EXPECT_MEMEQ(test, text[i], armed[i], sizeof(text[i]));
 			KUNIT_EXPECT_PTR_EQ(test, (void *)pr[i]->kp.addr, armed[i]);
 			KUNIT_EXPECT_EQ(test, pr[i]->pre, 0);
 		}
 
-		/* Without it, all can be set. */
+		/* Without the other user, all can be set. */
 		pr[NR_ARMED - 1]->kp.post_handler = NULL;
 		KUNIT_ASSERT_EQ(test, register_kprobes(kps, NR_ARMED), 0);
 		call_armed(test);
@@ -250,7 +250,7 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 	}
 }
 
-/* Where the right is wanted later: by a second probe, or when enabled. */
+/* The right is needed later: by a second probe, or when a probe is enabled. */
 static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: what may not be probed, because handling a hit needs it or
+ * KUnit suite: code that may not be probed, because handling a hit needs it or
  * because its author said so.
  */
 #include <linux/compiler.h>
@@ -9,7 +9,7 @@
 
 #include "fixture.h"
 
-/* Neighbours, so that an area that is too large shows. */
+/* Neighbours, to show an area that is too large. */
 static noinline notrace unsigned long kpt_before_marked(unsigned long arg)
 {
 	OPTIMIZER_HIDE_VAR(arg);
@@ -43,8 +43,8 @@ static noinstr unsigned long kpt_noinstr(unsigned long arg)
 }
 
 /*
- * What compilers make of a function that they split, and of one with a name that
- * only begins the same.
+ * Symbols that compilers make when they split a function, and one whose name only
+ * begins in the same way.
  */
 #define PIECE(id, name, n)							\
 static unsigned long kpt_piece_##id(unsigned long arg) __asm__(name);	\
@@ -60,7 +60,7 @@ PIECE(marked_isra, "kpt_marked.constprop.0.isra.0", 7)
 PIECE(marked_cold, "kpt_marked.cold", 8)
 PIECE(in_section_part, "kpt_in_section.part.0", 9)
 PIECE(noinstr_cold, "kpt_noinstr.cold", 10)
-/* To objtool it is part of the function, and not reached. */
+/* Objtool takes it for unreachable code of the function. */
 STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
 PIECE(longer_part, "kpt_marked_not.part.0", 11)
@@ -76,7 +76,7 @@ static kpt_fn_t functions[] = {
 
 enum { BEFORE_MARKED, MARKED, AFTER_MARKED, IN_SECTION, NOINSTR };
 
-/* Such that the compiler does not know what it calls. */
+/* The compiler must not know the function that is called. */
 static unsigned long call(unsigned int which, unsigned long arg)
 {
 	kpt_fn_t fn = functions[which];
@@ -86,8 +86,8 @@ static unsigned long call(unsigned int which, unsigned long arg)
 }
 
 /*
- * The function itself is refused by address and by name, and so is everything
- * within it. Where that is no instruction, another error may come first.
+ * The function itself is refused by address and by name, and so is every address
+ * in it. If no instruction begins there, the error may be another one.
  */
 static void check_refused(struct kunit *test, unsigned int which, const char *name)
 {
@@ -190,9 +190,9 @@ static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
 }
 
 /*
- * What a hit needs to be handled. Not every kernel has all of them, so an
- * unknown name is fine; one that can be probed is not. Nothing hits them while
- * they are tried: they are registered switched off.
+ * Functions on the path of a hit. Not every kernel has all of them, so an unknown
+ * name is no failure, but one that can be probed is. The probes are registered
+ * switched off, so nothing hits them.
  */
 static const struct hit_path {
 	const char *name;
@@ -257,7 +257,7 @@ static void hit_path_function_is_refused(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ret, 0);
 }
 
-/* Nor anything within it: as far as the first bytes tell. */
+/* Nor any address in it, of which the first bytes are tried. */
 static void inside_a_hit_path_function_is_refused(struct kunit *test)
 {
 	static const char * const names[] = {
@@ -283,8 +283,8 @@ static void inside_a_hit_path_function_is_refused(struct kunit *test)
 }
 
 /*
- * Text that executes where no handler may run, or of which ftrace makes copies,
- * and padding in front of functions, in which x86 counts calls.
+ * Text that executes where no handler may run, text that ftrace copies, and the
+ * padding before functions, in which x86 counts calls.
  */
 static const struct hit_path out_of_bounds[] = {
 	{ "__switch_to" },
@@ -307,7 +307,7 @@ static const struct hit_path out_of_bounds[] = {
 
 KUNIT_ARRAY_PARAM_DESC(out_of_bounds, out_of_bounds, name);
 
-/* At every byte: the first that is taken would be one too many. */
+/* At every byte: none may be accepted. */
 static void text_out_of_bounds_is_refused(struct kunit *test)
 {
 	const struct hit_path *fn = test->param_value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: breakpoints that are taken late, out-of-line copies as others
- * see them, and the text as it is without probes.
+ * KUnit suite: breakpoints that are handled late, out-of-line copies as other code
+ * sees them, and the text as it is without probes.
  */
 #include <linux/ptrace.h>
 #include <linux/string.h>
@@ -17,9 +17,9 @@ static void *at(void *fn, u32 offset)
 	return fn + offset;
 }
 
-/* --- Breakpoints that nobody's point explains ------------------------------ */
+/* --- Breakpoints without a point ------------------------------------------- */
 
-/* What others replace by a breakpoint for a moment, and what nobody does. */
+/* Text that other code replaces by a breakpoint for a moment, and other text. */
 static const u8 gone_text[][8] = {
 	{ CALL_INSN_OPCODE, 0x10 },
 	{ JMP32_INSN_OPCODE, 0x10 },
@@ -39,7 +39,7 @@ static struct pt_regs trap_at(const u8 *text, unsigned long *sp)
 	};
 }
 
-/* Called where the exception calls it: with interrupts off. */
+/* Called as by the exception: with interrupts off. */
 static int take_breakpoint(struct pt_regs *regs)
 {
 	unsigned long flags;
@@ -78,7 +78,7 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 
 /* --- Copies ----------------------------------------------------------------- */
 
-/* The architecture's part of the point of a probe that is set. */
+/* The architecture's part of the point of a registered probe. */
 static struct arch_specific_insn insn_of(struct kpt_probe *pr)
 {
 	struct arch_specific_insn insn = { };
@@ -123,7 +123,7 @@ static void check_copy(struct kunit *test, const u8 *copy, unsigned int len,
 	KUNIT_EXPECT_EQ(test, regs.ip, addr);
 	KUNIT_EXPECT_EQ(test, regs.sp, 64ul);
 
-	/* What leads back is ours. */
+	/* The jump back has no original. */
 	KUNIT_EXPECT_EQ(test, original(copy + len), (unsigned long)copy + len);
 	regs.ip = (unsigned long)copy + len;
 	KUNIT_EXPECT_FALSE(test, leaves(&regs));
@@ -185,7 +185,7 @@ static bool is_erased(const u8 *text, unsigned int len)
 	return true;
 }
 
-/* A slot that is in use keeps the page of one that is not. */
+/* A slot in use keeps the page, so that a free slot on it can be examined. */
 static void copies_that_are_given_back_are_erased(struct kunit *test)
 {
 	struct arch_specific_insn insn;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: probes that are hit while a handler runs. From the handler
- * itself that is recursion: the hit is missed, and counted. From an interrupt
- * that arrives over the handler it is not: it runs.
+ * KUnit suite: probes that are hit while a handler runs. A hit from the handler
+ * itself is recursion: it is missed and counted. A hit from an interrupt that
+ * arrives over the handler is none: its handlers run.
  */
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
@@ -15,7 +15,7 @@
 
 /* --- Recursion ----------------------------------------------------------- */
 
-/* What a handler calls that is probed too, and what came of it. */
+/* The probed function that a handler calls, and the results. */
 struct inner {
 	kpt_fn_t fn;
 	unsigned long arg;
@@ -70,7 +70,7 @@ static void check_hit_from_handler(struct kunit *test, bool from_post,
 	KUNIT_EXPECT_EQ(test, b->kp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
 
-	/* Once the handler is done, it is hit as ever. */
+	/* Once the handler is done, the function is hit as usual. */
 	KUNIT_EXPECT_EQ(test, fn(6), KPT_RESULT(6ul));
 	KUNIT_EXPECT_EQ(test, a->pre, 1);
 	KUNIT_EXPECT_EQ(test, b->pre, 1);
@@ -106,7 +106,7 @@ static void own_hit_from_handler_is_missed(struct kunit *test)
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
 	struct inner inner = { .fn = site->fn, .arg = 5 };
 
-	/* The handler calls what it is set on: without end, if it ran again. */
+	/* The handler calls the function that it probes: endless, if it ran again. */
 	pr->on_pre = pre_calls_inner;
 	pr->arg = &inner;
 	kpt_register(test, pr);
@@ -139,9 +139,9 @@ static unsigned long run_load(unsigned long arg)
 }
 
 /*
- * An instruction that is stepped: its copy ends in a breakpoint, whose exception
- * runs the post-handler. With a neighbour in its bytes it never is a jump. The
- * probe that its handler hits steps, too, or is the same.
+ * A stepped instruction: its copy ends in a breakpoint, whose exception runs the
+ * post-handler. Another probe in its bytes keeps it from becoming a jump. The probe
+ * that its handler hits is stepped, too, or is the same.
  */
 static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *test)
 {
@@ -183,7 +183,7 @@ static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *t
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)own);
 		KUNIT_EXPECT_EQ(test, other->kp.nmissed, 1ul);
 		KUNIT_EXPECT_EQ(test, other->post, 1);
-		/* The hit is over: the next is none that is missed. */
+		/* The hit is over: the next one is not missed. */
 		KUNIT_EXPECT_EQ(test, kpt_divide(7), 14ul);
 		KUNIT_EXPECT_EQ(test, pr->post, 2);
 		kpt_unregister(test, pr);
@@ -240,7 +240,7 @@ static void missed_hits_of_a_disabled_probe_are_not_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, off->kp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, inner.calls, 1);
-	/* A point that is off altogether is not hit. */
+	/* A point whose probes are all off is not hit. */
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&on->kp), 0);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 1ul);
@@ -251,9 +251,8 @@ static void missed_hits_of_a_disabled_probe_are_not_counted(struct kunit *test)
 /* --- Interrupts ---------------------------------------------------------- */
 
 /*
- * Something that interrupts, which then calls @inner. The handler that it is
- * to arrive over has set @armed and waits for @done; @over says that it came
- * in time.
+ * An interrupt that calls @inner. The handler that it has to arrive over has set
+ * @armed and waits for @done. @over says that the interrupt came in time.
  */
 struct intrusion {
 	struct inner inner;
@@ -273,7 +272,7 @@ static void intrude(struct intrusion *in)
 	in->in_softirq = in_serving_softirq() && !in->in_hardirq;
 	in->over = READ_ONCE(in->armed);
 	call_inner(&in->inner);
-	/* Pairs with the handler's spinning, on the same CPU. */
+	/* The handler spins for this on the same CPU. */
 	WRITE_ONCE(in->done, true);
 }
 
@@ -306,7 +305,7 @@ static int pre_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct intrusion *in = pr->arg;
 
-	/* The one that arrives over this handler may run it again. */
+	/* The interrupt over this handler may run it again. */
 	if (in->armed || in->done)
 		return 0;
 	WRITE_ONCE(in->armed, true);
@@ -317,7 +316,7 @@ static int pre_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* Raised with interrupts off, it arrives when the handler is long done. */
+/* Raised with interrupts off, it arrives after the handler. */
 static void interrupt_raised_in_handler_is_hit(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -429,7 +428,7 @@ static struct kpt_probe *busy_handler(struct kunit *test, struct intrusion *in,
 static void check_not_missed(struct kunit *test, struct intrusion *in,
 			     struct kpt_probe *busy, struct kpt_probe *pr)
 {
-	/* Otherwise it did not happen, and the test proves nothing. */
+	/* Otherwise no interrupt came over the handler, and the test proves nothing. */
 	KUNIT_ASSERT_TRUE(test, in->done);
 	KUNIT_ASSERT_TRUE(test, in->over);
 	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
@@ -462,7 +461,7 @@ static void ftrace_hit_by_interrupt_over_handler_runs(struct kunit *test)
 	check_hit_over_handler(test, kpt_traced2);
 }
 
-/* The interrupt calls the very function whose handler it arrived over. */
+/* The interrupt calls the function over whose handler it arrived. */
 static void own_hit_by_interrupt_over_handler_runs(struct kunit *test)
 {
 	struct intrusion *in = alloc_intrusion(test, kpt_traced);
@@ -542,7 +541,7 @@ static int send_ipi_fn(void *arg)
 {
 	struct intrusion *in = arg;
 
-	/* The test's own CPU, once its handler waits there. */
+	/* The CPU of the test, once the handler waits there. */
 	while (!kthread_should_stop()) {
 		if (READ_ONCE(in->armed) && !READ_ONCE(in->done)) {
 			smp_call_function_single((int)in->inner.arg, intrude_by_ipi, in, 1);
@@ -610,11 +609,11 @@ static void interrupt_leaves_the_handler_below_as_it_was(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, in->done);
 	KUNIT_EXPECT_EQ(test, in->inner.calls, 2);
 	KUNIT_EXPECT_EQ(test, busy->pre, 1);
-	/* That of the interrupt ran, that of the handler was missed. */
+	/* The interrupt's hit ran, the handler's hit was missed. */
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
-	/* And now nothing runs any more. */
+	/* No handler runs any more. */
 	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);

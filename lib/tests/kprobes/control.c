@@ -42,12 +42,12 @@ static int control_init(struct kunit *test)
 {
 	if (!debugfs.mnt)
 		kunit_skip(test, "no debugfs in this kernel");
-	/* Whatever the case before left, probes are armed for this one. */
+	/* Probes are armed for this case, whatever the last one left. */
 	write_file(test, "kprobes/enabled", "1");
 	return kpt_case_init(test);
 }
 
-/* A line of the list, taken apart as the tools do that read it. */
+/* A line of the list, parsed as tools do. */
 struct list_line {
 	char addr[32];
 	char type[8];

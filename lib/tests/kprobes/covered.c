@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: a handler that another one covers. A function that is called in
- * the context of an interrupt and returns in that of a task, as those do that
- * end an interrupt, has its return handler run over a handler of the task.
+ * KUnit suite: a handler that another one covers. Functions that end an interrupt
+ * are called in its context and return in that of the task. The return handler of
+ * such a function runs over a handler of the task.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -13,7 +13,7 @@
 
 #ifdef CONFIG_KRETPROBES
 
-/* How long the return handler waits for what must not happen meanwhile. */
+/* How long the return handler waits for the event that must not happen. */
 #define COVER_MS	1000
 
 /**
@@ -21,7 +21,7 @@
  * @inside: the handler that is covered has not ended
  * @covers: the return handler runs
  * @gone:   the probe of the covered handler has been unregistered
- * @early:  it was, while its handler was running
+ * @early:  that happened while the handler was running
  */
 struct cover {
 	bool inside;
@@ -32,7 +32,7 @@ struct cover {
 
 static struct cover cover;
 
-/* Called as an interrupt would call it, returns as if that were over. */
+/* Is called as in an interrupt, and returns as if the interrupt were over. */
 static noinline notrace unsigned long kpt_ends_interrupt(unsigned long arg)
 {
 	OPTIMIZER_HIDE_VAR(arg);
@@ -70,7 +70,7 @@ static int calls_plain(void *unused)
 	return 0;
 }
 
-/* Without the count of what is covered, nothing would tell of the handler. */
+/* Only the count of covered points shows that the handler runs. */
 static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 {
 	static struct kretprobe rp;
@@ -90,7 +90,7 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 	pr = kpt_alloc(test, kpt_plain);
 	pr->on_pre = covered;
 	kpt_register(test, pr);
-	/* Nothing but the handler keeps a jump: disarming a breakpoint does wait. */
+	/* A jump, because disarming a breakpoint waits for the CPU in any case. */
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
 

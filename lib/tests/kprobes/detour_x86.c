@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: what is in a detour. Hits that are late, branches that are
- * displaced, and stacks taken there.
+ * KUnit suite: inside of detours. Late hits, displaced branches, and stack traces
+ * taken there.
  */
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
@@ -41,16 +41,16 @@ static unsigned long entry_of(const unsigned char *addr)
 
 /* --- Late hits ----------------------------------------------------------- */
 
-/* Of a detour's code, from its entry, what is sure to be there. */
+/* Bytes of a detour's code, from its entry, that are there in any case. */
 #define LATE_BYTES	256
 
 /**
  * struct late - a task that has jumped, but is not in the handler yet
  * @entry:    of the detour
- * @irqs_off: goes on with interrupts off
- * @ready:    from here on the detour is not freed, for it does not sleep
- * @go:	      it may go on
- * @done:     it has
+ * @irqs_off: the task goes on with interrupts off
+ * @ready:    the task does not sleep from here on, so the detour is not freed
+ * @go:	      the task may go on
+ * @done:     the task has finished
  * @result:   of the function
  */
 struct late {
@@ -102,7 +102,7 @@ static void finish_late(struct kunit *test, struct late *l)
 	KUNIT_EXPECT_EQ(test, l->result, KPT_RESULT(7ul));
 }
 
-/* Whoever does not sleep keeps the detour; on one CPU nobody else would run. */
+/* The task keeps the detour by not sleeping. On one CPU no other task would run. */
 static void need_two_cpus(struct kunit *test)
 {
 	if (num_online_cpus() < 2)
@@ -315,7 +315,7 @@ static void walk(struct kpt_trace *trace, struct pt_regs *regs, bool *reliable)
 	struct unwind_state state;
 
 	trace->nr = 0;
-	/* The walk begins behind the registers that it is given. */
+	/* The walk begins after the registers that it is given. */
 	if (regs)
 		trace->entries[trace->nr++] = regs->ip;
 	for (unwind_start(&state, current, regs, NULL);
@@ -448,7 +448,7 @@ struct in_call {
 #define CALL_OVER	6
 #define CALL_MOVED	14
 
-/* In the callee, whose stack is that of the jump to it. */
+/* In the callee, whose stack is as at the jump to it. */
 static int walk_in_callee(struct kpt_probe *pr, struct pt_regs *now)
 {
 	unsigned long *top = (unsigned long *)now->sp, true_address = *top;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions whose detours are looked into: detour_x86_text.S. kpt_NAME_at is
- * where the probe goes, from the start of the function.
+ * Functions whose detours are examined: detour_x86_text.S. kpt_NAME_at is the offset
+ * of the probe in the function.
  */
 #ifndef _LIB_TESTS_KPROBES_DETOUR_X86_H
 #define _LIB_TESTS_KPROBES_DETOUR_X86_H
@@ -12,7 +12,7 @@
 	unsigned long kpt_detour_##name(unsigned long arg);		\
 	extern const u32 kpt_detour_##name##_at
 
-/* Goes to @entry, no function, and comes back as @arg's function returns. */
+/* Goes to @entry, which is no function, and returns when @arg's function does. */
 unsigned long kpt_detour_enter(unsigned long entry, unsigned long arg);
 
 /* Returns KPT_RESULT() of its argument; the probe is at the entry. */
@@ -24,12 +24,12 @@ KPT_DETOUR_TARGET(jump_mem);
 /* a call of kpt_plain(), direct or through a register, */
 KPT_DETOUR_TARGET(call);
 KPT_DETOUR_TARGET(call_reg);
-/* one through the stack, whose pointer is the base, */
+/* a call through the stack, with the stack pointer as base, */
 KPT_DETOUR_TARGET(call_stack);
 /* or a return and padding. */
 KPT_DETOUR_TARGET(ret);
 
-/* Calls through what its argument points to, or returns KPT_FAULTED. */
+/* Calls through the pointer at its argument, or returns KPT_FAULTED. */
 KPT_DETOUR_TARGET(call_mem);
 
 /* The probed instruction is a push, or a pop, of one byte. */

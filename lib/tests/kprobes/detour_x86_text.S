@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions whose detours are looked into: see detour_x86.h.
+ * Functions whose detours are examined: see detour_x86.h.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -26,7 +26,7 @@ kpt_detour_\name\()_at:
 
 	.text
 
-/* The way of a return: no indirect branch, so no ENDBR where it leads. */
+/* Goes there as a return does: not an indirect branch, so it needs no ENDBR. */
 SYM_FUNC_START(kpt_detour_enter)
 	push	%rdi
 	mov	%rsi, %rdi

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KUnit suite: points on their way from a breakpoint to a jump. The optimizer is
- * stopped when it has made detours: the point at hand is diverted. One that is
- * registered while it is stopped waits, and stays queued.
+ * stopped when it has made detours: the point under test is diverted. A point that
+ * is registered while the optimizer is stopped stays queued.
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
@@ -40,8 +40,8 @@ static void way_suite_exit(struct kunit_suite *suite)
  * struct way - the optimizer, stopped
  * @reached: it has made detours
  * @go:	     it may go on
- * @armed:   it is to stop
- * @other:   what it is busy with, or NULL if that is the point at hand
+ * @armed:   it has to stop
+ * @other:   the point that it works on, or NULL if that is the point under test
  */
 struct way {
 	struct completion reached;
@@ -82,7 +82,7 @@ static unsigned char text_at(const void *addr)
 	return READ_ONCE(*(const unsigned char *)addr);
 }
 
-/* Reads "soon" in both states. */
+/* The file says "soon" in both states. */
 static void expect_on_the_way(struct kunit *test, struct kpt_probe *pr)
 {
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
@@ -141,8 +141,8 @@ static void let_go(struct kunit *test, struct way *w)
 }
 
 /*
- * The two states in which a point is on its way. In the one that is queued, it
- * is another point that the optimizer is busy with.
+ * The two states between breakpoint and jump. If the point under test is queued,
+ * the optimizer works on another point.
  */
 static const char *const ways[] = { "queued", "diverted" };
 
@@ -221,10 +221,10 @@ static void hits_on_the_way_are_hits(struct kunit *test)
 }
 
 /**
- * struct arrival - an interrupt that comes as soon as the handler is done
+ * struct arrival - an interrupt that arrives as soon as the handler is done
  * @timer: raises it
- * @ip:	   where it came
- * @done:  it came
+ * @ip:	   where it arrived
+ * @done:  it has arrived
  */
 struct arrival {
 	struct hrtimer timer;
@@ -241,7 +241,7 @@ static enum hrtimer_restart arrive(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Interrupts are off: the timer's comes when the exception returns. */
+/* Interrupts are off: that of the timer arrives when the exception returns. */
 static int pre_starts_timer(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct arrival *a = pr->arg;
@@ -254,8 +254,8 @@ static int pre_starts_timer(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /*
- * What the jump will replace is executed in the detour already, or nobody could
- * know when the last task has left it.
+ * The instructions that the jump will replace run in the detour already. Otherwise
+ * it could not be known when the last task has left them.
  */
 static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 {
@@ -493,7 +493,7 @@ static void unstop(void *unused)
 	kprobe_test_stop(NULL, NULL);
 }
 
-/* Of a point that was queued, and is gone or off by then, nothing is made. */
+/* No jump is made for a queued point that is gone or off by then. */
 static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 {
 	unsigned int *times = kunit_kzalloc(test, sizeof(*times), GFP_KERNEL);
@@ -515,7 +515,7 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 	now = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, now.detours.taken, before.detours.taken);
 
-	/* And for something it does wait. */
+	/* And if there is something to wait for, it waits. */
 	pr = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);

@@ -11,7 +11,7 @@
 
 #define SYSCTL		"sys/debug/kprobes-optimization"
 
-/* What a fault handler makes of a fault, unlike any fix-up. */
+/* The result that only a fault handler sets, not a fix-up. */
 #define MENDED		0x1234ul
 
 enum fault_state { BREAKPOINT, JUMP, FTRACE };
@@ -99,14 +99,14 @@ static void fault_exit(struct kunit *test)
 }
 
 /**
- * struct fault_probe - a probe that writes down its faults
+ * struct fault_probe - a probe that records its faults
  * @pr:	      the probe; its arg is what the handlers read
  * @on_fault: what the fault handler does besides recording; its result is the
  *	      handler's
- * @faults:   how often it was asked
- * @tick:     the probe's clock when it was asked last
- * @trapnr:   what it was told then
- * @regs:     and with which registers
+ * @faults:   runs of the fault handler
+ * @tick:     the probe's clock at the latest run
+ * @trapnr:   its argument then
+ * @regs:     the registers then
  * @got:      what the faulting handler got
  */
 struct fault_probe {
@@ -146,7 +146,7 @@ static int mend_peek(struct fault_probe *fp, struct pt_regs *regs)
 	return 1;
 }
 
-/* Leaves the function that has faulted, whose stack is empty. */
+/* Leaves the function that has faulted and has pushed nothing. */
 static int mend_return(struct fault_probe *fp, struct pt_regs *regs)
 {
 	regs->ax = MENDED;
@@ -169,7 +169,7 @@ static struct fault_probe *fault_alloc(struct kunit *test, void *addr,
 	return fp;
 }
 
-/* All probes are set: the point is to be in the state that the case is for. */
+/* All probes are set: the point has to get into the state of the case. */
 static void settle(struct kunit *test, struct kpt_probe *pr)
 {
 	enum fault_state state = state_of(test);
@@ -185,7 +185,7 @@ static void vfree_action(void *p)
 	vfree(p);
 }
 
-/* The guard page behind an area. */
+/* The guard page after an area. */
 static void *bad_address(struct kunit *test)
 {
 	void *area = vmalloc(PAGE_SIZE);
@@ -280,8 +280,8 @@ static void fault_in_post_handler_is_dealt_with(struct kunit *test)
 }
 
 /*
- * A handler reads, or divides by, @arg in a function that has a fix-up. That is
- * for a fault handler that does not deal with it.
+ * A handler reads, or divides by, @arg in a function that has a fix-up. The fix-up
+ * is used if the fault handler returns 0.
  */
 static void check_comes_first(struct kunit *test, void *arg,
 			      int (*pre)(struct kpt_probe *pr, struct pt_regs *regs),
@@ -345,7 +345,7 @@ static void fault_of_the_fault_handler_does_not_come_back(struct kunit *test)
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
-	/* And it is asked the next time. */
+	/* And it runs the next time. */
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->faults, 2);
 }
@@ -370,7 +370,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp[3]->got, MENDED);
 	KUNIT_EXPECT_EQ(test, fp[0]->faults, 0);
-	/* Behind three pre-handlers. */
+	/* After three pre-handlers. */
 	KUNIT_EXPECT_EQ(test, fp[1]->tick, 4);
 	KUNIT_EXPECT_EQ(test, fp[2]->tick, 5);
 	KUNIT_EXPECT_EQ(test, fp[3]->faults, 0);
@@ -405,12 +405,12 @@ static void handlers_are_those_of_the_time_of_registration(struct kunit *test)
 
 #ifdef CONFIG_KRETPROBES
 /**
- * struct fault_ret - a return probe that writes down its faults
+ * struct fault_ret - a return probe that records its faults
  * @rp:	    the probe
- * @bad:    what its handlers read
+ * @bad:    the address that its handlers read
  * @entry:  what the entry handler got
  * @ret:    what the return handler got
- * @faults: how often the fault handler was asked
+ * @faults: runs of the fault handler
  */
 struct fault_ret {
 	struct kretprobe rp;
@@ -463,14 +463,14 @@ static void faults_of_return_probes_are_dealt_with(struct kunit *test)
 }
 #endif /* CONFIG_KRETPROBES */
 
-/* --- Probes that leave while a handler runs ------------------------------- */
+/* --- Probes that are removed while a handler runs ------------------------- */
 
 /**
- * struct parting - a handler that faults when its probe is on the way out
+ * struct parting - a handler that faults while its probe is being removed
  * @fp:	     the probe
  * @inside:  the handler runs
- * @seen:    it has seen that the probe is on its way
- * @disable: by being disabled
+ * @seen:    the handler has seen that the removal is under way
+ * @disable: the probe is disabled instead
  * @fn:	     the function probed
  */
 struct parting {
@@ -519,8 +519,8 @@ static void check_parting(struct kunit *test, bool disable)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, pa);
 	/*
-	 * Not where the handler keeps interrupts off; nor asleep, as the one CPU
-	 * may keep time for the other.
+	 * Not on the CPU where the handler keeps interrupts off; nor asleep, as one
+	 * CPU may keep time for the other.
 	 */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	pa->disable = disable;
@@ -598,7 +598,7 @@ static void check_displaced(struct kunit *test, void *addr, kpt_fn_t run,
 			fp->on_fault = NULL;
 			KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
 			KUNIT_EXPECT_EQ(test, fp->faults, 2);
-			/* A probe that is off has no say, if others keep it set. */
+			/* The fault handler of a disabled probe does not run. */
 			fp->on_fault = mend;
 			other = kpt_probe(test, addr);
 			KUNIT_ASSERT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
@@ -696,9 +696,9 @@ static void load_beyond_a_page_is_padded_with_zeros(struct kunit *test)
 		check_zeropad(test, kpt_zeropad_short, kpt_zeropad_short_at);
 }
 
-/* --- Who is asked --------------------------------------------------------- */
+/* --- Which fault handlers run --------------------------------------------- */
 
-/* The instruction of a hit that is missed faults: a fault of the handler. */
+/* The instruction of a missed hit faults: that is a fault of the handler. */
 static void fault_of_a_missed_hit_is_the_handlers(struct kunit *test)
 {
 	struct fault_probe *outer = fault_alloc(test, hit_fn(test), mend_return);

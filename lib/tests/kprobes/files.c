@@ -2,9 +2,9 @@
 /*
  * The control files, for the kprobes suites.
  *
- * They are opened through mounts of the suites' own, as user space need not
- * have any, and read and written through a user mapping of the test's thread,
- * which is what most of them expect.
+ * The suites open them through mounts of their own, because user space may have
+ * none. They read and write through a user mapping of the test's thread, as most of
+ * the files expect.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -115,7 +115,7 @@ ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, con
 	return n;
 }
 
-/* The line of a text that holds @what, by itself; NULL if there is none. */
+/* The line of a text that contains @what; NULL if there is none. */
 char *kpt_line_with(struct kunit *test, const char *text, const char *what)
 {
 	const char *at = strstr(text, what);
@@ -172,7 +172,7 @@ static void allow_jumps(void *test)
 	write_sysctl(test, "1\n");
 }
 
-/* For a case that is about breakpoints: however long it takes, they stay. */
+/* For a case about breakpoints: they stay breakpoints, however long it takes. */
 void kpt_forbid_jumps(struct kunit *test)
 {
 	if (write_sysctl(test, "0\n") != 2)

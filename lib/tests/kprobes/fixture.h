@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kprobes KUnit suites share: probes that record what happened to
- * them and leave with the test, functions to probe, and bounded waiting.
+ * Shared by the kprobes KUnit suites: probes that record their hits and are
+ * unregistered with the test, functions to probe, and bounded waiting.
  */
 #ifndef _LIB_TESTS_KPROBES_FIXTURE_H
 #define _LIB_TESTS_KPROBES_FIXTURE_H
@@ -22,11 +22,11 @@
 
 #include "../../../kernel/kprobes/testing.h"
 
-/* Generous, as guests may be emulated; only a failing test waits that long. */
+/* Long, because guests may be emulated; only a failing test waits that long. */
 #define KPT_TIMEOUT_MS		10000
 
 /**
- * struct kpt_probe - a probe that writes down its hits
+ * struct kpt_probe - a probe that records its hits
  * @kp:		the probe itself
  * @on_pre:	what the pre-handler does besides recording; its result is the
  *		handler's
@@ -64,7 +64,7 @@ struct kpt_probe {
 
 static inline void kpt_record_context(struct kpt_probe *pr)
 {
-	/* Some have interrupts off instead; x86 counts exceptions, too. */
+	/* Some architectures turn interrupts off instead; x86 counts exceptions, too. */
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count() &&
 	    (IS_ENABLED(CONFIG_X86) || !irqs_disabled()))
 		pr->preemptible = true;
@@ -100,7 +100,7 @@ static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
 		pr->on_post(pr, regs);
 }
 
-/* For what is hit by an interrupt that arrives over a handler. */
+/* For sites that an interrupt hits while a handler runs. */
 static inline void kpt_needs_nesting(struct kunit *test)
 {
 #ifndef __ARCH_KPROBES_NEST
@@ -108,13 +108,13 @@ static inline void kpt_needs_nesting(struct kunit *test)
 #endif
 }
 
-/* Where a function's text is: some pointers to functions lead to a descriptor. */
+/* The address of a function's text: some function pointers lead to a descriptor. */
 static inline void *kpt_text(const void *fn)
 {
 	return dereference_kernel_function_descriptor((void *)fn);
 }
 
-/* Neither the test's thread nor its stack are there when actions run. */
+/* The test's thread and its stack are gone when actions run. */
 static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
 {
 	struct kpt_probe *pr = kunit_kzalloc(test, sizeof(*pr), GFP_KERNEL);
@@ -130,7 +130,7 @@ static inline void kpt_unregister_action(void *p)
 	unregister_kprobe(p);
 }
 
-/* Registers, and unregisters when the test ends, whichever way it does. */
+/* Registers a probe, and unregisters it when the test ends, whatever its result. */
 static inline int kpt_try_register(struct kunit *test, struct kprobe *p)
 {
 	int ret = register_kprobe(p);
@@ -170,8 +170,8 @@ static inline struct kpt_probe *kpt_probe_post(struct kunit *test, void *addr)
 }
 
 /*
- * Tries to set a probe that must be refused. If it is not, takes it away at
- * once, and tells the caller by returning 0.
+ * Tries to register a probe that must be refused. If it is not, unregisters it at
+ * once and returns 0.
  */
 static inline int kpt_refused(void *addr)
 {
@@ -196,7 +196,7 @@ static inline int kpt_refused(void *addr)
 
 /* --- What a case leaves behind -------------------------------------------- */
 
-/* What differs, or NULL. */
+/* The name of a count that differs, or NULL. */
 static inline const char *kpt_differs(const struct kprobe_counts *a,
 				      const struct kprobe_counts *b)
 {
@@ -208,7 +208,7 @@ static inline const char *kpt_differs(const struct kprobe_counts *a,
 	       a->pools != b->pools ? "pools" : NULL;
 }
 
-/* The same of two that had time to settle. */
+/* The same for counts that had time to settle. */
 static inline const char *kpt_differs_settled(const struct kprobe_counts *a,
 					      const struct kprobe_counts *b)
 {
@@ -244,14 +244,14 @@ static inline void kpt_after(void *arg)
 	struct kprobe_counts now;
 	const char *what;
 
-	/* Threads may be on their way out of a function under a return probe. */
+	/* Threads may be about to leave a function under a return probe. */
 	kpt_wait_until((now = kpt_counts(false),
 			!kpt_differs(&before->counts, &now)));
 	what = kpt_differs(&before->counts, &now);
 	KUNIT_EXPECT_NULL_MSG(before->test, what, "left behind: %s", what);
 }
 
-/* For every suite's init(): what a case leaves behind makes it fail. */
+/* For every suite's init(): a case that leaves something behind fails. */
 static inline int kpt_case_init(struct kunit *test)
 {
 	struct kpt_before *before = kunit_kzalloc(test, sizeof(*before), GFP_KERNEL);
@@ -265,7 +265,7 @@ static inline int kpt_case_init(struct kunit *test)
 
 static struct kprobe_counts __maybe_unused kpt_suite_counts;
 
-/* For every suite's suite_init(), and what goes with it, the last of its cases. */
+/* For every suite's suite_init(); the last case of the suite belongs to it. */
 static inline int kpt_suite_init(struct kunit_suite *suite)
 {
 	kpt_suite_counts = kpt_counts(true);
@@ -333,13 +333,12 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);
 void kpt_allow_jumps(struct kunit *test);
 
-/* What all functions to probe look like. */
+/* The type of all functions to probe. */
 typedef unsigned long (*kpt_fn_t)(unsigned long arg);
 
 /*
  * Functions to probe. Each kpt_site is a place that is hit once when @fn is
- * called, and the ways to get there differ: what a rule says has to hold for
- * all of them.
+ * called. They are hit in different ways, and a rule has to hold for all of them.
  */
 
 /**
@@ -348,7 +347,7 @@ typedef unsigned long (*kpt_fn_t)(unsigned long arg);
  * @fn:		call this; returns KPT_RESULT() of its argument
  * @offset:	ask for a probe at @fn plus this
  * @at:		and get it at @fn plus this
- * @next:	where the instruction behind it is, from @fn; 0 if unknown
+ * @next:	where the next instruction is, from @fn; 0 if unknown
  * @ftrace:	hits come through ftrace
  */
 struct kpt_site {
@@ -391,7 +390,7 @@ unsigned long kpt_traced(unsigned long arg);
 unsigned long kpt_plain2(unsigned long arg);
 unsigned long kpt_traced2(unsigned long arg);
 
-/* Never probed: where a handler sends execution instead. */
+/* Never probed: a handler sends execution there instead. */
 unsigned long kpt_elsewhere(unsigned long arg);
 #define KPT_ELSEWHERE(arg)	((arg) + 1000)
 

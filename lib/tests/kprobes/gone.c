@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: probes whose text is gone. They are set on init text while the
- * module that this is comes up; when the suite runs, that text has been freed.
+ * KUnit suite: probes whose text is gone. They are set on init text while this
+ * module is loaded. When the suite runs, that text has been freed.
  */
 #include <linux/init.h>
 #include <linux/module.h>
@@ -166,7 +166,7 @@ static void they_are_listed_as_gone(struct kunit *test)
 			NR_GONE + IS_ENABLED(CONFIG_KRETPROBES));
 }
 
-/* What the architecture had made for them went with the text. */
+/* The copies that the architecture had made were freed with the text. */
 static void nothing_but_the_users_is_left_of_them(struct kunit *test)
 {
 	struct kprobe_counts now = kpt_counts(true);

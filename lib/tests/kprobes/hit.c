@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 
-/* The probed function must do its work, whatever is set on it. */
+/* The probed function must work, whatever probes are set on it. */
 static void call(struct kunit *test, const struct kpt_site *site)
 {
 	KUNIT_ASSERT_EQ(test, site->fn(7), KPT_RESULT(7ul));
@@ -156,7 +156,7 @@ static void handlers_run_with_preemption_off(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pr->preemptible);
 }
 
-/* A breakpoint takes them off; an ftrace site leaves them as they are. */
+/* A breakpoint turns them off; an ftrace site leaves them as they are. */
 static void handlers_see_interrupts_as_the_path_promises(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -255,7 +255,7 @@ static void pre_handler_may_change_memory(struct kunit *test)
 	struct kpt_probe *pr = kpt_alloc(test, (char *)kpt_load + kpt_load_at);
 	unsigned long value = 1;
 
-	/* note_probe() writes to where arg points, which the load then reads. */
+	/* note_probe() writes to the address in arg, which the load then reads. */
 	pr->on_pre = note_probe;
 	pr->arg = &value;
 	kpt_register(test, pr);
@@ -345,7 +345,7 @@ static void several_probes_run_in_registration_order(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
 		KUNIT_EXPECT_EQ(test, pr[i]->pre_tick, i + 1);
 	}
-	/* One that comes again queues up at the end. */
+	/* A probe that is registered again is the last. */
 	kpt_unregister(test, pr[1]);
 	kpt_register(test, pr[1]);
 	clock = 0;
@@ -379,7 +379,7 @@ static void several_probes_run_until_one_is_nonzero(struct kunit *test)
 	}
 }
 
-/* One probe with a post-handler among plain ones, wherever it arrives. */
+/* One probe with a post-handler among plain ones, in each place. */
 static void check_post_among_plain(struct kunit *test, unsigned int place)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -389,7 +389,7 @@ static void check_post_among_plain(struct kunit *test, unsigned int place)
 	for (i = 0; i < 3; i++) {
 		pr[i] = i == place ? kpt_probe_post(test, kpt_addr(site)) :
 				     kpt_probe(test, kpt_addr(site));
-		/* Hit it in between: what was decided for fewer may not stick. */
+		/* Hit it in between: choices made for fewer probes must not persist. */
 		call(test, site);
 	}
 	for (n = 0; n < 3; n++)
@@ -526,7 +526,7 @@ struct crowd {
 	atomic_t wrong;
 };
 
-/* Waits a moment for company: handlers must be able to run side by side. */
+/* Waits a moment for another CPU: handlers must be able to run in parallel. */
 static int crowd_pre(struct kprobe *p, struct pt_regs *regs)
 {
 	struct crowd *crowd = container_of(p, struct crowd, kp);
@@ -596,7 +596,7 @@ static void handlers_run_on_all_cpus_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, crowd->kp.nmissed, 0ul);
 }
 
-/* --- Functions that everybody runs --------------------------------------- */
+/* --- Functions that run everywhere --------------------------------------- */
 
 static const char * const busy_functions[] = {
 	"schedule", "try_to_wake_up", "kick_process", "wake_up_process",
@@ -631,8 +631,8 @@ static void unregister_busy(void *busy)
 }
 
 /*
- * Scheduler, timers, interrupts, allocator, locks: from every context, and from
- * within whatever kprobes itself calls.
+ * Scheduler, timers, interrupts, allocator, locks: hit from every context, and by
+ * functions that kprobes itself calls.
  */
 static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
 {
@@ -649,7 +649,7 @@ static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
 		busy[i].kp.pre_handler = busy_pre;
 		if (i & 1)
 			busy[i].kp.post_handler = busy_post;
-		/* Some are not in this kernel, some may not be probed in it. */
+		/* This kernel may lack some, or refuse probes on some. */
 		if (register_kprobe(&busy[i].kp))
 			continue;
 		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_busy,
@@ -672,7 +672,7 @@ static void vfree_action(void *p)
 	vfree(p);
 }
 
-/* A kernel address that faults: the guard page behind an area. */
+/* A kernel address that faults: the guard page after an area. */
 static void *bad_address(struct kunit *test)
 {
 	void *area = vmalloc(PAGE_SIZE);
@@ -738,7 +738,7 @@ static int read_user_address(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* A page that is not there stays away: a handler cannot wait for it. */
+/* A page that is not present stays absent: a handler cannot wait for it. */
 static void user_access_in_a_handler_does_not_page_in(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -764,9 +764,8 @@ static void user_access_in_a_handler_does_not_page_in(struct kunit *test)
 
 #ifdef CONFIG_X86
 /*
- * An instruction that faults with a fix-up, called by @run with something
- * @good and something @bad. An instruction that did not complete has nothing
- * behind it, so no post-handler runs.
+ * An instruction that faults and has a fix-up. @run executes it with a @good and a
+ * @bad operand. If the instruction does not complete, no post-handler runs.
  */
 static void check_fault(struct kunit *test, void *addr,
 			kpt_fn_t run,
@@ -791,7 +790,7 @@ static void check_fault(struct kunit *test, void *addr,
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 		kpt_unregister(test, pr);
 	}
-	/* The same where no fault may be resolved. */
+	/* The same in a context where no fault may be resolved. */
 	pr = kpt_probe_post(test, addr);
 	preempt_disable();
 	pagefault_disable();
@@ -841,7 +840,7 @@ static void bad_msr_in_the_instruction_is_fixed_up(struct kunit *test)
 {
 	unsigned long bad = 0x4dead;
 
-	/* Some machines answer for every MSR. */
+	/* Some machines have a value for every MSR. */
 	if (kpt_rdmsr(bad) != KPT_FAULTED)
 		kunit_skip(test, "this MSR exists here");
 	check_fault(test, (char *)kpt_rdmsr + kpt_rdmsr_at, kpt_rdmsr, MSR_EFER, bad);
@@ -888,9 +887,8 @@ static void user_fault_in_the_instruction_is_fixed_up(struct kunit *test)
 }
 
 /*
- * A page that is not there yet: the fault is resolved, which may sleep, and
- * the instruction runs to its end. Whether its copy is resumed or it is hit
- * again is not promised.
+ * A page that is not present yet: the fault is resolved, which may sleep, and the
+ * instruction completes. Its copy may be resumed, or the probe be hit again.
  */
 static void user_fault_in_the_instruction_is_paged_in(struct kunit *test)
 {
@@ -945,7 +943,7 @@ static void inside_an_ftrace_call_is_refused(struct kunit *test)
 	}
 }
 
-/* The instruction behind the call is an ordinary one. */
+/* The instruction after the call is an ordinary one. */
 static void behind_an_ftrace_call_both_are_hit(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe_post(test, kpt_traced);

@@ -2,7 +2,7 @@
 /*
  * KUnit suite: x86 instructions under probes. Each one runs from known
  * registers, flags and memory, first unprobed and then under every kind of
- * probe, and must leave exactly the same behind.
+ * probe, and must leave exactly the same results.
  */
 #include <linux/cpumask.h>
 #include <linux/prandom.h>
@@ -33,7 +33,7 @@ unsigned long kpt_insn_sp;
 void (*kpt_insn_fn)(void);
 unsigned char kpt_insn_scratch[SCRATCH_SIZE] __aligned(64);
 
-/* The next case behind @c, or the first of @table, that is to be refused or not. */
+/* The next case after @c, or the first of @table, that is refused, or is not. */
 static const void *next_case(const struct insn_case *table, const struct insn_case *c,
 			     bool refused, char *desc)
 {
@@ -90,7 +90,7 @@ static void make_state(struct rnd_state *rnd, unsigned int n)
 	kpt_insn_in[R_DI] = (unsigned long)kpt_insn_scratch + 256;
 	kpt_insn_in[R_BX] = (unsigned long)kpt_insn_scratch + 64;
 	kpt_insn_in[R_BP] = (unsigned long)kpt_insn_scratch + 384;
-	/* Those of the few are as different as those of the many. */
+	/* The few states differ as much as the many. */
 	n = n * 11 % NR_STATES;
 	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF |
 			       (kpt_insn_in[R_FLAGS] & X86_EFLAGS_AF);
@@ -99,7 +99,7 @@ static void make_state(struct rnd_state *rnd, unsigned int n)
 			kpt_insn_in[R_FLAGS] |= flags[i];
 }
 
-/* From the same place each time, as the stack pointer is part of the outcome. */
+/* Called from the same place each time, as the stack pointer is part of the result. */
 static noinline void run_states(const struct insn_case *c, struct outcome *out,
 				unsigned int nr)
 {
@@ -117,8 +117,8 @@ static noinline void run_states(const struct insn_case *c, struct outcome *out,
 }
 
 /*
- * An expectation that tells whether it held: one line says enough about an
- * instruction that went wrong.
+ * An expectation that returns whether it held: one line is enough about an
+ * instruction that failed.
  */
 #define SAME(test, got, want, fmt, ...)					\
 ({									\
@@ -171,7 +171,7 @@ static const struct probe_mode {
 	{ "one with post, then plain", { { true, true, true }, { true, true } } },
 };
 
-/* In the order of kpt_insn_in, but for the stack pointer. */
+/* In the order of kpt_insn_in, except for the stack pointer. */
 static void general_registers(const struct pt_regs *regs, unsigned long *r)
 {
 	r[R_AX] = regs->ax;
@@ -218,9 +218,9 @@ static bool check_registers(struct kunit *test, const struct insn_case *c, const
 }
 
 /*
- * @last is what the latest call left. Where nothing comes before the
- * instruction, the pre-handler must have seen what the call was given, and
- * where nothing comes behind it, the post-handler what it left.
+ * @last is the result of the latest call. If nothing precedes the instruction, the
+ * pre-handler must have seen the input of the call. If nothing follows it, the
+ * post-handler must have seen the result.
  */
 static bool check_handlers(struct kunit *test, const struct insn_case *c,
 			   const struct probe_mode *mode, unsigned int n,
@@ -275,7 +275,7 @@ static void check_instruction(struct kunit *test)
 	got = kunit_kcalloc(test, NR_STATES, sizeof(*got), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, expected);
 	KUNIT_ASSERT_NOT_NULL(test, got);
-	/* Some read what is each CPU's own; this thread ends with the case. */
+	/* Some read per-CPU state; this thread ends with the case. */
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	kpt_forbid_jumps(test);
 
@@ -331,13 +331,13 @@ static void instruction_is_refused(struct kunit *test)
 
 #if defined(CONFIG_OPTPROBES) && defined(CONFIG_X86_64)
 /*
- * The same as jumps. All of a table are probed together, as it takes a while
+ * The same as jumps. All cases of a table are probed together, as it takes a while
  * until they are jumps.
  */
 
 /**
  * struct jump_run - a table, and the kind of probes set on all of it
- * @table: without those to be refused
+ * @table: the cases, without those to be refused
  * @mode:  see probe_modes
  */
 struct jump_run {
@@ -390,8 +390,8 @@ static unsigned int nr_states(const struct insn_case *c)
 }
 
 /*
- * Nothing is left a breakpoint but a call whose return address lies in the
- * bytes of the jump, and what says so of itself.
+ * All become jumps, except calls whose return address is in the bytes of the jump,
+ * and cases marked STAYS.
  */
 static bool must_be_jump(const struct insn_case *c)
 {
@@ -400,13 +400,13 @@ static bool must_be_jump(const struct insn_case *c)
 }
 
 /**
- * struct jump_batch - probes that come and go together
- * @probes:   two of each instruction, as far as they are set
- * @batch:    those that are
- * @expected: what the instructions leave unprobed, one behind the other
- * @got:      what one leaves probed
- * @nr:	      number of those in @batch
- * @set:      they are registered
+ * struct jump_batch - probes that are set and removed together
+ * @probes:   two of each instruction; some are not set
+ * @batch:    those that are set
+ * @expected: results of the unprobed instructions, one after the other
+ * @got:      result of a probed instruction
+ * @nr:	      number of probes in @batch
+ * @set:      the probes are registered
  */
 struct jump_batch {
 	struct kpt_probe (*probes)[2];
@@ -527,7 +527,7 @@ static const void *displaced_refused_gen(const void *prev, char *desc)
 	return next_case(kpt_insn_flow_behind_one, prev, true, desc);
 }
 
-/* Something in front of an instruction that cannot run elsewhere. */
+/* Instructions before one that cannot run elsewhere. */
 static void instruction_is_not_displaced(struct kunit *test)
 {
 	const struct insn_case *c = test->param_value;

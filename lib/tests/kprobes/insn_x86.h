@@ -5,7 +5,7 @@
 
 /* insn_case::how */
 #define ALL_FLAGS	0x01	/* run with all combinations of the flags */
-#define BRANCH		0x02	/* execution need not go on behind it */
+#define BRANCH		0x02	/* execution need not go on after it */
 #define CLOBBERS	0x04	/* AX, BX, CX, DX differ each time */
 #define REFUSED		0x08	/* may not be probed */
 #define CONDITIONAL	0x10	/* a branch that leaves 2 in AX if taken */
@@ -60,14 +60,14 @@
  * @title: the parameter's name; NULL ends the table
  * @fn:	   the function that holds it
  * @at:	   where the probe goes, from the start of @fn
- * @next:  where that stands which is behind it
- * @done:  where all that is left is to return
+ * @next:  where the code after it is
+ * @done:  where only the return is left
  * @to:	   where a branch goes; 0 if that is not in @fn
  * @undef: see above
  * @how:   see above
  * @hits:  how often a call of @fn passes it
- * @end:   where the instruction ends, which is behind @next if the probe
- *	   stands on another one in front
+ * @end:   where the instruction ends, which is after @next if the probe is
+ *	   on another instruction before it
  */
 struct insn_case {
 	const char *title;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All instructions once more, the probe standing on the first of four in front. */
+/* All instructions once more, with the probe on the first of four before them. */
 #define INSN_BEHIND 4
 
 #include "insn_x86_data.S"

@@ -15,11 +15,10 @@
  * INSN "title", the instruction - where there is nothing else to say.
  * REFUSE "title", the instruction - one that may not be probed, and never runs.
  *
- * All this is built once more with the probe on something short in front of the
- * instruction, and again with more such in between (INSN_BEHIND), so that a
- * jump in the place of the first displaces the instruction as well. Nothing
- * may be a target within five bytes from the probe, but by a branch that can
- * be seen.
+ * All this is built once more with the probe on a short instruction before the
+ * tested one, and again with more of them in between (INSN_BEHIND), so that a jump
+ * at the first displaces the tested instruction as well. Only direct branches may
+ * lead to code within five bytes from the probe.
  *
  * On entry the general registers are random, but for SI, DI, BX and BP, which
  * point into a buffer of random bytes; see struct insn_case for the rest.
@@ -41,7 +40,7 @@
 #define INSN_BEHIND 0
 #endif
 
-/* The table is in .rodata, the titles are behind all of it. */
+/* The table is in .rodata, all titles are after it. */
 .macro TABLE name:req
 #if INSN_BEHIND == 0
 	TABLE_AS \name
@@ -84,7 +83,7 @@
 	.asciz "\title"
 	.popsection
 
-	/* What it does to the stack is for the suite to judge. */
+	/* The suite checks the changes to the stack. */
 	STACK_FRAME_NON_STANDARD kpt_insn_\@
 	.balign 16
 	.type kpt_insn_\@, @function
@@ -93,7 +92,7 @@ kpt_insn_\@:
 	ENDBR
 .endm
 
-/* What comes in front of the instruction, from the probe on. */
+/* The code before the instruction, from the probe on. */
 .macro FRONT
 #if INSN_BEHIND == 1
 	nop

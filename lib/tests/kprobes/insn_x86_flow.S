@@ -16,7 +16,7 @@ TABLE kpt_insn_flow
 
 /*
  * At the end of a case that calls 2: or not, and jumps to 2: or not. The former
- * is five bytes away, as nobody can see what a call through a register calls.
+ * is five bytes away, as the target of a call through a register is not known.
  */
 .macro CALLED
 	JMP_NEAR 3f
@@ -28,7 +28,7 @@ TABLE kpt_insn_flow
 3:
 .endm
 
-/* Behind an instruction that does not go on there: room for a jump. */
+/* After an instruction that does not go on there: space for a jump. */
 .macro UNUSED
 	.skip	4, 0xcc
 .endm

@@ -14,7 +14,7 @@
  * @entries:	calls that are followed
  * @returns:	of these, those that have returned
  * @most:	calls that were under way at once
- * @wrong:	what must not be
+ * @wrong:	counts of violated rules
  * @entry_sp:	stack pointer at the latest entry
  * @entry_ret:	return address there
  * @at_return:	registers at the latest return
@@ -47,7 +47,7 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	int under_way, most;
 
 	atomic_inc(&p->entries);
-	/* In this order, and as instances are held for longer, never too many. */
+	/* In this order: instances are held for longer, so there are never too many. */
 	under_way = atomic_read(&p->entries);
 	under_way -= atomic_read(&p->returns);
 	most = atomic_read(&p->most);
@@ -100,11 +100,11 @@ static int inst_missed(struct inst_probe *p)
 /**
  * struct worker - a thread that runs calls
  * @depth:	how deep it recurses
- * @gate:	at the bottom, it waits for that
- * @times:	how often
- * @wrong:	results that were
- * @inside:	counts those that are at the bottom
- * @done:	counts those that are done
+ * @gate:	it waits for this at the bottom
+ * @times:	number of calls
+ * @wrong:	number of wrong results
+ * @inside:	counts the threads at the bottom
+ * @done:	counts the threads that have finished
  */
 struct worker {
 	unsigned long depth;
@@ -135,9 +135,9 @@ static int worker_fn(void *arg)
 	return 0;
 }
 
-/* --- A bound that was given ------------------------------------------------ */
+/* --- A given bound --------------------------------------------------------- */
 
-/* Spread over the CPUs as they are, and yet each CPU gets at all of them. */
+/* Instances are spread over the CPUs, and yet each CPU can use all of them. */
 static void every_cpu_has_all_instances(struct kunit *test)
 {
 	int nr = 2 * num_online_cpus() + 3, cpu, n = 0;
@@ -163,7 +163,7 @@ static void every_cpu_has_all_instances(struct kunit *test)
 #define CONTENDERS	6
 #define CONTENTIONS	2000
 
-/* What no_call_is_missed_below_the_bound() needs to outlive its threads. */
+/* State of no_call_is_missed_below_the_bound() that outlives its threads. */
 struct contention {
 	struct completion shut;
 	struct completion open;
@@ -180,9 +180,9 @@ static void release_hog(void *gate)
 }
 
 /*
- * As many calls as instances on the way at most: none may be missed. All
- * instances of one CPU are held by a call that waits, so that each call there
- * has to look for one of another CPU's, which takes and gives back meanwhile.
+ * There are never more calls under way than instances: none may be missed. A waiting
+ * call holds all instances of one CPU, so that each other call there has to search
+ * those of another CPU, which takes and returns them meanwhile.
  */
 static void no_call_is_missed_below_the_bound(struct kunit *test)
 {
@@ -279,7 +279,7 @@ static void instance_survives_migration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
 }
 
-/* --- Pools that are left to us ---------------------------------------------- */
+/* --- Pools whose size the subsystem chooses --------------------------------- */
 
 #define DEEP		60
 
@@ -301,7 +301,7 @@ static void pool_grows_until_nothing_is_missed(struct kunit *test)
 		msleep(50);
 	}
 	KUNIT_EXPECT_LE(test, round, 20);
-	/* It had to grow, and has: in the end nothing was missed. */
+	/* The pool had to grow, and has: in the end nothing was missed. */
 	KUNIT_EXPECT_GT(test, DEEP + 1, first);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), DEEP + 1);
 }
@@ -322,7 +322,7 @@ static void given_maxactive_never_grows(struct kunit *test)
 #define CROWD		48
 #define CROWD_DEPTH	90
 
-/* What the manual says: 4,096 instances. */
+/* The limit that the manual names: 4,096 instances. */
 static void growth_ends_at_its_bound(struct kunit *test)
 {
 	struct inst_probe *p = inst_probe(test, kpt_recurse_waits, 0);
@@ -352,7 +352,7 @@ static void growth_ends_at_its_bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 4096);
 }
 
-/* Its worker has been asked, and finds it gone. */
+/* The worker has been queued for the pool, and finds it gone. */
 static void pool_that_grows_may_go_at_once(struct kunit *test)
 {
 	int i;
@@ -452,7 +452,7 @@ static noinline unsigned long call_traced(void)
 	return ret;
 }
 
-/* Whichever of them has swapped the return address first. */
+/* Whichever of them has replaced the return address first. */
 static void fprobe_on_the_same_function_pairs(struct kunit *test)
 {
 	struct inst_probe *p = inst_probe(test, kpt_traced, 0), *q;
@@ -480,7 +480,7 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 }
 #endif
 
-/* Return probes stand on entries only. */
+/* Return probes are set on entries only. */
 static const void __maybe_unused *entry_site_gen(const void *prev, char *desc)
 {
 	const struct kpt_site *site = prev;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: jprobes. What depends on how the point is hit runs for each state
+ * KUnit suite: jprobes. Cases that depend on how the point is hit run for each state
  * of it.
  */
 #include <linux/irq_work.h>
@@ -67,7 +67,7 @@ static void jprobe_switch(struct kunit *test, const char *to)
 #endif
 }
 
-/* What handlers write down; they cannot know the probe that they belong to. */
+/* Records of the handlers, which do not know the probe that they belong to. */
 static struct seen {
 	unsigned long arg[10];
 	unsigned int calls;
@@ -125,7 +125,7 @@ static struct jprobe *jprobe_set(struct kunit *test, void *addr, void *entry)
 	return jp;
 }
 
-/* All probes are set: the point is to be in the state that the case is for. */
+/* All probes are set: the point has to get into the state of the case. */
 static void settle(struct kunit *test, struct kprobe *kp)
 {
 	enum jprobe_state state = state_of(test);
@@ -143,7 +143,7 @@ static unsigned long call_many(kpt_many_t *fn)
 
 #define RESULT	call_many(kpt_many_result)
 
-/* The function gets the arguments, whatever handlers do to theirs. */
+/* The function gets the arguments, whatever handlers do to their copies. */
 static void call(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, call_many(many_fn(test)), RESULT);
@@ -181,13 +181,13 @@ static unsigned long second_handler(KPT_MANY_PARAMS)
 {
 	seen.second++;
 	seen.second_tick = ++seen.clock;
-	/* Not what the first one has made of its copies. */
+	/* Not the copies that the first one has changed. */
 	note_args(a, b, c, d, e, f, g, h, i, j);
 	jprobe_return();
 	return 0;
 }
 
-/* In registers and on the stack, where the compiler has them. */
+/* In registers and on the stack, as the compiler passes them. */
 static unsigned long clobbering_handler(KPT_MANY_PARAMS)
 {
 	note_args(a, b, c, d, e, f, g, h, i, j);
@@ -211,7 +211,7 @@ static unsigned long returning_handler(KPT_MANY_PARAMS)
 	return 0xbad;
 }
 
-/* Leaves frames behind that have buffers in them. */
+/* Leaves frames with buffers in them. */
 static noinline unsigned long returns_deep(unsigned int depth)
 {
 	char buf[64];
@@ -226,7 +226,7 @@ static noinline unsigned long returns_deep(unsigned int depth)
 	return depth + buf[0];
 }
 
-/* For KASAN: nothing of those frames may be left where they were. */
+/* For KASAN: no poison of those frames may remain. */
 static noinline int uses_stack(unsigned int depth)
 {
 	char buf[512];
@@ -419,7 +419,7 @@ static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
 	seen.call = call_probed;
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.got, KPT_RESULT(7ul));
-	/* jprobe_return() means the handler that runs. */
+	/* jprobe_return() ends the handler that runs. */
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
 	KUNIT_EXPECT_EQ(test, seen.second, 0);
@@ -429,9 +429,9 @@ static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
 
 static void intrude(struct irq_work *work)
 {
-	/* Its own handler, while the other is not done. */
+	/* Its own handler, while the other has not ended. */
 	seen.got = call_many(kpt_many_c);
-	/* And none. */
+	/* And no handler. */
 	jprobe_return();
 	seen.inner++;
 }
@@ -577,7 +577,7 @@ static void handler_sees_a_structure_by_value(struct kunit *test)
 
 /* --- Outside of a handler ------------------------------------------------- */
 
-/* How many lines of the log have it. */
+/* The number of lines in the log that contain the text. */
 static unsigned int log_lines(struct kunit *test, const char *what)
 {
 	char *line = kunit_kzalloc(test, 1024, GFP_KERNEL);
@@ -608,7 +608,7 @@ static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 
 	jprobe_return();
 	jprobe_return();
-	/* Not even where another kind of handler runs. */
+	/* Not even while another kind of handler runs. */
 	pr->on_pre = pre_returns;
 	kpt_register(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
@@ -625,7 +625,7 @@ static void elsewhere_than_an_entry_is_refused(struct kunit *test)
 
 	jp->kp.offset = kpt_asm_inside_at;
 	KUNIT_EXPECT_EQ(test, register_jprobe(jp), -EINVAL);
-	/* The place is fine otherwise. */
+	/* The place itself is fine. */
 	KUNIT_EXPECT_EQ(test, kpt_refused((char *)kpt_asm_inside + kpt_asm_inside_at), 0);
 }
 
@@ -666,7 +666,7 @@ static void batch_is_all_or_nothing(struct kunit *test)
 	call_many(kpt_many);
 	call_many(kpt_many_traced);
 	KUNIT_EXPECT_EQ(test, seen.calls, 2);
-	/* The one that is not registered does not hinder the others. */
+	/* The unregistered one does not affect the others. */
 	unregister_jprobes(jps, 3);
 	call_many(kpt_many);
 	call_many(kpt_many_traced);

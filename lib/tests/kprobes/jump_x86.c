@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: probes that are hit by a jump. When a breakpoint becomes one, when
- * it must not, and that nothing else changes by it.
+ * KUnit suite: probes that are hit by a jump. When a breakpoint becomes a jump, when
+ * it must not, and that nothing else changes.
  */
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
@@ -46,7 +46,7 @@ static bool is_jump(const void *addr)
 	return text_at(addr) == JMP32_INSN_OPCODE;
 }
 
-/* Both must agree: what the text is, and what the probe says of itself. */
+/* The text and the flags of the probe must agree. */
 static void expect_jump(struct kunit *test, struct kpt_probe *pr)
 {
 	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
@@ -84,7 +84,7 @@ static struct kpt_probe *jump_probe_post(struct kunit *test, void *addr)
 	return settle(test, pr);
 }
 
-/* A probe that must not become one, and works nevertheless. */
+/* A probe that must not become a jump, and works nevertheless. */
 static void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
 				   unsigned int hits)
 {
@@ -92,7 +92,7 @@ static void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
 
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
-	/* Who comes into the middle of a jump crashes. */
+	/* A branch into the middle of a jump would crash. */
 	KUNIT_ASSERT_FALSE(test, is_jump(addr));
 	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, hits);
@@ -121,7 +121,7 @@ static void text_becomes_a_jump_soon_after_registration(struct kunit *test)
 	pr = kpt_probe(test, AT(two));
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	/* Nobody has to ask for it. */
+	/* It becomes one by itself. */
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_jump(AT(two))));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
@@ -177,7 +177,7 @@ static void displaced_call_leaves_the_true_return_address(struct kunit *test)
 	kpt_register(test, callee);
 	jump_probe(test, AT(calls));
 	KUNIT_EXPECT_EQ(test, kpt_jump_calls(7), KPT_RESULT(7ul));
-	/* Behind the NOP of one byte and the call. */
+	/* After the NOP of one byte and the call. */
 	KUNIT_EXPECT_PTR_EQ(test, callee->arg, (void *)(AT(calls) + 1 + CALL_INSN_SIZE));
 }
 
@@ -198,14 +198,14 @@ static void disabled_at_registration_becomes_one_when_enabled(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
-/* --- What keeps a point from it ------------------------------------------ */
+/* --- What keeps a point from becoming one -------------------------------- */
 
 static void branch_target_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(target), kpt_jump_target, 1);
 }
 
-/* At each of the inner bytes, and right behind them. */
+/* At each of the inner bytes, and right after them. */
 static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 {
 	const struct {
@@ -272,7 +272,7 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
 	KUNIT_ASSERT_FALSE(test, is_jump(AT(fixup)));
-	/* The fault goes on behind the probe. */
+	/* The fix-up is right after the probe. */
 	KUNIT_EXPECT_EQ(test, kpt_jump_fixup((unsigned long)&good),
 			KPT_RESULT((unsigned long)&good));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -317,7 +317,7 @@ static void end_of_the_function_inside_refuses(struct kunit *test)
 #ifdef CONFIG_JUMP_LABEL
 static DEFINE_STATIC_KEY_FALSE(kpt_jump_key);
 
-/* Each instruction that is written here stands right before a site. */
+/* Each instruction that is written here is right before a site. */
 static noinline __noclone notrace unsigned long kpt_jump_branches(unsigned long arg)
 {
 	OPTIMIZER_HIDE_VAR(arg);
@@ -412,7 +412,7 @@ static void neighbour_inside_turns_it_back_and_its_leaving_again(struct kunit *t
 	struct kpt_probe *inside;
 
 	inside = kpt_probe(test, AT(two) + KPT_TWO_SECOND);
-	/* By the time that it is registered. */
+	/* At the time of registration. */
 	expect_no_jump(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -438,7 +438,7 @@ static void neighbour_that_was_first_keeps_it_a_breakpoint(struct kunit *test)
 
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
-	/* In its own bytes is nobody. */
+	/* There is no probe in its own bytes. */
 	expect_jump(test, inside);
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -504,7 +504,7 @@ static void probes_on_every_byte_are_all_hit(struct kunit *test)
 		wait_for_kprobe_optimizer();
 		KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
 		for (i = 0; i < ARRAY_SIZE(pr); i++) {
-			/* None but the last has nobody inside. */
+			/* Only the last one has no probe inside. */
 			if ((unsigned char *)pr[i]->kp.addr == AT(nops) + ARRAY_SIZE(pr) - 1)
 				expect_jump(test, pr[i]);
 			else
@@ -598,7 +598,7 @@ static void post_handler_sees_the_registers_behind_the_first_instruction(struct 
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
-	/* Of xor, not yet of add. */
+	/* The flags of xor, not yet those of add. */
 	KUNIT_EXPECT_EQ(test, pr->post_regs.ax, 0ul);
 	KUNIT_EXPECT_TRUE(test, pr->post_regs.flags & X86_EFLAGS_ZF);
 	KUNIT_EXPECT_EQ(test, pr->post_regs.di, 7ul);
@@ -721,7 +721,7 @@ static int move_stack(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* By as much as there is of what is saved on the stack, and more. */
+/* By up to the size of the registers saved on the stack, and more. */
 static void handler_may_move_the_stack_pointer(struct kunit *test)
 {
 	unsigned int post, state;
@@ -798,7 +798,7 @@ static void several_probes_run_until_one_is_nonzero(struct kunit *test)
 	}
 }
 
-/* What was decided for those that were there may not stick. */
+/* Choices made for the earlier probes must not persist. */
 static void probes_come_and_go_on_a_jump(struct kunit *test)
 {
 	struct kpt_probe *plain = jump_probe(test, AT(two));
@@ -887,7 +887,7 @@ static void handlers_run_with_preemption_off(struct kunit *test)
 
 /* --- Registers ----------------------------------------------------------- */
 
-/* From the same place each time, as the stack pointer is among them. */
+/* Called from the same place each time, as the stack pointer is among them. */
 static noinline void run_registers(struct pt_regs *pre, struct pt_regs *post,
 				   unsigned long *out, struct kpt_probe *pr)
 {
@@ -927,7 +927,7 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	get_random_bytes(kpt_insn_in, sizeof(kpt_insn_in));
 	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF | X86_EFLAGS_CF |
 			       X86_EFLAGS_SF;
-	/* As long as there is somebody in its bytes it is none, then it is one. */
+	/* It is a breakpoint while another probe is in its bytes, then it is a jump. */
 	inside = kpt_alloc(test, AT(registers) + KPT_REGISTERS_SECOND);
 	inside->kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, inside);
@@ -1054,7 +1054,7 @@ static void hit_from_a_handler_is_missed(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, pr->post, 0);
 			KUNIT_EXPECT_EQ(test, pr->kp.nmissed,
 					(unsigned long)places[o].hits * places[i].hits);
-			/* And when the handler is done it is hit again. */
+			/* And after the handler it is hit as usual. */
 			KUNIT_EXPECT_EQ(test, inner.fn(6), KPT_RESULT(6ul));
 			KUNIT_EXPECT_EQ(test, pr->pre, places[i].hits);
 			KUNIT_EXPECT_EQ(test, pr->post, places[i].hits);
@@ -1110,7 +1110,7 @@ static int pre_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
 	struct intrusion *in = pr->arg;
 	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
 
-	/* The one that arrives may run this again. */
+	/* The interrupt may run this again. */
 	if (pr->pre > 1)
 		return 0;
 	irq_work_queue(&in->work);
@@ -1168,7 +1168,7 @@ static void jump_hit_by_interrupt_over_a_post_handler_runs(struct kunit *test)
 	check_hit_by_interrupt(test, true, kpt_jump_alone, AT(alone));
 }
 
-/* The interrupt calls the very function whose handler it arrived over. */
+/* The interrupt calls the function over whose handler it arrived. */
 static void own_hit_by_interrupt_over_a_handler_runs(struct kunit *test)
 {
 	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
@@ -1219,7 +1219,7 @@ static bool is_in(unsigned long addr, const char *function)
 	return !strncmp(name, function, len) && (!name[len] || name[len] == ' ');
 }
 
-/* The probed function, its caller, and that one's, next to each other. */
+/* The probed function, its caller and the caller's caller, next to each other. */
 static void expect_trace(struct kunit *test, const struct kpt_trace *trace,
 			 const char *what)
 {
@@ -1293,7 +1293,7 @@ static void vfree_action(void *p)
 	vfree(p);
 }
 
-/* A probe on @addr; @run loads from its argument, there or behind it. */
+/* A probe on @addr; @run loads from its argument, there or after it. */
 static void check_fault(struct kunit *test, void *addr, kpt_fn_t run, bool first)
 {
 	unsigned long good = 17, bad, result;
@@ -1303,14 +1303,14 @@ static void check_fault(struct kunit *test, void *addr, kpt_fn_t run, bool first
 
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
-	/* The guard page behind it. */
+	/* The guard page after it. */
 	bad = (unsigned long)area + PAGE_SIZE;
 	for (post = 0; post < 2; post++) {
 		pr = post ? kpt_probe_post(test, addr) : kpt_probe(test, addr);
 		wait_for_kprobe_optimizer();
 		/*
-		 * A task may sleep for a fault, in front of the instruction: if
-		 * that is the first, nobody minds.
+		 * A task may sleep in a fault, right before the instruction. That
+		 * is allowed for the first one.
 		 */
 		if (first)
 			expect_jump(test, pr);
@@ -1321,7 +1321,7 @@ static void check_fault(struct kunit *test, void *addr, kpt_fn_t run, bool first
 		KUNIT_EXPECT_EQ(test, run(0xdeadul << 48), (unsigned long)KPT_FAULTED);
 		KUNIT_EXPECT_EQ(test, run((unsigned long)&good), 17ul);
 		KUNIT_EXPECT_EQ(test, pr->pre, 4);
-		/* What did not complete has nothing behind it. */
+		/* An instruction that did not complete runs no post-handler. */
 		KUNIT_EXPECT_EQ(test, pr->post, post ? first ? 2 : 4 : 0);
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 		preempt_disable();
@@ -1395,7 +1395,7 @@ static void return_probe_on_a_jump(struct kunit *test)
 	struct kpt_probe *pr;
 	bool jump;
 
-	/* The entry, which is where the ENDBR ends. */
+	/* The entry, which is after the ENDBR. */
 	rp.kp.addr = (void *)kpt_jump_two;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
 	pr = kpt_alloc(test, AT(two));
@@ -1517,7 +1517,7 @@ static void list_shows_optimized(struct kunit *test)
 	expect_no_jump(test, other);
 }
 
-/* What stands at the end of a line of kprobes/jumps, behind two blanks. */
+/* The end of a line of kprobes/jumps, after two blanks. */
 static const char *last_column(const char *line)
 {
 	const char *at = line, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Functions that are, or are not, to be probed by a jump: jump_x86_text.S.
- * Unless it says otherwise a function returns KPT_RESULT() of its argument.
+ * Unless noted otherwise, a function returns KPT_RESULT() of its argument.
  * kpt_NAME_at is where the probe goes, from the start of the function.
  */
 #ifndef _LIB_TESTS_KPROBES_JUMP_X86_H
@@ -21,15 +21,15 @@
 KPT_JUMP_TARGET(two);
 #define KPT_TWO_SECOND	2
 
-/* One of 5 bytes, and what stands behind it is a branch target. */
+/* One of 5 bytes, and the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);
 
-/* One of 5 bytes, which is one; passed three times. */
+/* One of 5 bytes, which is a branch target itself; passed three times. */
 KPT_JUMP_TARGET(loop);
 
 /* Two instructions, the second of which is a branch target: of the function, */
 KPT_JUMP_TARGET(target);
-/* at the n-th of the bytes of a jump, and right behind those, */
+/* at the n-th byte of a jump, and right after the jump, */
 KPT_JUMP_TARGET(inner1);
 KPT_JUMP_TARGET(inner2);
 KPT_JUMP_TARGET(inner3);
@@ -53,10 +53,10 @@ KPT_JUMP_TARGET(load);
 /* A short instruction and a UD2, which is not reached. */
 KPT_JUMP_TARGET(ud2);
 
-/* A short instruction and what ftrace patches. */
+/* A short instruction and an ftrace site. */
 KPT_JUMP_TARGET(fentry);
 
-/* A return of one byte: with nothing behind it but another function, */
+/* A return of one byte: directly before another function, */
 KPT_JUMP_TARGET(last);
 /* and with padding. */
 KPT_JUMP_TARGET(padded);
@@ -67,7 +67,7 @@ KPT_JUMP_TARGET(pages);
 /* Returns by how much a handler moved the stack pointer. */
 KPT_JUMP_TARGET(sp);
 
-/* Calls kpt_plain(), from behind a short instruction. */
+/* Calls kpt_plain(), after a short instruction. */
 KPT_JUMP_TARGET(calls);
 
 /* 40 instructions of one byte. */

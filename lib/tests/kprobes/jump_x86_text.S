@@ -164,7 +164,7 @@ SYM_FUNC_END(kpt_jump_twin)
 STACK_FRAME_NON_STANDARD kpt_jump_twin
 STACK_FRAME_NON_STANDARD kpt_jump_twin.cold
 
-/* The same; as compilers have named it that number them. */
+/* The same, with the name of compilers that number cold parts. */
 	.pushsection .text.unlikely, "ax", @progbits
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_numbered.cold.12)
 	dec	%ecx

@@ -10,7 +10,7 @@
 #include "fixture.h"
 
 /**
- * struct ret_probe - a return probe that writes down what it saw
+ * struct ret_probe - a return probe that records what it saw
  * @rp:		the probe itself
  * @on_entry:	what the entry handler does besides recording; its result is the
  *		handler's
@@ -18,10 +18,10 @@
  * @arg:	for them
  * @entries:	runs of the entry handler
  * @returns:	runs of the return handler
- * @wrong:	for the handlers to count what must not be
+ * @wrong:	counts rules that the handlers found violated
  * @value:	latest return value
  * @retaddr:	latest return address
- * @owner_seen:	what get_kretprobe() said
+ * @owner_seen:	result of get_kretprobe()
  * @preemptible: some handler ran with preemption on
  * @irqs_off:	some return handler ran with interrupts off
  */
@@ -65,7 +65,7 @@ static int ret_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	struct kretprobe *rp = get_kretprobe(ri);
 	struct ret_probe *r;
 
-	/* Unregistered meanwhile: no case allows that this runs at all. */
+	/* Unregistered meanwhile: this must not run in any case. */
 	if (!rp) {
 		atomic_inc(&ret_orphans);
 		return 0;
@@ -136,7 +136,7 @@ static int ret_refused(struct kretprobe *rp)
 	return ret;
 }
 
-/* Return probes stand on entries only. */
+/* Return probes are set on entries only. */
 static const void *entry_site_gen(const void *prev, char *desc)
 {
 	const struct kpt_site *site = prev;
@@ -372,7 +372,7 @@ static void not_at_a_function_entry_is_einval(struct kunit *test)
 
 static void function_that_switches_stacks_is_einval(struct kunit *test)
 {
-	/* Switched off, so that it is not hit should it be accepted. */
+	/* Switched off, so that it is not hit if it is accepted. */
 	struct kretprobe rp = {
 		.kp.symbol_name = "__switch_to",
 		.kp.flags = KPROBE_FLAG_DISABLED,
@@ -413,7 +413,7 @@ static void data_size_too_large_is_einval(struct kunit *test)
 	rp.kp.addr = kpt_text(kpt_plain);
 	rp.data_size = SIZE_MAX - 8;
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
-	/* As much as is allowed works. */
+	/* The largest allowed size works. */
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = kpt_text(kpt_plain);
 	rp.data_size = KRETPROBE_MAX_DATA_SIZE;
@@ -468,7 +468,7 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 	r->rp.data_size = KRETPROBE_MAX_DATA_SIZE;
 	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
 	si_meminfo(&after);
-	/* Give or take what others do meanwhile. */
+	/* Other code may allocate meanwhile. */
 	KUNIT_EXPECT_LT(test, before.freeram, after.freeram + 4096);
 	r->rp.maxactive = 1;
 	r->rp.kp.addr = kpt_text(kpt_plain);
@@ -601,7 +601,7 @@ static void several_on_one_function_all_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r[3]->returns), 2);
 }
 
-/* Not the trampoline of another one. */
+/* Not the trampoline of another probe. */
 static void retaddr_is_true_with_several_probes(struct kunit *test)
 {
 	unsigned long unprobed = call_where();
@@ -693,7 +693,7 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 	struct ret_probe *r;
 	unsigned int i;
 
-	/* Freed while calls are under way: nothing of it may be needed then. */
+	/* Freed while calls are under way: they must not need it. */
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	sleepers = kunit_kcalloc(test, 4, sizeof(*sleepers), GFP_KERNEL);
 	if (!r || !sleepers) {
@@ -716,7 +716,7 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 4);
 	unregister_kretprobe(&r->rp);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
-	/* A handler that comes late is counted, and does not look at this. */
+	/* A late handler is counted, and does not look at this. */
 	memset(r, 0x6b, sizeof(*r));
 	kfree(r);
 	for (i = 0; i < 4; i++) {
@@ -794,7 +794,7 @@ static void tasks_that_exit_inside_leak_nothing(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 		wait_for_completion(&gone);
 		KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), entries + 1);
-		/* Its instance comes back once the task is really gone. */
+		/* Its instance is free again once the task is freed. */
 		KUNIT_ASSERT_TRUE(test, kpt_wait_until(exits_and_is_probed(r, i + 1)));
 	}
 }
@@ -948,7 +948,7 @@ static void call_from_a_handler_is_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
 	KUNIT_EXPECT_EQ(test, r->rp.kp.nmissed, 1ul);
-	/* And the next one is not. */
+	/* And the next hit is not missed. */
 	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
 }
@@ -1038,7 +1038,7 @@ static void hit_by_interrupt_over_return_handler_runs(struct kunit *test)
 /* In a trace: the inner function, the outer one, take_trace(), its caller. */
 #define TRACE_CALLER	3
 
-/* One place to call it from: traces differ only in what is probed. */
+/* One place to call it from: traces differ only by the probes. */
 static noinline void take_trace(struct kpt_trace *trace)
 {
 	kpt_ret_trace_outer((unsigned long)trace);
@@ -1068,7 +1068,7 @@ static void stack_trace_shows_true_return_addresses(struct kunit *test)
 	for (i = 1; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, traces[i].nr, traces[0].nr);
 		for (n = 0; n < traces[0].nr; n++) {
-			/* What called take_trace() is another place each time. */
+			/* The caller of take_trace() is another place each time. */
 			if (n == TRACE_CALLER)
 				continue;
 			KUNIT_EXPECT_EQ_MSG(test, traces[i].entries[n], traces[0].entries[n],
@@ -1109,7 +1109,7 @@ static int trace_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* Of a probe that is hit inside a function under a return probe. */
+/* Stack trace at a probe that is hit inside a function under a return probe. */
 static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 {
 	struct kpt_trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: calls under return probes that return late, when the probe is
- * gone, or not at all, because their task is.
+ * KUnit suite: calls under return probes that return late, after the probe is gone,
+ * or never, because their task has ended.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -66,7 +66,7 @@ static void late_exit(struct kunit *test)
 #define OURS	0
 #endif
 
-/* The pools that there are: one more than before as long as calls are under way. */
+/* The number of pools: one more than before as long as calls are under way. */
 static void expect_pools(struct kunit *test, unsigned int nr)
 {
 	struct kprobe_counts now;
@@ -76,7 +76,7 @@ static void expect_pools(struct kunit *test, unsigned int nr)
 				      "%u pools, not %u", now.pools, nr);
 }
 
-/* Time for a worker to free too early what it should not. */
+/* Time for a worker to free something too early. */
 static void expect_pools_stay(struct kunit *test, unsigned int nr)
 {
 	msleep(50);
@@ -88,11 +88,11 @@ static void expect_pools_stay(struct kunit *test, unsigned int nr)
 
 /**
  * struct caller - a task that waits inside of the probed function
- * @gate:   for this
+ * @gate:   it waits for this
  * @inside: counts those that wait
- * @depth:  at that depth
+ * @depth:  depth of its recursion
  * @result: what the function returned
- * @done:   it has
+ * @done:   the function has returned
  */
 struct caller {
 	struct completion gate;
@@ -159,7 +159,7 @@ static void the_last_late_call_of_tasks_frees_the_pool(struct kunit *test)
 	check_late(test, 2 * CALLERS * (CALLER_DEPTH + 1));
 }
 
-/* Of a pool that grows there are several chunks on a CPU. */
+/* A pool that grows has several chunks on a CPU. */
 static void the_last_late_call_frees_a_pool_that_has_grown(struct kunit *test)
 {
 	unsigned int i;
@@ -182,10 +182,10 @@ static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
 
 /**
  * struct late_softirq - a call that is under way in a softirq
- * @tasklet: makes it
- * @inside:  it is under way
+ * @tasklet: makes the call
+ * @inside:  the call is under way
  * @go:	     it may return
- * @done:    it has
+ * @done:    it has returned
  */
 struct late_softirq {
 	struct tasklet_struct tasklet;
@@ -196,7 +196,7 @@ struct late_softirq {
 
 #define SPINS	200000000
 
-/* Interrupts are on, so nobody who wants to interrupt this CPU waits for it. */
+/* Interrupts are on, so other CPUs can interrupt this one. */
 static noinline notrace unsigned long kpt_late_spins(struct late_softirq *s)
 {
 	unsigned int spins;
@@ -244,7 +244,7 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	tasklet_setup(&s->tasklet, late_tasklet);
 	task = kpt_thread(test, schedule_tasklet, s, cpumask_any_but(cpu_online_mask, cpu),
 			  "softirq");
-	/* Not asleep, as timers may be what the softirq keeps off. */
+	/* Not asleep, as the softirq may keep timers from running. */
 	while (!READ_ONCE(s->inside) && waits++ < SPINS / 10)
 		cond_resched();
 	inside = s->inside;
@@ -267,7 +267,7 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
  * struct victim - a task that ends in a handler, as after an oops
  * @pr:	    the handler's probe, on an ftrace site
  * @gone:   completed by its end
- * @passes: nobody ends
+ * @passes: the task does not end
  */
 struct victim {
 	struct kpt_probe pr;
@@ -276,8 +276,8 @@ struct victim {
 };
 
 /*
- * What an oops does: it tells the subsystem, makes the context one that may
- * sleep, and ends the task. The handler is on the task's own stack here.
+ * The same as in an oops: tell the subsystem, make the context one that may sleep,
+ * and end the task. The handler is on the task's own stack here.
  */
 static int pre_ends(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -291,7 +291,7 @@ static int pre_ends(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* Under a return probe; calls what the victim ends in. */
+/* Under a return probe; calls the function that the victim ends in. */
 static noinline notrace unsigned long kpt_late_victim(unsigned long arg)
 {
 	unsigned long ret = kpt_traced(arg);
@@ -316,7 +316,7 @@ static bool is_followed(struct late_probe *p)
 	return atomic_read(&p->returns) > returns;
 }
 
-/* Its calls come back, and nothing that the CPU shows is left of the handler. */
+/* Its instances are freed, and the CPU does not show the handler any more. */
 static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 {
 	struct victim *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
@@ -345,7 +345,7 @@ static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 				wait_for_completion_timeout(&v->gone,
 							    msecs_to_jiffies(KPT_TIMEOUT_MS)));
 		v->passes = true;
-		/* The one instance is free again once the task is really gone. */
+		/* The one instance is free again once the task is freed. */
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_followed(p)));
 		/* On that CPU, hits in a task's context are no recursion. */
 		missed = v->pr.kp.nmissed;

@@ -73,7 +73,7 @@ static void one_that_is_given_twice_is_switched_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, disable_kprobes(twice, 2), 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobes(twice, 2), 0);
 	expect_hits(test, pr, 1);
-	/* Were one of them counted twice, the point would stay armed. */
+	/* If one of them were counted twice, the point would stay armed. */
 	KUNIT_EXPECT_EQ(test, disable_kprobes(twice, 2), 0);
 	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
 	expect_hits(test, pr, 0);
@@ -124,7 +124,7 @@ static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-/* Where to count is where the name would be, which is free with an address. */
+/* The counter is in place of the name, which a probe with an address lacks. */
 static void return_probes_are_switched_at_once(struct kunit *test)
 {
 	static unsigned int returns[2];
@@ -156,7 +156,7 @@ static void return_probes_are_switched_at_once(struct kunit *test)
 
 /* --- Calls from handlers ------------------------------------------------- */
 
-/* What a handler has tried, and what came of it. */
+/* The calls that a handler has tried, and their results. */
 struct misuse {
 	struct kprobe fresh;
 	struct kprobe *victim;
@@ -216,7 +216,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, kpt_text(kpt_plain2));
 #endif
-	/* Both are what they were. */
+	/* Both are unchanged. */
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, was);
 	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&victim->kp));
 	pr->on_pre = NULL;
@@ -224,7 +224,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	kpt_plain2(5);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, victim->pre, 1);
-	/* And outside of a handler it is no misuse. */
+	/* Outside of a handler the calls are allowed. */
 	KUNIT_EXPECT_EQ(test, register_kprobe(&m->fresh), 0);
 	unregister_kprobe(&m->fresh);
 }

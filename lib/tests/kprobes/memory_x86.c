@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KUnit suite: no memory. The first allocation of a call fails, then the second,
- * and so on until there are no more. A call that fails has changed nothing; one
- * that can do without has done its work.
+ * and so on until there are no more. A call that fails has changed nothing; a call
+ * that succeeds without the memory has done its work.
  */
 #include <linux/gfp.h>
 #include <linux/preempt.h>
@@ -12,8 +12,8 @@
 #include "fixture.h"
 
 /*
- * The allocators fail by probes of ours: a handler on their entry makes them
- * return NULL at once. No option of the kernel's is needed for it.
+ * Probes make the allocators fail: a handler on their entry makes them return NULL
+ * at once. This needs no option of the kernel.
  */
 
 /**
@@ -40,13 +40,13 @@ static const struct allocator allocators[] = {
 
 #define NR_ALLOCATORS	ARRAY_SIZE(allocators)
 
-/* Whose allocation is to fail, and how many are to come before. */
+/* The task whose allocation has to fail, and how many succeed before. */
 static struct task_struct *victim;
 static unsigned int countdown;
 
 static struct kprobe failers[NR_ALLOCATORS];
 
-/* In place of an allocator: ftrace lets a handler choose where to go on, no more. */
+/* Runs instead of an allocator: at an ftrace site a handler can change only the ip. */
 static noinline notrace void *kpt_allocates_nothing(void)
 {
 	barrier();
@@ -73,7 +73,7 @@ static void fail_nth(unsigned int nth)
 	victim = current;
 }
 
-/* False if so many allocations did not happen. */
+/* False if there were not so many allocations. */
 static bool has_failed(void)
 {
 	victim = NULL;
@@ -93,10 +93,10 @@ static int memory_suite_init(struct kunit_suite *suite)
 	for (i = 0; i < NR_ALLOCATORS; i++) {
 		failers[i].symbol_name = allocators[i].name;
 		failers[i].pre_handler = fail_pre;
-		/* Some are not in every kernel. */
+		/* Not every kernel has all of them. */
 		if (register_kprobe(&failers[i]))
 			continue;
-		/* Through a breakpoint it would not be a task's context. */
+		/* In a breakpoint handler the context would not be a task's. */
 		if (kprobe_ftrace(&failers[i]))
 			nr_failers++;
 		else
@@ -127,7 +127,7 @@ static void drain(void)
 	kpt_counts(true);
 }
 
-/* More than any call needs. */
+/* More allocations than any call needs. */
 #define MOST	200
 
 #define NR_FNS	4
@@ -156,13 +156,13 @@ struct memory_set {
 };
 
 /**
- * struct memory_kind - what is registered
+ * struct memory_kind - the probes to register
  * @name:  for the test's title
  * @nr:	   how many, from the first of probed[]
  * @first: the first of them
  * @post:  with post-handlers
  * @fault: with fault handlers
- * @there: with others there already
+ * @there: with other probes there already
  */
 struct memory_kind {
 	const char *name;
@@ -228,7 +228,7 @@ static void check_undone(struct kunit *test, const struct memory_kind *kind,
 			KUNIT_EXPECT_TRUE_MSG(test, !memcmp(set->text[i], probed[kind->first + i],
 							    sizeof(set->text[i])),
 					      "%u: %ps", nth, probed[kind->first + i]);
-		/* It is not known, neither to those who enable nor to others. */
+		/* The probe is not registered. */
 		KUNIT_EXPECT_EQ(test, enable_kprobe(p), -EINVAL);
 	}
 	call_all(test);
@@ -264,7 +264,7 @@ static void registering_without_memory_changes_nothing(struct kunit *test)
 			fill(set, kind);
 			KUNIT_ASSERT_EQ(test, register_kprobes(set->kps, kind->nr), 0);
 		}
-		/* Either it could do without, or it works at the next try. */
+		/* Either it needed no memory, or it works at the next try. */
 		for (i = 0; i < NR_FNS; i++) {
 			if (there[i])
 				there[i]->pre = 0;
@@ -280,12 +280,12 @@ static void registering_without_memory_changes_nothing(struct kunit *test)
 		call_all(test);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	/* The point, the user, and what else it takes. */
+	/* The point, the user, and more. */
 	KUNIT_EXPECT_GE(test, failed, kind->there ? 1 : 2 * kind->nr);
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
-/* Leaving has to work without any. */
+/* Unregistering has to work without memory. */
 static void unregistering_without_memory_works(struct kunit *test)
 {
 	const struct memory_kind *kind = test->param_value;
@@ -345,7 +345,7 @@ static void enabling_without_memory_leaves_it_off(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr->kp));
 		call_all(test);
 		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
-		/* Switching off cannot fail. */
+		/* Disabling cannot fail. */
 		fail_nth(nth);
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
 		more |= has_failed();
@@ -384,7 +384,7 @@ static void fill_ret(struct memory_ret *r, struct kretprobe **rps, unsigned int 
 	}
 }
 
-/* The structure is as it was, the size that is chosen for its user included. */
+/* The structure is unchanged, maxactive included. */
 static void check_ret(struct kunit *test, unsigned int nr, unsigned int first, int maxactive)
 {
 	struct memory_ret *r = kunit_kcalloc(test, NR_FNS, sizeof(*r), GFP_KERNEL);

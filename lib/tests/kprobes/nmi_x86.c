@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: probes that are hit in an NMI, which arrives where interrupts are
- * off, too: over the handler of a breakpoint as over any other.
+ * KUnit suite: probes that are hit in an NMI. It also arrives with interrupts off,
+ * over the handler of a breakpoint as over any other handler.
  */
 #include <linux/irq_work.h>
 #include <linux/preempt.h>
@@ -13,13 +13,13 @@
 
 /**
  * struct kpt_nmi - an NMI that a CPU sends to itself
- * @fn:	    what it calls
- * @result: what that returned
- * @wanted: there is to be one
- * @done:   it is through
- * @was:    it was one
+ * @fn:	    the function that it calls
+ * @result: what the function returned
+ * @wanted: an NMI is to be handled
+ * @done:   the NMI has been handled
+ * @was:    the context was that of an NMI
  * @armed:  a handler waits for it
- * @over:   and it came over that
+ * @over:   it has arrived over that handler
  */
 static struct kpt_nmi {
 	kpt_fn_t fn;
@@ -87,7 +87,7 @@ static int nmi_init(struct kunit *test)
 
 static int pre_raises_nmi(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	/* The one that arrives may run this again. */
+	/* The NMI may run this again. */
 	if (nmi.armed || nmi.done)
 		return 0;
 	WRITE_ONCE(nmi.armed, true);
@@ -103,7 +103,7 @@ static void post_raises_nmi(struct kpt_probe *pr, struct pt_regs *regs)
 
 /* --- Over the code of a task ------------------------------------------------ */
 
-/* Breakpoints first, and what has become of them then; ftrace sites once. */
+/* Breakpoints, then the jumps that they have become; ftrace sites once. */
 static bool next_state(struct kunit *test, unsigned int *state)
 {
 	if ((*state)++ == 0)
@@ -132,7 +132,7 @@ static void probe_hit_in_nmi_runs(struct kunit *test)
 	}
 }
 
-/* With a pre-handler only: a jump may then call it by itself. */
+/* With a pre-handler only: the detour of a jump calls it directly. */
 static void lone_probe_hit_in_nmi_runs(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -172,7 +172,7 @@ static void hit_from_a_handler_in_nmi_is_missed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pr->post, 0);
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)state);
 	}
-	/* And nothing is left of that. */
+	/* No handler is left running. */
 	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	call_in_nmi(test, kpt_plain2);
@@ -255,7 +255,7 @@ static int pre_raises_nmi_then_calls(struct kpt_probe *pr, struct pt_regs *regs)
 	return pre_calls_plain2(pr, regs);
 }
 
-/* That the NMI's hit ran does not make the next of the handler's own run. */
+/* After the NMI's hit, the handler's own hits are still missed. */
 static void nmi_leaves_the_handler_below_as_it_was(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -281,10 +281,10 @@ static void nmi_leaves_the_handler_below_as_it_was(struct kunit *test)
 }
 
 /**
- * struct nmi_irq - an interrupt that calls what has a probe
+ * struct nmi_irq - an interrupt that calls a probed function
  * @work:   raises it
- * @fn:	    what it calls
- * @result: what that returned
+ * @fn:	    the function
+ * @result: what the function returned
  */
 struct nmi_irq {
 	struct irq_work work;
@@ -410,7 +410,7 @@ static void return_in_nmi_is_seen(struct kunit *test)
 	}
 }
 
-/* The same function in both, one call over the return of the other. */
+/* The same function in task and NMI, one call over the return of the other. */
 static void return_in_nmi_over_a_return_handler_is_seen(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: points that are jumps where the architecture has struct
- * optimized_kprobe. A jump behaves as the breakpoint did, and gives way to one
- * for what it cannot do. What is the optimizer's own is tested on x86.
+ * KUnit suite: points that are jumps on architectures with struct optimized_kprobe.
+ * A jump behaves as the breakpoint did, and becomes a breakpoint for things that it
+ * cannot do. The optimizer itself is tested on x86.
  */
 #include "fixture.h"
 
@@ -53,7 +53,7 @@ static void probes_that_share_a_jump_all_run(struct kunit *test)
 	}
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, pr[i]->pre, 3 - i);
-	/* And leave it again, one by one. */
+	/* And remove them again, one by one. */
 	for (n = 0; n < 3; n++) {
 		kpt_unregister(test, pr[n]);
 		call(test);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KUnit suite: registering and unregistering, stopped between any two steps.
- * What a hit finds there, whom leaving waits for, and when memory is free again.
+ * What a hit finds there, for which handlers unregistering waits, and when memory is
+ * free again.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -11,11 +12,11 @@
 
 /**
  * struct stop - a test that looks at a stage
- * @task:  in whose calls
+ * @task:  the task whose calls it stops
  * @at:	   the stage
  * @look:  what to do there
- * @arg:   for it
- * @times: how often it was there
+ * @arg:   argument of @look
+ * @times: how often the stage was reached
  */
 struct stop {
 	struct task_struct *task;
@@ -69,9 +70,9 @@ static void go_on(struct kunit *test)
 
 /**
  * struct visit - a hit at a stage
- * @site:   what is called
- * @leaver: the probe that comes or goes
- * @stayer: another one on the point, or NULL
+ * @site:   the function to call
+ * @leaver: the probe that is registered or unregistered
+ * @stayer: another probe on the point, or NULL
  * @result: what the function returned
  * @left:   hits of @leaver meanwhile
  * @stayed: hits of @stayer
@@ -130,7 +131,7 @@ static void check_visit(struct kunit *test, const char *when, const struct stop 
 	KUNIT_EXPECT_EQ_MSG(test, v->stayed, v->stayer ? 1 : 0, "%s", when);
 }
 
-/* With nobody else on the point; with another probe; with one that has more. */
+/* No other probe on the point; another probe; another one with more handlers. */
 static struct kpt_probe *stayer(struct kunit *test, unsigned int kind)
 {
 	if (kind == 0)
@@ -196,17 +197,17 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 	}
 }
 
-/* --- Handlers that take their time ---------------------------------------- */
+/* --- Slow handlers -------------------------------------------------------- */
 
 /**
  * struct slow - a handler that runs until it is told to go on, and then a bit
  * @pr:	    its probe
- * @fn:	    what is called, once, by a thread on another CPU
- * @result: what it returned
+ * @fn:	    the function, which a thread on another CPU calls once
+ * @result: what the function returned
  * @inside: the handler runs
- * @go:	    it may go on
- * @done:   it is about to return
- * @early:  it was done at the stage already, or had not begun
+ * @go:	    the handler may go on
+ * @done:   the handler is about to return
+ * @early:  at the stage the handler had not begun, or was done already
  */
 struct slow {
 	struct kpt_probe pr;
@@ -232,7 +233,7 @@ static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 	WRITE_ONCE(s->inside, true);
 	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++)
 		cpu_relax();
-	/* Long enough for whoever does not wait to be back. */
+	/* Long enough for a call that does not wait to return. */
 	end = ktime_get_mono_fast_ns() + 100 * NSEC_PER_MSEC;
 	while (!irqs_disabled() && ktime_get_mono_fast_ns() < end)
 		cpu_relax();
@@ -271,7 +272,7 @@ static void let_go_action(void *s)
 enum who { ITSELF, ONE_BEFORE, ONE_BEHIND };
 enum how { LEAVES, IS_SWITCHED_OFF };
 
-/* The last post-handler of an ftrace site cannot leave while a handler runs. */
+/* The last post-handler of an ftrace site cannot be removed while a handler runs. */
 static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *site)
 {
 	return site->ftrace ? kpt_probe(test, kpt_addr(site)) :
@@ -279,8 +280,8 @@ static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *si
 }
 
 /*
- * The handler runs on another CPU while a probe of the same point leaves. On
- * return no handler of the point runs any more that has seen the probe there.
+ * The handler runs on another CPU while a probe of the same point is unregistered. On
+ * return no handler of the point runs any more that may have seen the probe.
  */
 static void check_slow(struct kunit *test, bool post, bool jump, enum who who, enum how how)
 {
@@ -293,7 +294,7 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	bool synced;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	/* Not where the handler keeps interrupts off, nor asleep: see fault.c. */
+	/* Not on the handler's CPU, nor asleep: see fault.c. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	/* The optimizer would wait for the handler, and all others for it. */
 	if (!jump)
@@ -345,7 +346,7 @@ static void check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	KUNIT_EXPECT_EQ(test, s->pr.pre, 1);
 	KUNIT_EXPECT_EQ(test, s->pr.kp.nmissed, 0ul);
 
-	/* Who stays is hit as ever, who left is not. */
+	/* The remaining probe is hit as usual, the removed one is not. */
 	waits = leaver ? leaver->pre : 0;
 	if (how == LEAVES && who == ONE_BEHIND && !post)
 		KUNIT_EXPECT_EQ(test, waits, 0);
@@ -408,8 +409,8 @@ static void probe_beside_a_slow_handler_may_be_disabled(struct kunit *test)
 /* --- Slots ----------------------------------------------------------------- */
 
 /**
- * struct reclaim - what reclaims slots, stopped before it waits for tasks
- * @reached: it is there
+ * struct reclaim - the worker that reclaims slots, stopped before it waits for tasks
+ * @reached: the worker is there
  * @go:	     it may go on
  */
 struct reclaim {
@@ -459,7 +460,7 @@ static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live);
 	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 1);
 
-	/* The next one gets another slot, and retires it while one is waited for. */
+	/* The next probe gets another slot, and retires it during the wait for the first. */
 	pr = kpt_probe(test, kpt_addr(site));
 	now = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 2);

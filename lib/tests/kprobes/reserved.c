@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: text of the kernel image that others patch is out of bounds:
- * jump labels, static calls, and what static calls go through elsewhere.
+ * KUnit suite: text of the kernel image that other code patches cannot be probed:
+ * jump labels, static calls, and the trampolines of static calls.
  */
 #include <linux/static_call.h>
 
 #include "fixture.h"
 
-/* Not every one of some thousand: a prime number apart. */
+/* Not all of some thousand sites: each is a prime number after the last. */
 #define STEP	61
 
 /* Tries a byte, with a probe that stays off. */
@@ -74,7 +74,7 @@ static void behind_a_jump_label_is_allowed(struct kunit *test)
 		tried++;
 		allowed += !try(addr + len);
 	}
-	/* Others begin there, and some functions are refused as a whole. */
+	/* Other sites begin there, and some functions are refused as a whole. */
 	KUNIT_EXPECT_GT(test, allowed, tried / 4);
 }
 

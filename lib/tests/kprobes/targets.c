@@ -2,8 +2,7 @@
 /*
  * Functions that the kprobes suites probe.
  *
- * They stand in a file of their own, so that the compiler cannot see through
- * the calls.
+ * They are in a separate file, so that the compiler does not know the callees.
  */
 #include <linux/compiler.h>
 #include <linux/completion.h>

@@ -3,8 +3,8 @@
  * Functions to probe whose every instruction is known.
  *
  * Their inner labels are local to the assembler: a symbol in the middle would
- * end the function as far as kallsyms is concerned. What the tests need to
- * know of them stands in constants, as offsets from the function's start.
+ * end the function as far as kallsyms is concerned. Constants give the tests their
+ * offsets from the function's start.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -14,7 +14,7 @@
 
 #define KPT_FAULTED	0x5afe
 
-/* The first argument, and a register that nobody needs. */
+/* The first argument, and an unused register. */
 #ifdef CONFIG_X86_64
 #define ARG	%rdi
 #define SPARE	%esi
@@ -185,8 +185,8 @@ OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 STACK_FRAME_NON_STANDARD kpt_traps
 
 /*
- * Belongs to a static function that is not there: static functions in different
- * files may have the same name, and so may their cold parts. See
+ * The cold part of a static function that does not exist: static functions in
+ * different files may have the same name, and so may their cold parts. See
  * jump_x86_text.S.
  */
 	.pushsection .text.unlikely, "ax", @progbits

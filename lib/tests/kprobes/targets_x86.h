@@ -37,8 +37,8 @@ extern const u32 kpt_peek_at;
 extern const u32 kpt_peek_next;
 
 /*
- * *@from, with zeros for what lies on a page that is not there; by an instruction
- * that is long enough to be a jump, and by one whose fix-up is too near.
+ * *@from, with zeros for bytes on a page that is not present; by an instruction that
+ * is long enough to be a jump, and by one whose fix-up is too near.
  */
 unsigned long kpt_zeropad(const void *from);
 extern const u32 kpt_zeropad_at;
@@ -74,7 +74,7 @@ extern const u32 kpt_traps_ud2_at;
 
 /*
  * Never called: a long function, and the offsets of its instructions, ascending,
- * 0 behind the last. See text_x86_long.S.
+ * 0 after the last. See text_x86_long.S.
  */
 extern const u16 kpt_long_text_starts[];
 extern u8 kpt_long_text[];

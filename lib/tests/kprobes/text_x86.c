@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where on x86 a probe may sit: at the start of an instruction, wherever in a
- * function that is, and whatever else is probed there; and not on what changes
- * with the number of CPUs.
+ * Where probes may be set on x86: at the start of each instruction of a function,
+ * whatever other probes are there; and not on text that changes with the number of
+ * CPUs.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
@@ -73,7 +73,7 @@ static noinline void locked_increment(atomic_t *v)
 		     LOCK_PREFIX "incl %0" : "+m" (v->counter));
 }
 
-/* Without a second CPU the prefix is another, until there is one. */
+/* The prefix is another one until a second CPU is online. */
 static void a_lock_prefix_that_comes_and_goes_is_refused(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, kpt_lock_site);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A long function, never called, whose instructions are full of what begins
- * other instructions, breakpoints and jumps; and where its own begin.
+ * A long function, never called. Its instructions are full of bytes that begin other
+ * instructions, breakpoints and jumps. And a table of where its own begin.
  */
 #include <linux/linkage.h>
 
