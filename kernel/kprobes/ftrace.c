@@ -274,6 +274,16 @@ static struct ftrace_side *side_of(struct kprobe_point *pt)
 	return pt->ops == &ipmodify_side.ops ? &ipmodify_side : &plain_side;
 }
 
+/* A site that stays would be hit for nobody; memory comes back. */
+static int side_forget(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
+{
+	int ret;
+
+	while ((ret = ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0)) == -ENOMEM)
+		schedule_timeout_uninterruptible(1);
+	return ret;
+}
+
 /*
  * Adds addresses to the filter of a side, or removes them, in one go: ftrace
  * takes all of them or none.
@@ -291,7 +301,7 @@ static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int n
 		arch_kprobe_ftrace_ops(&side->ops);
 		ret = register_ftrace_function(&side->ops);
 		if (ret) {
-			ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);
+			side_forget(side, ips, nr);
 			return ret;
 		}
 		side->since = ++registrations;
@@ -309,14 +319,8 @@ static void side_disarm(struct ftrace_side *side, unsigned long *ips, unsigned i
 	side->nr -= nr;
 	if (!side->nr)
 		ret = unregister_ftrace_function(&side->ops);
-	/* A site that stays would be hit for nobody; memory comes back. */
-	while (!ret) {
-		ret = ftrace_set_filter_ips(&side->ops, ips, nr, 1, 0);
-		if (ret != -ENOMEM)
-			break;
-		schedule_timeout_uninterruptible(1);
-		ret = 0;
-	}
+	if (!ret)
+		ret = side_forget(side, ips, nr);
 	/* ftrace fails here only when it has been killed: nothing runs then. */
 	if (ret && !READ_ONCE(kprobe_ftrace_disabled))
 		pr_warn("ftrace kept %u points: %d\n", nr, ret);
