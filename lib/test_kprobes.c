@@ -23,7 +23,7 @@ static noinline notrace unsigned long kpt_api_target_##n(unsigned long arg) \
 {									\
 	OPTIMIZER_HIDE_VAR(arg);					\
 	barrier();							\
-	return arg + (n);						\
+	return KPT_RESULT(arg) + (n);					\
 }
 
 API_TARGET(0)
@@ -62,7 +62,7 @@ static unsigned long call_target(unsigned int n, unsigned long arg)
 /* The function must work, probed or not. */
 static void call(struct kunit *test, unsigned int n)
 {
-	KUNIT_ASSERT_EQ(test, call_target(n, 5), 5ul + n);
+	KUNIT_ASSERT_EQ(test, call_target(n, 5), KPT_RESULT(5ul) + n);
 }
 
 static unsigned char text_at(const void *addr)
@@ -1146,7 +1146,7 @@ static int hammer_fn(void *arg)
 	unsigned long i = 0;
 
 	while (!kthread_should_stop()) {
-		if (call_target(0, i) != i)
+		if (call_target(0, i) != KPT_RESULT(i))
 			atomic_inc(&hammer->wrong);
 		atomic_long_inc(&hammer->calls);
 		if (!(++i % 256))

@@ -8,6 +8,7 @@
 #include <linux/ftrace.h>
 #include <linux/interrupt.h>
 #include <linux/preempt.h>
+#include <linux/timekeeping.h>
 
 #include "fixture.h"
 
@@ -194,15 +195,19 @@ struct late_softirq {
 	bool done;
 };
 
-#define SPINS	200000000
+/* By a clock that needs no timer. */
+static u64 late_time(unsigned int ms)
+{
+	return ktime_get_mono_fast_ns() + (u64)ms * NSEC_PER_MSEC;
+}
 
 /* Interrupts are on, so other CPUs can interrupt this one. */
 static noinline notrace unsigned long kpt_late_spins(struct late_softirq *s)
 {
-	unsigned int spins;
+	u64 end = late_time(2 * KPT_TIMEOUT_MS);
 
 	WRITE_ONCE(s->inside, true);
-	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++)
+	while (!READ_ONCE(s->go) && ktime_get_mono_fast_ns() < end)
 		cpu_relax();
 	return 1;
 }
@@ -233,8 +238,8 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	unsigned int before = kpt_counts(false).pools, cpu = raw_smp_processor_id();
 	struct task_struct *task;
 	struct late_probe *p;
-	unsigned int waits = 0;
 	bool inside;
+	u64 end;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");

@@ -454,6 +454,8 @@ static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
 	with = kpt_counts(false);
 	KUNIT_ASSERT_EQ(test, with.copies.live, before.copies.live + 1);
 	kpt_unregister(test, pr);
+	if (kpt_counts(false).copies.taken == before.copies.taken)
+		kunit_skip(test, "no task can be preempted in a copy here");
 	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&r->reached,
 							       msecs_to_jiffies(KPT_TIMEOUT_MS)));
 	now = kpt_counts(false);
