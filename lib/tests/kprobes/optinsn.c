@@ -133,7 +133,7 @@ static int keep_calling(void *wrong)
 		if (kpt_plain(i) != KPT_RESULT(i))
 			atomic_inc(wrong);
 		if (!(i % 64))
-			cond_resched();
+			cond_resched_tasks_rcu_qs();
 	}
 	return 0;
 }
