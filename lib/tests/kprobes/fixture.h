@@ -62,6 +62,13 @@ struct kpt_probe {
 	bool irqs_off;
 };
 
+/* Some have interrupts off instead; x86 counts exceptions, too. */
+static inline bool kpt_preemptible(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count() &&
+	       (IS_ENABLED(CONFIG_X86) || !irqs_disabled());
+}
+
 static inline void kpt_record_context(struct kpt_probe *pr)
 {
 	/* Some architectures turn interrupts off instead; x86 counts exceptions, too. */

@@ -55,7 +55,7 @@ static int ret_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	struct ret_probe *r = owner(ri);
 
 	atomic_inc(&r->entries);
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count())
+	if (kpt_preemptible())
 		r->preemptible = true;
 	return r->on_entry ? r->on_entry(r, ri, regs) : 0;
 }
@@ -75,7 +75,7 @@ static int ret_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	r->value = regs_return_value(regs);
 	r->retaddr = get_kretprobe_retaddr(ri);
 	r->owner_seen = rp;
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count())
+	if (kpt_preemptible())
 		r->preemptible = true;
 	if (irqs_disabled())
 		r->irqs_off = true;
