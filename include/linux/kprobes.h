@@ -796,6 +796,10 @@ void kprobe_busy_end(void);
  * takes the others, in that order, where it needs them. What has to do with
  * ftrace is called with kprobe_mutex only: ftrace locks for itself.
  *
+ * arch_init_kprobes() may register a probe on a trampoline that functions under
+ * return probes return to. arch_trampoline_kprobe() knows its point, which stays
+ * armed while all others are switched off: calls that have begun will return.
+ *
  * A disarmed point is freed when synchronize_rcu() has returned, or with
  * __ARCH_KPROBES_NEST when all CPUs are seen to be out of its handlers: from the
  * exception to the last use of the point, stepping included, preemption stays
