@@ -195,6 +195,13 @@ struct late_softirq {
 	bool done;
 };
 
+/* Without a grace period, which a softirq would hold up. */
+#ifdef __ARCH_KPROBES_NEST
+#define LEAVES_SOFTIRQS	1
+#else
+#define LEAVES_SOFTIRQS	0
+#endif
+
 /* By a clock that needs no timer. */
 static u64 late_time(unsigned int ms)
 {
@@ -241,6 +248,8 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	bool inside;
 	u64 end;
 
+	if (!LEAVES_SOFTIRQS)
+		kunit_skip(test, "unregistering waits for softirqs here");
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, s);
