@@ -259,7 +259,8 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	task = kpt_thread(test, schedule_tasklet, s, cpumask_any_but(cpu_online_mask, cpu),
 			  "softirq");
 	/* Not asleep, as the softirq may keep timers from running. */
-	while (!READ_ONCE(s->inside) && waits++ < SPINS / 10)
+	end = late_time(KPT_TIMEOUT_MS);
+	while (!READ_ONCE(s->inside) && ktime_get_mono_fast_ns() < end)
 		cond_resched();
 	inside = s->inside;
 	kunit_release_action(test, late_unregister, &p->rp);
