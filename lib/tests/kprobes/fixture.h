@@ -62,7 +62,7 @@ struct kpt_probe {
 	bool irqs_off;
 };
 
-/* Some have interrupts off instead; x86 counts exceptions, too. */
+/* Some architectures turn interrupts off instead; x86 counts exceptions, too. */
 static inline bool kpt_preemptible(void)
 {
 	return IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count() &&
@@ -71,9 +71,7 @@ static inline bool kpt_preemptible(void)
 
 static inline void kpt_record_context(struct kpt_probe *pr)
 {
-	/* Some architectures turn interrupts off instead; x86 counts exceptions, too. */
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT) && !preempt_count() &&
-	    (IS_ENABLED(CONFIG_X86) || !irqs_disabled()))
+	if (kpt_preemptible())
 		pr->preemptible = true;
 	if (irqs_disabled())
 		pr->irqs_off = true;

@@ -350,9 +350,18 @@ static bool faults_within(unsigned long first, unsigned long last)
 	return module_fixup_within(first, last);
 }
 
+static bool ftrace_site_within(unsigned long first, unsigned long last)
+{
+#ifdef CONFIG_DYNAMIC_FTRACE
+	return ftrace_location_range(first, last);
+#else
+	return false;
+#endif
+}
+
 static bool patched_by_others(unsigned long first, unsigned long last)
 {
-	return ftrace_location_range(first, last) ||
+	return ftrace_site_within(first, last) ||
 	       kprobe_text_reserved(first, last) ||
 	       x86_lock_prefix_within(first, last);
 }
