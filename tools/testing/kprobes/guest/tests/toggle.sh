@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: points that become jumps and breakpoints again all the time, on hot functions on all CPUs, lose no hit and spoil nothing
-# preempt: full
 . /lib.sh
 
 [ -e $optimization ] || skip "this kernel has no jump optimisation"
