@@ -12,7 +12,7 @@ src=$build/linux
 stock_src=$build/stock/linux-source-6.12
 base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 
-# Guests end when who has started all this does: make, or the first script.
+# Guests end with the process that started all this: make, or the first script.
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
 # What a sane kernel never prints.
