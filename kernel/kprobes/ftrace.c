@@ -42,7 +42,7 @@ struct ftrace_side {
 #define site_call	kprobe_ftrace_handler
 #else
 static void site_call(unsigned long ip, unsigned long parent_ip,
-			struct ftrace_ops *ops, struct ftrace_regs *fregs);
+		      struct ftrace_ops *ops, struct ftrace_regs *fregs);
 #endif
 
 static struct ftrace_side plain_side = {
@@ -123,9 +123,12 @@ static __always_inline unsigned int move_context(void)
 static noinline __kprobe_hit bool is_for_moving(struct kprobe_point *pt,
 						struct ftrace_ops *ops)
 {
-	enum move_stage stage = smp_load_acquire(&move.stage);
 	unsigned int ctx = move_context();
+	enum move_stage stage;
 	bool counts;
+
+	/* Pairs with the releases of the stage in count_by(). */
+	stage = smp_load_acquire(&move.stage);
 
 	if (stage == MOVE_COUNTED) {
 		if (ops != move.first)
@@ -251,7 +254,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
  * know how to find it: what is not known here is theirs.
  */
 static void __kprobe_hit site_call(unsigned long ip, unsigned long parent_ip,
-				     struct ftrace_ops *ops, struct ftrace_regs *fregs)
+				   struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct kprobe_point *pt;
 
@@ -430,6 +433,7 @@ static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	smp_store_release(&move.pt, pt);
 	synchronize_rcu();
 
+	/* Pairs with is_for_moving(): what was noted is known by now. */
 	smp_store_release(&move.stage, MOVE_COUNTED);
 	synchronize_rcu();
 

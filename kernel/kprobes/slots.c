@@ -174,6 +174,7 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 {
 	struct slot_block *block;
 	struct slot_page *pg;
+	unsigned long start;
 
 	lockdep_assert_held(&slot_mutex);
 	if (addr_table_reserve(&c->table, nr))
@@ -182,9 +183,9 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	if (!block)
 		return false;
 	/* Before anything runs there, so that nobody is looked for in vain. */
-	WRITE_ONCE(c->first, min(c->first, (unsigned long)block->text));
-	WRITE_ONCE(c->last, max(c->last, (unsigned long)block->text +
-				nr * PAGE_SIZE - 1));
+	start = (unsigned long)block->text;
+	WRITE_ONCE(c->first, min(c->first, start));
+	WRITE_ONCE(c->last, max(c->last, start + nr * PAGE_SIZE - 1));
 #ifdef CONFIG_KPROBE_OPTINSN
 	/* With pages of its own, all begin alike: what stands for them is one. */
 	if (!c->nr_pages)

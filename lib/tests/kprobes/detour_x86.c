@@ -3,11 +3,11 @@
  * KUnit suite: inside of detours. Late hits, displaced branches, and stack traces
  * taken there.
  */
+#include <linux/cpufeature.h>
 #include <linux/cpumask.h>
 #include <linux/irqflags.h>
 #include <linux/kallsyms.h>
 #include <linux/string.h>
-#include <asm/cpufeature.h>
 #include <asm/nospec-branch.h>
 #include <asm/text-patching.h>
 #include <asm/unwind.h>
