@@ -21,11 +21,14 @@ load kprobe_crowd nr=600
 echo grow 600 >/sys/kernel/debug/kprobe_crowd/run
 at_least "probes" "$(wc -l <$kp/list)" 300
 
-# symbols NAME GONE: addresses and lengths
+# symbols NAME GONE: addresses and lengths of those that came since, and of
+# those of them that went. Pages of the tests before this one go late.
 symbols()
 {
-	grep " symbol: .* gone=$2 name=\"$1\"" $tracing/trace |
-		sed 's/.* type=2 addr=\([^ ]*\) len=\([^ ]*\) .*/\1 \2/'
+	sed -n "s/.* symbol: .* type=2 addr=\([^ ]*\) len=\([^ ]*\) gone=\(.\) name=\"$1\"\$/\3 \1 \2/p" \
+		$tracing/trace |
+		awk -v gone="$2" '$1 == 0 { came[$2]++ }
+			$1 == gone && came[$2] { print $2, $3 }'
 }
 # came NAME GONE PAGE: how often that page came, or went
 came() { symbols "$1" "$2" | grep -c "^$3\$"; }
