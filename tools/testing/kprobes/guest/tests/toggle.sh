@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: points that become jumps and breakpoints again all the time, on hot functions on all CPUs, lose no hit and spoil nothing
+# preempt: full
 . /lib.sh
 
 [ -e $optimization ] || skip "this kernel has no jump optimisation"
@@ -32,6 +33,7 @@ pause()
 	echo 1 >$optimization
 ) &
 # A module that goes, at times with jumps in it, and its probes later.
+echo 0 >/tmp/loads
 (
 	n=0 random=2
 	while [ ! -e /tmp/stop ]; do
@@ -46,20 +48,21 @@ pause()
 		rmmod kprobe_example
 		rmmod kprobe_batch
 		n=$((n + 1))
+		echo $n >/tmp/loads
 	done
-	echo $n >/tmp/loads
 ) >/tmp/module 2>&1 &
 
+# get NAME: of the result
+get() { awk -v k="$1" '$1 == k { print $2 }' $toggle/result; }
 for _ in $(seq 5); do
 	echo "${TOGGLE_SECONDS:-10}" >$toggle/run || fail "the run failed"
-	[ "$(awk '$1 == "to_jump" { print $2 }' $toggle/result)" -lt 2 ] || break
+	[ "$(get to_jump)" -lt 2 ] || [ "$(get to_breakpoint)" -lt 1 ] ||
+		[ "$(get rounds)" -lt 5 ] || [ "$(cat /tmp/loads)" -lt 2 ] || break
 done
 touch /tmp/stop
 wait
-cat $toggle/result >/tmp/result
-sed 's/^/# /' /tmp/result
+sed 's/^/# /' $toggle/result
 echo "# loads $(cat /tmp/loads)"
-get() { awk -v k="$1" '$1 == k { print $2 }' /tmp/result; }
 at_least "calls" "$(get calls)" 1000
 at_least "rounds" "$(get rounds)" 5
 at_least "points that became jumps" "$(get to_jump)" 2
