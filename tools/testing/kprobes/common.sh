@@ -75,6 +75,40 @@ need_qemu()
 		cpio:cpio
 }
 
+# guest_busybox KERNELDIR: set busybox to the static one that this kernel can run.
+# That of a 32-bit kernel is Debian's for i386, unpacked below build/ with a
+# package state of its own: this machine needs no other architecture for it, and
+# no root.
+guest_busybox()
+{
+	local dir=$build/busybox-i386 log=$build/logs/apt-i386.log tmp apt
+
+	busybox=/bin/busybox
+	grep -qsx CONFIG_X86_32=y "$1/.config" || return 0
+	busybox=$dir/bin/busybox
+	[ ! -e "$busybox" ] || return 0
+	need apt-get:apt dpkg-deb:dpkg
+	say "unpacking busybox-static of i386 to build/busybox-i386" >&2
+	mkdir -p "$build/logs"
+	tmp=$(mktemp -d "$build/.apt.XXXXXX")
+	mkdir -p "$tmp/state/lists/partial" "$tmp/cache/archives/partial" "$tmp/root"
+	apt=(apt-get -q -o APT::Architecture=i386 -o APT::Architectures=i386
+		-o Dir::State="$tmp/state" -o Dir::State::status=/dev/null
+		-o Dir::Cache="$tmp/cache" -o APT::Sandbox::User="$(id -un)"
+		-o Acquire::Languages=none)
+	# An index that is missing need not be the one that counts.
+	if ! (cd "$tmp" && { "${apt[@]}" update || true; } &&
+	      "${apt[@]}" download busybox-static && dpkg-deb -x ./*.deb root &&
+	      [ -e root/bin/busybox ]) >"$log" 2>&1 </dev/null; then
+		rm -rf "$tmp"
+		die "no busybox for a 32-bit guest: see $log, or put a static one of i386 at $busybox"
+	fi
+	mkdir -p "$dir"
+	# Another guest may have been faster.
+	[ -e "$busybox" ] || mv -T "$tmp/root/bin" "$dir/bin" || [ -e "$busybox" ] || exit
+	rm -rf "$tmp"
+}
+
 # The changes to the base that QEMU needs, ours and stock alike: one file a line.
 # Up to its release 8.0 a CPU can keep the translation of text that another one
 # patches. Without QEMU they are taken, too: they do nothing where they are not

@@ -48,6 +48,7 @@ image=$kernel/arch/x86/boot/bzImage
 [ -e "$image" ] || die "no kernel in $kernel: make kernel builds it"
 [ "$job" = shell ] || [ -e "$here/guest/jobs/$job.sh" ] || die "no job $job in guest/jobs"
 need_qemu
+guest_busybox "$kernel"
 
 mkdir -p "$build/logs"
 log=$build/logs/${log:-$job}
@@ -57,7 +58,7 @@ trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
 # The initramfs: busybox, our scripts, all modules of this kernel.
 mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
-cp /bin/busybox "$tmp/root/bin/"
+cp "$busybox" "$tmp/root/bin/"
 cp -r "$here/guest/." "$tmp/root/"
 find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
 [ -z "$files" ] || cp -r "$files/." "$tmp/root/"
