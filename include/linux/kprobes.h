@@ -554,7 +554,7 @@ bool kprobe_has_fault(struct kprobe *p);
 int kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr);
 void kprobe_abandon(void);
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /*
  * The architecture tells contexts apart: a probe hit by an interrupt that
  * arrives over a running handler is no recursion, it runs as well. Only a hit
@@ -695,7 +695,7 @@ static __always_inline struct kprobe *kprobe_running(void)
 	return kprobe_running_point(kc->running[kprobe_context(kc->traps)]);
 }
 
-#else /* !__ARCH_KPROBES_NEST */
+#else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 DECLARE_PER_CPU(struct kprobe *, current_kprobe);
 DECLARE_PER_CPU(struct kprobe_ctlblk, kprobe_ctlblk);
@@ -715,7 +715,7 @@ static inline struct kprobe_ctlblk *get_kprobe_ctlblk(void)
 	return this_cpu_ptr(&kprobe_ctlblk);
 }
 
-#endif /* __ARCH_KPROBES_NEST */
+#endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /*
  * Make @p the point whose handlers run here; kprobe_leave() takes what
@@ -728,7 +728,7 @@ static inline struct kprobe_ctlblk *get_kprobe_ctlblk(void)
 static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 {
 	struct kprobe *prev;
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	unsigned int ctx;
 
 	preempt_disable_notrace();
@@ -753,7 +753,7 @@ static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 static __always_inline void kprobe_leave(struct kprobe *prev)
 {
 	barrier();
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	kprobe_show(kprobe_this_context(), prev);
 	if (unlikely(prev)) {
 		smp_wmb();	/* likewise */
@@ -776,7 +776,7 @@ void kprobe_busy_end(void);
  * Provided by the architecture.
  *
  * It defines, by DEFINE_PER_CPU(), current_kprobe and kprobe_ctlblk, unless it
- * has __ARCH_KPROBES_NEST: the point whose handlers run here, and its own notes
+ * has ARCH_HAS_KPROBE_CONTEXTS: the point whose handlers run here, and its own notes
  * about that. Its exception handlers find a point by get_kprobe(), with
  * preemption off, and call p->pre_handler; then, if that returns 0,
  * p->post_handler after the instruction, if it is set, as it may be at any time.
@@ -791,7 +791,7 @@ void kprobe_busy_end(void);
  *	text_mutex		arch_disarm_kprobe()
  *
  * so that they may use stop_machine_cpuslocked(), and nobody else patches. An
- * architecture with __ARCH_KPROBES_BATCH arms all points of a list, linked by
+ * architecture with ARCH_HAS_KPROBE_BATCHES arms all points of a list, linked by
  * kprobe::list. It gets kprobe_mutex only, in arch_prepare_kprobe() as well, and
  * takes the others, in that order, where it needs them. What has to do with
  * ftrace is called with kprobe_mutex only: ftrace locks for itself.
@@ -801,12 +801,12 @@ void kprobe_busy_end(void);
  * armed while all others are switched off: calls that have begun will return.
  *
  * A disarmed point is freed when synchronize_rcu() has returned, or with
- * __ARCH_KPROBES_NEST when all CPUs are seen to be out of its handlers: from the
+ * ARCH_HAS_KPROBE_CONTEXTS when all CPUs are seen to be out of its handlers: from the
  * exception to the last use of the point, stepping included, preemption stays
  * off.
  */
 int arch_prepare_kprobe(struct kprobe *p);
-#ifdef __ARCH_KPROBES_BATCH
+#ifdef CONFIG_ARCH_HAS_KPROBE_BATCHES
 void arch_arm_kprobes(struct list_head *points);
 void arch_disarm_kprobes(struct list_head *points);
 #else
@@ -824,7 +824,7 @@ int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
  * probe goes: by default, their sum. kprobe_lookup_name(), too, may be the
  * architecture's: what it returns is moved by the offset, and then treated like
  * any address. arch_kprobes_sync() outlasts the breakpoints that are being
- * handled; architectures with __ARCH_KPROBES_NEST bring it, and interrupt every
+ * handled; architectures with ARCH_HAS_KPROBE_CONTEXTS bring it, and interrupt every
  * CPU. arch_prepare_post() is told that a point is about to get its first
  * post-handler. arch_kprobes_batch() brackets the preparing of a batch, which
  * goes by ascending address.
@@ -983,7 +983,7 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
 {
 	if (user_mode(regs))
 		return false;
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	/* Copies run with preemption on, long after their handlers are done. */
 	return kprobe_fault_handler(regs, trap);
 #else
@@ -1028,14 +1028,14 @@ static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
  * keeps the true one in the instance; the trampoline calls
  * kretprobe_trampoline_handler() and returns to what that returns.
  *
- * With __ARCH_KRETPROBE_ON_STACK, a function's entry finds the return address
+ * With ARCH_HAS_KRETPROBE_ON_STACK, a function's entry finds the return address
  * on top of the stack, and what the function returns to finds it right below:
  * there is nothing for arch_prepare_kretprobe() to do. The trampoline calls
  * kretprobe_return() with pt_regs right below that slot, which holds the true
  * return address from then on. An address in it that is less than
  * __ARCH_KRETPROBE_CALL behind the trampoline stands for the trampoline.
  */
-#ifdef __ARCH_KRETPROBE_ON_STACK
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 asmlinkage void kretprobe_return(struct pt_regs *regs);
 #else
 void arch_prepare_kretprobe(struct kretprobe_instance *ri, struct pt_regs *regs);
@@ -1058,7 +1058,7 @@ static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 		__ARCH_KRETPROBE_CALL;
 }
 
-#ifndef __ARCH_KRETPROBE_ON_STACK
+#ifndef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 static nokprobe_inline unsigned long
 kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
 {

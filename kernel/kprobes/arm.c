@@ -43,7 +43,7 @@ void kprobe_batch_end(struct list_head *batch)
 		list_del_init(&pt->kp.list);
 }
 
-#ifndef __ARCH_KPROBES_BATCH
+#ifndef CONFIG_ARCH_HAS_KPROBE_BATCHES
 static void arch_arm_kprobes(struct list_head *points)
 {
 	struct kprobe *p;
@@ -65,7 +65,7 @@ static void arch_disarm_kprobes(struct list_head *points)
 }
 #endif
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /*
  * A hit stores the point in kprobe_cpu::running before it looks at the users
  * of the point, and clears it when the last handler has returned. So after

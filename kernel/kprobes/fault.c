@@ -26,7 +26,7 @@ static DEFINE_PER_CPU(unsigned int, asking);
 
 static __always_inline unsigned int asking_bit(void)
 {
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	return BIT(kprobe_this_context());
 #else
 	return BIT(0);
@@ -82,7 +82,7 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 	return ret;
 }
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /**
  * kprobe_abandon - what runs here will not end
  *

@@ -37,7 +37,7 @@ struct ftrace_side {
 	unsigned long since;
 };
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* Asks by itself whether the call is for the point: kprobe_ftrace_hit(). */
 #define site_call	kprobe_ftrace_handler
 #else
@@ -113,7 +113,7 @@ static DEFINE_PER_CPU(bool [MOVE_CONTEXTS], has_counted);
 
 static __always_inline unsigned int move_context(void)
 {
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	return kprobe_this_context();
 #else
 	return interrupt_context_level();
@@ -153,7 +153,7 @@ static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *o
 	return likely(READ_ONCE(pt->ops) == ops);
 }
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* @resume is where the call goes on if no handler of ours decides. */
 static __always_inline void ftrace_handle(struct kprobe_point *pt,
 					  struct pt_regs *regs, unsigned long ip,
@@ -246,7 +246,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 
 	ftrace_find_and_handle(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
 }
-#else /* !__ARCH_KPROBES_NEST */
+#else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /*
  * These architectures' handlers find the point by its address and do not ask
@@ -265,7 +265,7 @@ static void __kprobe_hit site_call(unsigned long ip, unsigned long parent_ip,
 	preempt_enable_notrace();
 }
 
-#endif /* __ARCH_KPROBES_NEST */
+#endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /* Some bring a trampoline that is quicker than ftrace's own. */
 void __weak arch_kprobe_ftrace_ops(struct ftrace_ops *ops)

@@ -119,7 +119,7 @@ void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 	raw_local_irq_restore(flags);
 }
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 
 DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
@@ -149,7 +149,7 @@ void __kprobe_hit kprobe_busy_end(void)
 	preempt_enable_notrace();
 }
 
-#else /* !__ARCH_KPROBES_NEST */
+#else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 static struct kprobe kprobe_busy = {
 	.addr = (void *)get_kprobe,
@@ -168,7 +168,7 @@ void __kprobe_hit kprobe_busy_end(void)
 	preempt_enable();
 }
 
-#endif /* __ARCH_KPROBES_NEST */
+#endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /**
  * dump_kprobe - say what is known of a point, before the worst

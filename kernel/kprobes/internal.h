@@ -369,7 +369,7 @@ static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 	return kprobe_run_all_pre(pt, regs);
 }
 
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* Stands in kprobe_cpu::running for what is no probe; nobody's batch. */
 extern struct kprobe_point kprobe_busy_point;
 #endif
@@ -390,7 +390,7 @@ int kprobe_check_site(unsigned long addr, struct module **mod);
  */
 static inline void kprobe_text_lock(void)
 {
-#ifndef __ARCH_KPROBES_BATCH
+#ifndef CONFIG_ARCH_HAS_KPROBE_BATCHES
 	cpus_read_lock();
 	mutex_lock(&text_mutex);
 #endif
@@ -398,7 +398,7 @@ static inline void kprobe_text_lock(void)
 
 static inline void kprobe_text_unlock(void)
 {
-#ifndef __ARCH_KPROBES_BATCH
+#ifndef CONFIG_ARCH_HAS_KPROBE_BATCHES
 	mutex_unlock(&text_mutex);
 	cpus_read_unlock();
 #endif

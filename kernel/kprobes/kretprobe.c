@@ -125,7 +125,7 @@ static void pool_stop(struct kretprobe_pool *pool)
 static __always_inline void describe_call(struct kretprobe_instance *ri,
 					  struct pt_regs *regs)
 {
-#ifdef __ARCH_KRETPROBE_ON_STACK
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
 	ri->ret_addr = (kprobe_opcode_t *)*slot;
@@ -143,7 +143,7 @@ static __always_inline void hook_call(struct kretprobe_instance *ri,
 				      struct pt_regs *regs)
 {
 	struct llist_head *calls = &current->kretprobe_instances;
-#ifdef __ARCH_KRETPROBE_ON_STACK
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
 	describe_call(ri, regs);
@@ -189,7 +189,7 @@ static __always_inline unsigned long true_return_address(struct kretprobe_instan
 {
 	struct kretprobe_instance *last = outermost(&ri->llist);
 	unsigned long addr = (unsigned long)last->ret_addr;
-#ifdef __ARCH_KRETPROBE_ON_STACK
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 	struct llist_node *next = &last->llist;
 	struct llist_node __maybe_unused *cur = NULL;
 	unsigned long prev;
@@ -342,7 +342,7 @@ static __always_inline void return_to(kprobe_opcode_t *addr, struct pt_regs *reg
 				      void *frame)
 {
 	instruction_pointer_set(regs, (unsigned long)addr);
-#ifdef __ARCH_KRETPROBE_ON_STACK
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 	WRITE_ONCE(*(unsigned long *)frame, (unsigned long)addr);
 #else
 	arch_kretprobe_fixup_return(regs, addr);
@@ -383,7 +383,7 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
 	return (unsigned long)ret_addr;
 }
 
-#ifdef __ARCH_KRETPROBE_ON_STACK
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 /**
  * kretprobe_return - for trampolines: a probed function returned
  * @regs: registers at the return, right below the slot of its return address
@@ -429,7 +429,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 }
 #endif
 
-#ifndef __ARCH_KRETPROBE_ON_STACK
+#ifndef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
 					kprobe_opcode_t *correct_ret_addr)
 {
@@ -470,7 +470,7 @@ static unsigned long __kprobe_hit find_in_other_task(struct task_struct *tsk, vo
  * kretprobe_find_ret_addr - for unwinders: what a trampoline stands for
  * @tsk: the task that is unwound
  * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it, or the
- *	 address of the return address with __ARCH_KRETPROBE_ON_STACK
+ *	 address of the return address with ARCH_HAS_KRETPROBE_ON_STACK
  * @cur: where the last call of this function left off; starts as NULL
  *
  * Context: any.

@@ -197,7 +197,7 @@ static void choose_post_handler(struct kprobe_point *pt)
 {
 	if (pt->nr_post)
 		WRITE_ONCE(pt->kp.post_handler, kprobe_run_post);
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	else
 		WRITE_ONCE(pt->kp.post_handler, NULL);
 #endif

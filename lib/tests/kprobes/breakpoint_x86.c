@@ -141,7 +141,7 @@ static void original_of_a_copy_is_known(struct kunit *test)
 	check_copy(test, insn.step, insn.len, (unsigned long)addr);
 	KUNIT_EXPECT_EQ(test, original(addr), (unsigned long)addr);
 	KUNIT_EXPECT_FALSE(test, leaves(&regs));
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	/* Once there is a detour, this is the place in it. */
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
@@ -201,7 +201,7 @@ static void copies_that_are_given_back_are_erased(struct kunit *test)
 	kpt_unregister(test, pr);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(insn.slot, __ARCH_KPROBE_SLOT_SIZE)));
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(insn.step, __ARCH_KPROBE_SLOT_SIZE)));
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	KUNIT_ASSERT_NOT_NULL(test, insn.detour);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased((u8 *)insn.detour,
 							 __ARCH_KPROBE_DETOUR_SIZE)));

@@ -108,7 +108,7 @@ static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
 /* For sites that an interrupt hits while a handler runs. */
 static inline void kpt_needs_nesting(struct kunit *test)
 {
-#ifndef __ARCH_KPROBES_NEST
+#ifndef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	kunit_skip(test, "hits over a handler are missed here");
 #endif
 }

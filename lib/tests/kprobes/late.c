@@ -196,7 +196,7 @@ struct late_softirq {
 };
 
 /* Without a grace period, which a softirq would hold up. */
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 #define LEAVES_SOFTIRQS	1
 #else
 #define LEAVES_SOFTIRQS	0
@@ -277,7 +277,7 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 
 /* --- Tasks that end inside ----------------------------------------------------- */
 
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(__ARCH_KPROBES_NEST)
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
 /**
  * struct victim - a task that ends in a handler, as after an oops
  * @pr:	    the handler's probe, on an ftrace site
@@ -431,7 +431,7 @@ static struct kunit_case late_cases[] = {
 	KUNIT_CASE(a_pool_without_calls_goes_with_its_probe),
 	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
 	KUNIT_CASE(tasks_that_end_late_free_the_pool),
-#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(__ARCH_KPROBES_NEST)
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
 	KUNIT_CASE(a_task_that_ends_in_a_handler_leaves_nothing),
 #endif
 	KPT_LAST_CASE,

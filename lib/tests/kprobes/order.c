@@ -60,7 +60,7 @@ static void go_on(struct kunit *test)
 #endif
 
 /* Whether there is a time between the last hit and the end of the last handler. */
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 #define SYNCS	1
 #else
 #define SYNCS	0
@@ -106,7 +106,7 @@ static const struct {
 	{ "leaving", KPROBE_STAGE_LEAVING },
 	{ "disarmed", KPROBE_STAGE_DISARMED },
 	{ "unlinked", KPROBE_STAGE_UNLINKED },
-#ifdef __ARCH_KPROBES_NEST
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	{ "synced", KPROBE_STAGE_SYNCED },
 #endif
 	{ "quiet", KPROBE_STAGE_QUIET },

@@ -17,27 +17,14 @@ struct x86_detour;
 
 typedef u8 kprobe_opcode_t;
 
-/* Hits nest by context, see struct kprobe_cpu. */
-#define __ARCH_KPROBES_NEST
-
-/* Points are armed and disarmed many at a time. */
-#define __ARCH_KPROBES_BATCH
-
-/* Points become jumps to generated code. */
-#ifdef CONFIG_X86_64
-#define __ARCH_KPROBES_DETOUR
+/* Of a slot that holds a detour, and of the jump that leads there, in bytes. */
 #define __ARCH_KPROBE_DETOUR_SIZE	512
 #define __ARCH_KPROBE_JUMP_SIZE		5
-#endif
-
-/* Decoding refuses UD0, UD1 and UD2, whatever they are for. */
-#define __ARCH_KPROBES_REFUSE_TRAPS
 
 /* How far past the point the instruction pointer is in a pre-handler. */
 #define __ARCH_KPROBE_IP_BEHIND	1
 
-/* The return address is on the stack; the trampoline begins with a call. */
-#define __ARCH_KRETPROBE_ON_STACK
+/* The trampoline begins with a call, whose return address means the trampoline. */
 #define __ARCH_KRETPROBE_CALL	(5 + 1)
 
 #define __ARCH_WANT_KPROBES_INSN_SLOT
@@ -69,7 +56,7 @@ struct arch_specific_insn {
 	kprobe_opcode_t *copy;
 	kprobe_opcode_t *slot;
 	kprobe_opcode_t *step;
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	struct x86_detour *detour;
 #endif
 	s32 imm;

@@ -232,7 +232,7 @@ __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same)
 {
 	const struct x86_copy *copy = x86_copy_at(ip);
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d;
 #endif
 
@@ -246,7 +246,7 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 		}
 		return KPROBE_UNWIND_SAME;
 	}
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	d = x86_detour_at(ip);
 	if (d)
 		return x86_detour_unwind(d, ip, same);
@@ -341,7 +341,7 @@ void arch_kprobes_batch(bool begin)
 {
 	x86_text_batch();
 	x86_insn_batch();
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	x86_reach_batch();
 #endif
 }

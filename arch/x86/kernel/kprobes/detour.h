@@ -22,7 +22,7 @@
 
 #include "common.h"
 
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 
 /* Jcc with 32 bits of displacement */
 #define JCC32_INSN_SIZE		6
@@ -219,6 +219,6 @@ static inline bool x86_detour_trap(struct pt_regs *regs)
 	return false;
 }
 
-#endif /* __ARCH_KPROBES_DETOUR */
+#endif /* CONFIG_OPTPROBES */
 
 #endif /* _ARCH_X86_KPROBES_DETOUR_H */

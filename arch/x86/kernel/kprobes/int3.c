@@ -48,7 +48,7 @@
  */
 static __always_inline void divert(struct kprobe *p, struct pt_regs *regs)
 {
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d = READ_ONCE(p->ainsn.detour);
 
 	if (d)
@@ -210,7 +210,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_int3_handler);
 static __always_inline bool leave_copy(struct pt_regs *regs)
 {
 	const struct x86_copy *copy = x86_copy_at(regs->ip);
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d = x86_detour_at(regs->ip);
 
 	/* The other displaced instructions have no fix-ups: see reach.c. */

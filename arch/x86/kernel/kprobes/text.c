@@ -35,14 +35,14 @@
 static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int len)
 {
 	unsigned long at = (unsigned long)p->addr;
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d = READ_ONCE(p->ainsn.detour);
 	unsigned int i;
 #endif
 
 	if (kprobe_ftrace(p))
 		return;
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	for (i = 0; d && i < JMP32_INSN_SIZE; i++) {
 		if (at + i - addr < len)
 			buf[at + i - addr] = d->orig[i];
@@ -189,7 +189,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
  */
 bool kprobe_in_jump(unsigned long addr)
 {
-#ifdef __ARCH_KPROBES_DETOUR
+#ifdef CONFIG_OPTPROBES
 	unsigned int back;
 	struct kprobe *p;
 
