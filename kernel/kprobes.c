@@ -588,10 +588,8 @@ static int __init kprobes_init(void)
 	kretprobe_init();
 
 	ret = register_die_notifier(&exceptions_nb);
-#ifdef CONFIG_MODULES
 	if (!ret)
-		ret = register_module_notifier(&kprobe_module_nb);
-#endif
+		ret = kprobe_gone_init();
 	if (ret)
 		return ret;
 

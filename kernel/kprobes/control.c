@@ -96,7 +96,6 @@ DEFINE_SEQ_ATTRIBUTE(list);
 
 /* ------------------------------- jumps ---------------------------------- */
 
-#ifdef CONFIG_OPTPROBES
 static int jumps_show(struct seq_file *m, void *v)
 {
 	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
@@ -123,7 +122,6 @@ static const struct seq_operations jumps_sops = {
 };
 
 DEFINE_SEQ_ATTRIBUTE(jumps);
-#endif
 
 /* ----------------------------- blacklist -------------------------------- */
 
@@ -215,9 +213,8 @@ static int __init control_init(void)
 	debugfs_create_file("list", 0400, dir, NULL, &list_fops);
 	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_fops);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_fops);
-#ifdef CONFIG_OPTPROBES
-	debugfs_create_file("jumps", 0400, dir, NULL, &jumps_fops);
-#endif
+	if (IS_ENABLED(CONFIG_OPTPROBES))
+		debugfs_create_file("jumps", 0400, dir, NULL, &jumps_fops);
 	return 0;
 }
 late_initcall(control_init);

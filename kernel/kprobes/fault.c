@@ -13,7 +13,6 @@
  * that when the handlers are done; then it takes another round of waiting until
  * they, too, are done, for those who have one.
  */
-#include <kunit/visibility.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/rculist.h>
@@ -23,15 +22,6 @@
 
 /* Contexts whose faults are being asked about; a fault in there is not. */
 static DEFINE_PER_CPU(unsigned int, asking);
-
-static __always_inline unsigned int asking_bit(void)
-{
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-	return BIT(kprobe_this_context());
-#else
-	return BIT(0);
-#endif
-}
 
 /**
  * kprobe_has_fault - does a probe of a point have a fault handler?
@@ -60,7 +50,7 @@ bool __kprobe_hit kprobe_has_fault(struct kprobe *p)
 int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
 {
 	struct kprobe_point *pt = to_point(p);
-	unsigned int bit = asking_bit();
+	unsigned int bit = BIT(kprobe_this_context());
 	struct kprobe_faulter *f;
 	int ret = 0;
 
@@ -82,29 +72,16 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 	return ret;
 }
 
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /**
- * kprobe_abandon - what runs here will not end
+ * kprobe_fault_abandon - forget the fault handler that runs here
  *
- * After an oops the task is gone, with the handler that it was in, and the CPU
- * goes on. Whoever asks what runs here must not find that any more: hits would
- * be missed for ever, and faults be taken for those of a probe that is gone.
- *
- * Context: an oops, in the context of the handler.
+ * Context: an oops, in the context of the handler; preemption off.
  */
-void kprobe_abandon(void)
+void kprobe_fault_abandon(void)
 {
-	preempt_disable_notrace();
-	raw_cpu_and(asking, ~asking_bit());
-	jprobe_abandon();
-	kprobe_unshow(kprobe_this_context());
-	/* What was covered there is gone, too. */
-	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
-	preempt_enable_notrace();
+	raw_cpu_and(asking, ~BIT(kprobe_this_context()));
 }
-EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
-NOKPROBE_SYMBOL(kprobe_abandon);
-#endif
+NOKPROBE_SYMBOL(kprobe_fault_abandon);
 
 /**
  * kprobe_fault_alloc - make room for a fault handler

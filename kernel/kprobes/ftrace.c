@@ -107,23 +107,12 @@ static struct {
 	enum move_stage stage;
 } move;
 
-#define MOVE_CONTEXTS	4
-
-static DEFINE_PER_CPU(bool [MOVE_CONTEXTS], has_counted);
-
-static __always_inline unsigned int move_context(void)
-{
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-	return kprobe_this_context();
-#else
-	return interrupt_context_level();
-#endif
-}
+static DEFINE_PER_CPU(bool [KPROBE_NR_CTX], has_counted);
 
 static noinline __kprobe_hit bool is_for_moving(struct kprobe_point *pt,
 						struct ftrace_ops *ops)
 {
-	unsigned int ctx = move_context();
+	unsigned int ctx = kprobe_this_context();
 	enum move_stage stage;
 	bool counts;
 
@@ -423,7 +412,7 @@ static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	synchronize_rcu();
 	/* What the last move has left. */
 	for_each_possible_cpu(cpu) {
-		for (ctx = 0; ctx < MOVE_CONTEXTS; ctx++)
+		for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++)
 			per_cpu(has_counted[ctx], cpu) = false;
 	}
 	move.by = &new->ops;

@@ -98,8 +98,18 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
  * Before the tracers' notifier, which sets probes on modules that come: the
  * blacklist must know the module by then.
  */
-struct notifier_block kprobe_module_nb = {
+static struct notifier_block module_nb = {
 	.notifier_call = module_event,
 	.priority = 3,
 };
+
+/**
+ * kprobe_gone_init - hear of modules that come and go
+ *
+ * Return: 0, or an errno.
+ */
+int __init kprobe_gone_init(void)
+{
+	return register_module_notifier(&module_nb);
+}
 #endif /* CONFIG_MODULES */

@@ -119,57 +119,6 @@ void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 	raw_local_irq_restore(flags);
 }
 
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-
-DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
-
-struct kprobe_point kprobe_busy_point = {
-	.faulters = LIST_HEAD_INIT(kprobe_busy_point.faulters),
-};
-
-/**
- * kprobe_busy_begin - count hits from here on as missed
- *
- * Context: preemption on or off; it is off until kprobe_busy_end().
- */
-void __kprobe_hit kprobe_busy_begin(void)
-{
-	preempt_disable_notrace();
-	kprobe_show(kprobe_this_context(), &kprobe_busy_point.kp);
-}
-
-/**
- * kprobe_busy_end - undo kprobe_busy_begin()
- *
- * Context: where kprobe_busy_begin() was called.
- */
-void __kprobe_hit kprobe_busy_end(void)
-{
-	kprobe_unshow(kprobe_this_context());
-	preempt_enable_notrace();
-}
-
-#else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
-
-static struct kprobe kprobe_busy = {
-	.addr = (void *)get_kprobe,
-};
-
-void __kprobe_hit kprobe_busy_begin(void)
-{
-	preempt_disable();
-	__this_cpu_write(current_kprobe, &kprobe_busy);
-	get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
-}
-
-void __kprobe_hit kprobe_busy_end(void)
-{
-	__this_cpu_write(current_kprobe, NULL);
-	preempt_enable();
-}
-
-#endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
-
 /**
  * dump_kprobe - say what is known of a point, before the worst
  * @p: the point

@@ -9,7 +9,9 @@
  *			chooses what a hit runs
  *	table.c		finds points and users by address, for hits without a lock
  *	hit.c		what a hit runs; fault.c: what a fault in there runs
- *	arm.c		arms and disarms points in batches, and waits for handlers
+ *	arm.c		arms and disarms points in batches
+ *	running.c	waits for handlers; current.c on architectures that have one
+ *			current_kprobe for all contexts
  *	../kprobes.c	the manager: registers and unregisters, in batches
  *	switch.c	enables and disables; gone.c: text that is freed
  *	site.c		what may be probed; with blacklist.c, and reserved.c, which
@@ -73,12 +75,13 @@
  * preempted, is freed after a tasks-RCU grace period, see slots.c.
  *
  * When unregistering returns, no handler of that probe runs any more. That is
- * not what the grace periods are for: see kprobe_quiesce() in arm.c.
+ * not what the grace periods are for: see kprobe_quiesce() in running.c.
  */
 #ifndef _KERNEL_KPROBES_INTERNAL_H
 #define _KERNEL_KPROBES_INTERNAL_H
 
 #include <linux/cpu.h>
+#include <linux/hash.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
 #include <linux/memory.h>
@@ -141,11 +144,7 @@ void addr_table_del(struct addr_table *t, struct addr_node *n);
 static __always_inline unsigned long addr_bucket(const struct addr_array *a,
 						 unsigned long key)
 {
-#ifdef CONFIG_64BIT
-	return (key * 0x9e3779b97f4a7c15ul) >> a->shift;
-#else
-	return (key * 0x9e3779b9ul) >> a->shift;
-#endif
+	return (key * (unsigned long)GOLDEN_RATIO_PRIME) >> a->shift;
 }
 
 /*
@@ -321,6 +320,7 @@ static inline bool kprobe_point_gone(const struct kprobe_point *pt)
 
 extern struct list_head kprobe_points;
 extern struct addr_table kprobe_point_table;
+extern struct addr_table kprobe_user_table;
 
 /* As get_kprobe(), for those who know more of a point. */
 static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
@@ -369,11 +369,6 @@ static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 	return kprobe_run_all_pre(pt, regs);
 }
 
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* Stands in kprobe_cpu::running for what is no probe; nobody's batch. */
-extern struct kprobe_point kprobe_busy_point;
-#endif
-
 /* -------------------------------- site.c -------------------------------- */
 
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
@@ -390,25 +385,28 @@ int kprobe_check_site(unsigned long addr, struct module **mod);
  */
 static inline void kprobe_text_lock(void)
 {
-#ifndef CONFIG_ARCH_HAS_KPROBE_BATCHES
+	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_BATCHES))
+		return;
 	cpus_read_lock();
 	mutex_lock(&text_mutex);
-#endif
 }
 
 static inline void kprobe_text_unlock(void)
 {
-#ifndef CONFIG_ARCH_HAS_KPROBE_BATCHES
+	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_BATCHES))
+		return;
 	mutex_unlock(&text_mutex);
 	cpus_read_unlock();
-#endif
 }
 
 void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch);
 void kprobe_batch_end(struct list_head *batch);
-void kprobe_quiesce(struct list_head *points);
 int kprobe_points_arm(struct list_head *points);
 void kprobe_points_disarm(struct list_head *points);
+
+/* ----------------------- running.c and current.c ------------------------ */
+
+void kprobe_quiesce(struct list_head *points);
 
 /* ------------------------------- switch.c ------------------------------- */
 
@@ -418,7 +416,9 @@ bool kprobes_switched_on(void);
 /* -------------------------------- gone.c -------------------------------- */
 
 #ifdef CONFIG_MODULES
-extern struct notifier_block kprobe_module_nb;
+int kprobe_gone_init(void);
+#else
+static inline int kprobe_gone_init(void) { return 0; }
 #endif
 
 /* ------------------------------- fault.c -------------------------------- */
@@ -444,6 +444,7 @@ void kprobe_fault_free(struct kprobe_user *user);
 void kprobe_fault_add(struct kprobe_user *user);
 bool kprobe_fault_del(struct kprobe_user *user);
 bool kprobe_fault_switch(struct kprobe_user *user, bool on);
+void kprobe_fault_abandon(void);
 
 /* ----------------------------- blacklist.c ------------------------------ */
 
@@ -501,15 +502,18 @@ struct slot_cache {
 	const char *symbol;
 	void *(*alloc)(unsigned int nr);
 	void (*free)(void *text);
-#ifdef CONFIG_KPROBE_OPTINSN
 	unsigned long skew;
-#endif
 	struct list_head pages;
 	unsigned long first;
 	unsigned long last;
 	struct addr_table table;
 	unsigned int nr_pages;
 };
+
+#define SLOT_CACHE_INIT(c, name, get, put)				\
+	.symbol = (name), .alloc = (get), .free = (put),		\
+	.pages = LIST_HEAD_INIT((c).pages), .first = ULONG_MAX,		\
+	.table = ADDR_TABLE_INIT
 
 void *slot_alloc(struct slot_cache *c);
 void slot_retire(struct slot_cache *c, void *slot, bool used);
@@ -529,11 +533,7 @@ static __always_inline bool slot_cache_spans(const struct slot_cache *c,
 /* Memory that is part of the kernel image need not begin where a page does. */
 static __always_inline unsigned long slot_cache_skew(const struct slot_cache *c)
 {
-#ifdef CONFIG_KPROBE_OPTINSN
-	return c->skew;
-#else
-	return 0;
-#endif
+	return IS_ENABLED(CONFIG_KPROBE_OPTINSN) ? c->skew : 0;
 }
 
 /* The key of the page that an address is in. */
@@ -550,10 +550,22 @@ static __always_inline bool slot_cache_covers(const struct slot_cache *c,
 	return addr_table_find(&c->table, slot_page_key(c, addr));
 }
 
+/* The same in any context. */
+static __always_inline bool slot_cache_has(const struct slot_cache *c,
+					   unsigned long addr)
+{
+	bool covers;
+
+	if (likely(!slot_cache_spans(c, addr)))
+		return false;
+	preempt_disable_notrace();
+	covers = slot_cache_covers(c, addr);
+	preempt_enable_notrace();
+	return covers;
+}
+
 extern struct slot_cache kprobe_insn_slots;
-#ifdef CONFIG_OPTPROBES
-extern struct slot_cache kprobe_detour_slots;
-#endif
+extern struct slot_cache kprobe_detour_slots;	/* with OPTPROBES */
 
 /* ----------------------------- optimizer.c ------------------------------ */
 
@@ -588,6 +600,11 @@ static inline void kprobe_optimizer_settle(struct list_head *points) { }
 static inline void kprobe_optimizer_free(struct list_head *points) { }
 
 static inline struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
+{
+	return NULL;
+}
+
+static inline const char *kprobe_optimizer_why(struct kprobe_point *pt)
 {
 	return NULL;
 }
@@ -658,11 +675,7 @@ static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
 /* ------------------------------- testing.c ------------------------------ */
 
 #if IS_ENABLED(CONFIG_KUNIT)
-unsigned int kprobe_test_nr_users(void);
 void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *detours);
-#if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
-extern atomic_t kretprobe_test_nr_pools;
-#endif
 #endif
 
 /* ------------------------------- jprobe.c ------------------------------- */

@@ -29,6 +29,8 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
+#include <linux/execmem.h>
 #include <linux/kprobes.h>
 #include <linux/list_sort.h>
 #include <linux/sched.h>
@@ -208,6 +210,42 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 	return NULL;
 }
 
+/**
+ * kprobe_only - the probe of a point that has just one
+ * @p:	  the point
+ * @pre:  what to call in front of the instruction is stored here
+ * @post: what to call behind it, with the probe itself, or NULL
+ *
+ * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
+ * Return: what to call the handler with; NULL if the point has
+ * more to run in front of the instruction, or nothing.
+ */
+struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
+			   kprobe_post_handler_t *post)
+{
+	struct kprobe_user *user = to_point(p)->only;
+
+	lockdep_assert_held(&kprobe_mutex);
+	if (!user)
+		return NULL;
+	*pre = user->pre;
+	*post = user->post;
+	return user->self;
+}
+
+/**
+ * kprobe_wants_post - may post-handlers run at a point?
+ * @p: the point
+ *
+ * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
+ * Return: true if a probe there has one, be it disabled.
+ */
+bool kprobe_wants_post(struct kprobe *p)
+{
+	lockdep_assert_held(&kprobe_mutex);
+
+	return to_point(p)->nr_want_post;
+}
 /* Makes the detours of queued points, each time some of them. */
 static void make_detours(void)
 {
@@ -283,6 +321,53 @@ void wait_for_kprobe_optimizer(void)
 	} while (!done);
 }
 EXPORT_SYMBOL_GPL(wait_for_kprobe_optimizer);
+
+/* ------------------------------- Memory --------------------------------- */
+
+#ifndef CONFIG_KPROBE_OPTINSN	/* else in optprobe.c */
+struct slot_cache kprobe_detour_slots = {
+	SLOT_CACHE_INIT(kprobe_detour_slots, "kprobe_optinsn_page",
+			alloc_insn_pages, execmem_free),
+	.size = __ARCH_KPROBE_DETOUR_SIZE,
+};
+#endif
+
+/**
+ * is_kprobe_optinsn_slot - does the address lie among detours?
+ * @addr: any address
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
+{
+	return slot_cache_has(&kprobe_detour_slots, addr);
+}
+EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
+
+/**
+ * get_detour_slot - for architectures: memory for one detour
+ *
+ * Context: may sleep.
+ * Return: room for a detour, of the size that the architecture says; or NULL.
+ */
+void *get_detour_slot(void)
+{
+	kprobe_test_stage(KPROBE_STAGE_PLANNED);
+	return slot_alloc(&kprobe_detour_slots);
+}
+
+/**
+ * free_detour_slot - give back what get_detour_slot() returned
+ * @slot: the slot
+ * @used: a task may be in it
+ *
+ * Context: may sleep, but does not wait.
+ */
+void free_detour_slot(void *slot, bool used)
+{
+	slot_retire(&kprobe_detour_slots, slot, used);
+}
 
 /* ------------------------------ The switch ------------------------------ */
 

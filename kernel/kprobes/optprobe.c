@@ -64,12 +64,8 @@ static void *alloc_detour_pages(unsigned int nr)
 }
 
 struct slot_cache kprobe_detour_slots = {
-	.symbol = "kprobe_optinsn_page",
-	.alloc = alloc_detour_pages,
-	.free = free_optinsn_page,
-	.pages = LIST_HEAD_INIT(kprobe_detour_slots.pages),
-	.first = ULONG_MAX,
-	.table = ADDR_TABLE_INIT,
+	SLOT_CACHE_INIT(kprobe_detour_slots, "kprobe_optinsn_page",
+			alloc_detour_pages, free_optinsn_page),
 };
 
 /**

@@ -23,7 +23,7 @@
 DEFINE_MUTEX(kprobe_mutex);
 
 struct addr_table kprobe_point_table = ADDR_TABLE_INIT;
-static struct addr_table user_table = ADDR_TABLE_INIT;
+struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 
 /* Every point there is, those whose text is gone included. */
 LIST_HEAD(kprobe_points);
@@ -148,45 +148,6 @@ void kprobe_choose_only(struct kprobe_point *pt)
 	smp_store_release(&pt->only, user);
 }
 
-#ifdef CONFIG_OPTPROBES
-/**
- * kprobe_only - the probe of a point that has just one
- * @p:	  the point
- * @pre:  what to call in front of the instruction is stored here
- * @post: what to call behind it, with the probe itself, or NULL
- *
- * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: what to call the handler with; NULL if the point has
- * more to run in front of the instruction, or nothing.
- */
-struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
-			   kprobe_post_handler_t *post)
-{
-	struct kprobe_user *user = to_point(p)->only;
-
-	lockdep_assert_held(&kprobe_mutex);
-	if (!user)
-		return NULL;
-	*pre = user->pre;
-	*post = user->post;
-	return user->self;
-}
-
-/**
- * kprobe_wants_post - may post-handlers run at a point?
- * @p: the point
- *
- * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: true if a probe there has one, be it disabled.
- */
-bool kprobe_wants_post(struct kprobe *p)
-{
-	lockdep_assert_held(&kprobe_mutex);
-
-	return to_point(p)->nr_want_post;
-}
-#endif
-
 /*
  * What handlers read without a lock. Where the architecture tests post_handler
  * and then calls it, another CPU may do both at any time, so that once it is
@@ -197,10 +158,8 @@ static void choose_post_handler(struct kprobe_point *pt)
 {
 	if (pt->nr_post)
 		WRITE_ONCE(pt->kp.post_handler, kprobe_run_post);
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-	else
+	else if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS))
 		WRITE_ONCE(pt->kp.post_handler, NULL);
-#endif
 }
 
 /**
@@ -315,7 +274,7 @@ static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
  */
 struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 {
-	struct addr_node *n = addr_table_find(&user_table, (unsigned long)kp);
+	struct addr_node *n = addr_table_find(&kprobe_user_table, (unsigned long)kp);
 
 	lockdep_assert_held(&kprobe_mutex);
 	return n ? container_of(n, struct kprobe_user, node) : NULL;
@@ -381,7 +340,7 @@ int kprobe_users_reserve(unsigned int num)
 {
 	lockdep_assert_held(&kprobe_mutex);
 
-	return addr_table_reserve(&user_table, num);
+	return addr_table_reserve(&kprobe_user_table, num);
 }
 
 static struct kprobe_point *point_alloc(struct kprobe_user *user)
@@ -458,7 +417,7 @@ static int place_on_point(struct kprobe_user *user)
 	user->kp->addr = (kprobe_opcode_t *)user->addr;
 	user->kp->opcode = pt->kp.opcode;
 	/* From here on the same structure given twice is found out. */
-	addr_table_add(&user_table, &user->node);
+	addr_table_add(&kprobe_user_table, &user->node);
 	return 0;
 }
 
@@ -499,7 +458,7 @@ void kprobe_displace_user(struct kprobe_user *user)
 	struct kprobe_point *pt = user->point;
 
 	lockdep_assert_held(&kprobe_mutex);
-	addr_table_del(&user_table, &user->node);
+	addr_table_del(&kprobe_user_table, &user->node);
 	user->point = NULL;
 	pt->nr_users--;
 	unwant_post(pt, user);
@@ -546,7 +505,7 @@ void kprobe_unlink_user(struct kprobe_user *user)
 	struct kprobe_point *pt = user->point;
 
 	lockdep_assert_held(&kprobe_mutex);
-	addr_table_del(&user_table, &user->node);
+	addr_table_del(&kprobe_user_table, &user->node);
 	list_del_rcu(&user->list);
 	kprobe_choose_only(pt);
 	INIT_HLIST_NODE(&user->kp->hlist);
@@ -555,18 +514,3 @@ void kprobe_unlink_user(struct kprobe_user *user)
 	pt->nr_users--;
 	unwant_post(pt, user);
 }
-
-#if IS_ENABLED(CONFIG_KUNIT)
-/**
- * kprobe_test_nr_users - how many probes are registered
- *
- * Context: kprobe_mutex held.
- * Return: the number.
- */
-unsigned int kprobe_test_nr_users(void)
-{
-	lockdep_assert_held(&kprobe_mutex);
-
-	return user_table.live;
-}
-#endif

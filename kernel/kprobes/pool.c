@@ -44,13 +44,6 @@ static void kick(struct irq_work *work)
 
 static DEFINE_IRQ_WORK(kick_work, kick);
 
-#if IS_ENABLED(CONFIG_KUNIT)
-atomic_t kretprobe_test_nr_pools;
-#define count_pools(by)	atomic_add(by, &kretprobe_test_nr_pools)
-#else
-#define count_pools(by)	do { } while (0)
-#endif
-
 /* In any context; hence the detour to get a worker. */
 static noinline void __kprobe_hit ask_worker(struct kretprobe_pool *pool)
 {
@@ -282,7 +275,7 @@ static void free_pool(struct kretprobe_pool *pool)
 		}
 	}
 	kfree_rcu(pool, rcu);
-	count_pools(-1);
+	kprobe_test_count_pool(-1);
 }
 
 static void do_todo(struct work_struct *work)
@@ -317,7 +310,7 @@ struct kretprobe_pool *kretprobe_pool_alloc(size_t size, unsigned int nr, bool g
 	pool = kzalloc(struct_size(pool, first, nr_cpu_ids), GFP_KERNEL);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	count_pools(1);
+	kprobe_test_count_pool(1);
 	pool->size = ALIGN(size, __alignof__(struct kretprobe_instance));
 	pool->bound = grows ? max_t(size_t, nr, min_t(size_t, KRETPROBE_POOL_MAX,
 						      KRETPROBE_POOL_BYTES / pool->size)) : nr;

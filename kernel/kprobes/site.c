@@ -101,11 +101,7 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
  */
 static bool is_known_trap(unsigned long addr)
 {
-#ifdef CONFIG_ARCH_HAS_KPROBE_TRAP_REFUSAL
-	return false;
-#else
-	return find_bug(addr);
-#endif
+	return !IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_TRAP_REFUSAL) && find_bug(addr);
 }
 
 #ifdef CONFIG_MODULES

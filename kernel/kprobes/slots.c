@@ -186,11 +186,9 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	start = (unsigned long)block->text;
 	WRITE_ONCE(c->first, min(c->first, start));
 	WRITE_ONCE(c->last, max(c->last, start + nr * PAGE_SIZE - 1));
-#ifdef CONFIG_KPROBE_OPTINSN
-	/* With pages of its own, all begin alike: what stands for them is one. */
+	/* Pages of an architecture's own all begin alike: see slot_cache_skew(). */
 	if (!c->nr_pages)
-		c->skew = (unsigned long)block->text & ~PAGE_MASK;
-#endif
+		c->skew = start & ~PAGE_MASK;
 	while (nr--) {
 		pg = block->page[nr];
 		pg->node.key = slot_page_key(c, (unsigned long)block->text + nr * PAGE_SIZE);
@@ -469,26 +467,17 @@ void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *d
 {
 	guard(mutex)(&slot_mutex);
 	slot_cache_count(&kprobe_insn_slots, copies);
-#ifdef CONFIG_OPTPROBES
-	slot_cache_count(&kprobe_detour_slots, detours);
-#endif
+	if (IS_ENABLED(CONFIG_OPTPROBES))
+		slot_cache_count(&kprobe_detour_slots, detours);
 }
 #endif
 
 /* ------------------- What the rest of the kernel asks ------------------- */
 
 struct slot_cache kprobe_insn_slots = {
-#ifdef __ARCH_KPROBE_SLOT_SIZE
+	SLOT_CACHE_INIT(kprobe_insn_slots, "kprobe_insn_page",
+			alloc_insn_pages, execmem_free),
 	.size = __ARCH_KPROBE_SLOT_SIZE,
-#else
-	.size = MAX_INSN_SIZE * sizeof(kprobe_opcode_t),
-#endif
-	.symbol = "kprobe_insn_page",
-	.alloc = alloc_insn_pages,
-	.free = execmem_free,
-	.pages = LIST_HEAD_INIT(kprobe_insn_slots.pages),
-	.first = ULONG_MAX,
-	.table = ADDR_TABLE_INIT,
 };
 
 /**
@@ -500,18 +489,10 @@ struct slot_cache kprobe_insn_slots = {
  */
 bool __kprobe_hit is_kprobe_insn_slot(unsigned long addr)
 {
-	bool covers;
-
-	if (likely(!slot_cache_spans(&kprobe_insn_slots, addr)))
-		return false;
-	preempt_disable_notrace();
-	covers = slot_cache_covers(&kprobe_insn_slots, addr);
-	preempt_enable_notrace();
-	return covers;
+	return slot_cache_has(&kprobe_insn_slots, addr);
 }
 EXPORT_SYMBOL_IF_KUNIT(is_kprobe_insn_slot);
 
-#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 /**
  * get_insn_slot - for architectures: memory for one out-of-line copy
  *
@@ -534,65 +515,6 @@ void free_insn_slot(kprobe_opcode_t *slot, int dirty)
 {
 	slot_retire(&kprobe_insn_slots, slot, dirty);
 }
-#endif
-
-#ifdef CONFIG_OPTPROBES
-#ifndef CONFIG_KPROBE_OPTINSN	/* else in optprobe.c */
-struct slot_cache kprobe_detour_slots = {
-	.size = __ARCH_KPROBE_DETOUR_SIZE,
-	.symbol = "kprobe_optinsn_page",
-	.alloc = alloc_insn_pages,
-	.free = execmem_free,
-	.pages = LIST_HEAD_INIT(kprobe_detour_slots.pages),
-	.first = ULONG_MAX,
-	.table = ADDR_TABLE_INIT,
-};
-#endif
-
-/**
- * is_kprobe_optinsn_slot - does the address lie among detours?
- * @addr: any address
- *
- * Context: any.
- * Return: true if so.
- */
-bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
-{
-	bool covers;
-
-	if (likely(!slot_cache_spans(&kprobe_detour_slots, addr)))
-		return false;
-	preempt_disable_notrace();
-	covers = slot_cache_covers(&kprobe_detour_slots, addr);
-	preempt_enable_notrace();
-	return covers;
-}
-EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
-
-/**
- * get_detour_slot - for architectures: memory for one detour
- *
- * Context: may sleep.
- * Return: room for a detour, of the size that the architecture says; or NULL.
- */
-void *get_detour_slot(void)
-{
-	kprobe_test_stage(KPROBE_STAGE_PLANNED);
-	return slot_alloc(&kprobe_detour_slots);
-}
-
-/**
- * free_detour_slot - give back what get_detour_slot() returned
- * @slot: the slot
- * @used: a task may be in it
- *
- * Context: may sleep, but does not wait.
- */
-void free_detour_slot(void *slot, bool used)
-{
-	slot_retire(&kprobe_detour_slots, slot, used);
-}
-#endif
 
 /**
  * kprobe_get_kallsym - the pages of slots, as symbols

@@ -57,6 +57,8 @@ void kprobe_test_reached(enum kprobe_stage stage)
 
 /* ------------------------------- Counts --------------------------------- */
 
+atomic_t kprobe_test_nr_pools;
+
 /**
  * kprobe_test_counts - count what there is
  * @counts: to be filled in
@@ -74,11 +76,9 @@ void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
 	guard(mutex)(&kprobe_mutex);
 	counts->points = list_count_nodes(&kprobe_points);
 	counts->found = kprobe_point_table.live;
-	counts->users = kprobe_test_nr_users();
+	counts->users = kprobe_user_table.live;
 	slots_count(&counts->copies, &counts->detours);
-#if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
-	counts->pools = atomic_read(&kretprobe_test_nr_pools);
-#endif
+	counts->pools = atomic_read(&kprobe_test_nr_pools);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_counts);
 

@@ -6,6 +6,7 @@
 #ifndef _KERNEL_KPROBES_TESTING_H
 #define _KERNEL_KPROBES_TESTING_H
 
+#include <linux/atomic.h>
 #include <linux/jump_label.h>
 #include <linux/types.h>
 
@@ -88,8 +89,16 @@ static inline void kprobe_test_stage(enum kprobe_stage stage)
 	if (static_branch_unlikely(&kprobe_test_stops))
 		kprobe_test_reached(stage);
 }
+
+extern atomic_t kprobe_test_nr_pools;
+
+static inline void kprobe_test_count_pool(int by)
+{
+	atomic_add(by, &kprobe_test_nr_pools);
+}
 #else
 static inline void kprobe_test_stage(enum kprobe_stage stage) { }
+static inline void kprobe_test_count_pool(int by) { }
 #endif
 
 #endif /* _KERNEL_KPROBES_TESTING_H */

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: what runs on this CPU, on architectures with one current_kprobe for all
+ * contexts, and waiting for it. running.c is the same for the others.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+
+#include "internal.h"
+
+/* Shown for code that is no handler. */
+static struct kprobe busy = {
+	.addr = (void *)get_kprobe,
+};
+
+/**
+ * kprobe_busy_begin - count hits as missed from here on
+ *
+ * Context: any; preemption is off until kprobe_busy_end().
+ */
+void __kprobe_hit kprobe_busy_begin(void)
+{
+	preempt_disable();
+	__this_cpu_write(current_kprobe, &busy);
+	get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
+}
+
+/**
+ * kprobe_busy_end - undo kprobe_busy_begin()
+ *
+ * Context: that of kprobe_busy_begin().
+ */
+void __kprobe_hit kprobe_busy_end(void)
+{
+	__this_cpu_write(current_kprobe, NULL);
+	preempt_enable();
+}
+
+/**
+ * kprobe_quiesce - wait for handlers
+ * @points: a batch
+ *
+ * On return no handler of the points runs any more that saw them as they were
+ * before the caller changed them.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_quiesce(struct list_head *points)
+{
+	lockdep_assert_held(&kprobe_mutex);
+	/* Handlers run with preemption off, which makes them readers of RCU. */
+	synchronize_rcu();
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: what runs on each CPU, on architectures that tell contexts apart, and
+ * waiting for it. current.c is the same for the others.
+ *
+ * A hit stores the point in kprobe_cpu::running before it reads the users of the
+ * point, and clears it after the last handler has returned. arch_kprobes_sync()
+ * interrupts each CPU, which orders memory there. So after that a CPU either shows
+ * the point, or will see what the caller of kprobe_quiesce() has changed. Handlers of
+ * breakpoints run with interrupts off: the interrupt itself waits for them.
+ *
+ * A point that stays armed may be hit again and again meanwhile. Handlers run with
+ * preemption off, so a grace period ends the wait if it takes too long.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <kunit/visibility.h>
+#include <linux/cleanup.h>
+#include <linux/cpu.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+
+#include "internal.h"
+
+#define QUIESCE_SPINS	100
+#define QUIESCE_TRIES	20
+
+DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
+
+/* Shown for code that is no handler. It is in no batch. */
+static struct kprobe_point busy_point = {
+	.faulters = LIST_HEAD_INIT(busy_point.faulters),
+};
+
+/**
+ * kprobe_busy_begin - count hits as missed from here on
+ *
+ * Context: any; preemption is off until kprobe_busy_end().
+ */
+void __kprobe_hit kprobe_busy_begin(void)
+{
+	preempt_disable_notrace();
+	kprobe_show(kprobe_this_context(), &busy_point.kp);
+}
+
+/**
+ * kprobe_busy_end - undo kprobe_busy_begin()
+ *
+ * Context: that of kprobe_busy_begin().
+ */
+void __kprobe_hit kprobe_busy_end(void)
+{
+	kprobe_unshow(kprobe_this_context());
+	preempt_enable_notrace();
+}
+
+/**
+ * kprobe_abandon - forget the handler that runs here
+ *
+ * After an oops the task is gone, and its handler with it, while the CPU goes on.
+ * The handler must not be shown any more: hits would be missed for ever, and faults
+ * be taken for those of a probe that is gone.
+ *
+ * Context: an oops, in the context of the handler.
+ */
+void kprobe_abandon(void)
+{
+	preempt_disable_notrace();
+	kprobe_fault_abandon();
+	jprobe_abandon();
+	kprobe_unshow(kprobe_this_context());
+	/* The handlers that it covered are gone, too. */
+	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
+	preempt_enable_notrace();
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
+NOKPROBE_SYMBOL(kprobe_abandon);
+
+/*
+ * A late return handler may show a point that is freed, so points are compared, and
+ * not read. An odd value is the address of a word in a detour, which was in use when
+ * the value was read. Its CPU may leave the detour at once, and the memory may be
+ * used for something else. It is unmapped after an RCU grace period, so it stays
+ * readable while preemption is off, whatever it holds.
+ */
+static bool running_any(int cpu, struct list_head *points)
+{
+	struct kprobe_cpu *kc = per_cpu_ptr(&kprobe_cpu, cpu);
+	unsigned int covered = READ_ONCE(kc->covered);
+	struct kprobe *p, *running;
+	unsigned int i;
+
+	smp_rmb();	/* pairs with kprobe_enter() */
+	for (i = 0; i < KPROBE_NR_CTX; i++) {
+		scoped_guard(preempt)
+			running = kprobe_running_point(READ_ONCE(kc->running[i]));
+		if (!running || running == &busy_point.kp)
+			continue;
+		list_for_each_entry(p, points, list) {
+			if (p == running)
+				return true;
+		}
+	}
+	smp_rmb();	/* likewise, with kprobe_leave() */
+	/* A covered point is not shown: it could be any of the points. */
+	return covered & KPROBE_COVERED_MASK || covered != READ_ONCE(kc->covered);
+}
+
+/**
+ * kprobe_quiesce - wait for handlers
+ * @points: a batch
+ *
+ * On return no handler of the points runs any more that saw them as they were
+ * before the caller changed them.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_quiesce(struct list_head *points)
+{
+	unsigned int tries = 0, spins;
+	int cpu;
+
+	lockdep_assert_held(&kprobe_mutex);
+	/* CPUs that come online see the change. */
+	guard(cpus_read_lock)();
+	arch_kprobes_sync();
+	kprobe_test_stage(KPROBE_STAGE_SYNCED);
+
+	for_each_online_cpu(cpu) {
+		for (spins = 0; running_any(cpu, points); spins++) {
+			cpu_relax();
+			if (spins < QUIESCE_SPINS)
+				continue;
+			if (tries++ == QUIESCE_TRIES) {
+				synchronize_rcu();
+				return;
+			}
+			schedule_timeout_uninterruptible(1);
+			spins = 0;
+		}
+	}
+}
