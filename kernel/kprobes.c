@@ -298,11 +298,11 @@ static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving
 		}
 		list_add_tail(&user->batch, leaving);
 		/* Handlers of one that is off have ended when it was switched. */
-		if (user->enabled || user->pool)
+		if (user->enabled || user->hook)
 			wait = true;
 		kprobe_unlink_user(user);
-		if (user->pool)
-			kretprobe_pool_stop(user->pool);
+		if (user->hook)
+			kretprobe_stop(user->hook);
 	}
 	return wait;
 }
@@ -379,8 +379,8 @@ static void free_users(struct list_head *leaving)
 
 	list_for_each_entry_safe(user, next, leaving, batch) {
 		user->kp->flags &= KPROBE_FLAG_DISABLED;
-		if (user->pool)
-			kretprobe_pool_free(user->pool);
+		if (user->hook)
+			kretprobe_free(user->hook);
 		kprobe_fault_free(user);
 		kfree_rcu(user, rcu);
 	}

@@ -493,7 +493,7 @@ static inline void kprobe_free_init_mem(void) { }
 
 #endif /* CONFIG_KPROBES */
 
-#if defined(CONFIG_KRETPROBES) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
+#ifdef CONFIG_KRETPROBE_POOL
 void kprobe_flush_task(struct task_struct *tk);
 #else
 /* Instances are rethook nodes, and rethook_flush_task() recycles them. */

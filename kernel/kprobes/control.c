@@ -66,7 +66,7 @@ static void show_user(struct seq_file *m, struct kprobe_user *user)
 	struct kprobe_point *pt = user->point;
 
 	seq_printf(m, "%0*lx  %c  ", ADDR_DIGITS, shown(m, pt->node.key),
-		   user->pool ? 'r' : user->jprobe ? 'j' : 'k');
+		   user->hook ? 'r' : user->jprobe ? 'j' : 'k');
 	show_symbol(m, pt);
 	seq_printf(m, "%s%s%s%s\n",
 		   kprobe_point_gone(pt) ? "[GONE]" : "",

@@ -20,7 +20,10 @@
  *	optimizer.c	turns breakpoints into jumps; optprobe.c does the
  *			architecture's part of it where arm or powerpc bring theirs
  *	ftrace.c	points on ftrace sites
- *	kretprobe.c	return probes; pool.c: their instances. jprobe.c: jprobes
+ *	kretprobe.c	return probes; kretprobe_calls.c: their calls that are under way,
+ *			pool.c: the instances of these, or kretprobe_rethook.c where
+ *			rethook has both
+ *	jprobe.c	jprobes
  *	control.c	files in debugfs; testing.c: what the KUnit suites need
  *
  * Calls go down from the manager, which no file in here calls but through the
@@ -276,7 +279,7 @@ struct kprobe_point {
  *	     kprobes, what does their part of a hit
  * @self:    what it is called with: @kp; or what those need in its place
  * @post:    likewise
- * @pool:    of a return probe, its instances; NULL otherwise
+ * @hook:    of a return probe, what hits need of it; NULL otherwise
  * @faulter: its fault handler; NULL if it has none
  * @point:   where it sits
  * @addr:    what the target resolved to
@@ -293,7 +296,7 @@ struct kprobe_user {
 	kprobe_pre_handler_t pre;
 	struct kprobe *self;
 	kprobe_post_handler_t post;
-	struct kretprobe_pool *pool;
+	struct kretprobe_hook *hook;
 	struct kprobe_faulter *faulter;
 	struct kprobe_point *point;
 	unsigned long addr;
@@ -636,41 +639,60 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
 
 /* ------------------------------ kretprobe.c ----------------------------- */
 
-#ifdef CONFIG_KRETPROBES
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
 /**
- * struct kretprobe_pool - a return probe, whose instances rethook owns
- * @rp:	    the user's structure; NULL once no handler of the probe can run
- * @point:  what its handlers run under
+ * struct kretprobe_hook - what hits and returns need of a return probe
+ * @rp:	     the user's structure; NULL once no handler of the probe can run
+ * @point:   shown while a return handler runs
  * @handler: at the time of registration; one that does nothing once the probe
- *	    is being unregistered
+ *	     is being unregistered
  * @entry_handler: at the time of registration
- * @rh:	    rethook's
- * @rcu:    frees it once no handler can have it in hand
+ * @self:    the pre-handler gets this in place of a user's probe, see
+ *	     kprobe_user::self; nothing in it is used
  */
-struct kretprobe_pool {
+struct kretprobe_hook {
 	struct kretprobe *rp;
 	struct kprobe *point;
 	kretprobe_handler_t handler;
 	kretprobe_handler_t entry_handler;
-	struct rethook *rh;
-	struct rcu_head rcu;
+	struct kprobe self;
 };
-#else
-#include "pool.h"
-#endif
 
+static __always_inline struct kretprobe_hook *kretprobe_to_hook(struct kprobe *self)
+{
+	return container_of(self, struct kretprobe_hook, self);
+}
+
+/* No instance was free for a call. */
+static __always_inline void kretprobe_miss(struct kretprobe_hook *hook)
+{
+	struct kretprobe *rp = READ_ONCE(hook->rp);
+
+	BUILD_BUG_ON(sizeof(rp->nmissed) != sizeof(atomic_t));
+	if (rp)
+		raw_atomic_inc((atomic_t *)&rp->nmissed);
+}
+
+#ifdef CONFIG_KRETPROBES
 void kretprobe_init(void);
 struct kprobe_user *kretprobe_make_user(void *probe);
-void kretprobe_pool_ready(struct kprobe_user *user);
-void kretprobe_pool_stop(struct kretprobe_pool *pool);
-void kretprobe_pool_free(struct kretprobe_pool *pool);
+void kretprobe_ready(struct kprobe_user *user);
+void kretprobe_stop(struct kretprobe_hook *hook);
+void kretprobe_free(struct kretprobe_hook *hook);
+void kretprobe_run_handler(struct kretprobe_hook *hook, struct kretprobe_instance *ri,
+			   struct pt_regs *regs);
 #else
 static inline void kretprobe_init(void) { }
-static inline void kretprobe_pool_ready(struct kprobe_user *user) { }
-static inline void kretprobe_pool_stop(struct kretprobe_pool *pool) { }
-static inline void kretprobe_pool_free(struct kretprobe_pool *pool) { }
+static inline void kretprobe_ready(struct kprobe_user *user) { }
+static inline void kretprobe_stop(struct kretprobe_hook *hook) { }
+static inline void kretprobe_free(struct kretprobe_hook *hook) { }
 #endif
+
+/* --------------- kretprobe_rethook.c and kretprobe_calls.c -------------- */
+
+struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows);
+kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
+void kretprobe_hook_stop(struct kretprobe_hook *hook);
+void kretprobe_hook_release(struct kretprobe_hook *hook);
 
 /* ------------------------------- testing.c ------------------------------ */
 

@@ -323,8 +323,8 @@ void kprobe_user_free(struct kprobe_user *user)
 {
 	if (IS_ERR_OR_NULL(user))
 		return;
-	if (user->pool)
-		kretprobe_pool_free(user->pool);
+	if (user->hook)
+		kretprobe_free(user->hook);
 	kprobe_fault_free(user);
 	kfree(user);
 }
@@ -483,8 +483,8 @@ void kprobe_link_user(struct kprobe_user *user)
 	INIT_HLIST_NODE(&kp->hlist);
 	hlist_add_fake(&kp->hlist);
 
-	if (user->pool)
-		kretprobe_pool_ready(user);
+	if (user->hook)
+		kretprobe_ready(user);
 	kprobe_count_user(user, user->enabled);
 	kprobe_report_flags(user);
 	kprobe_fault_add(user);

@@ -20,7 +20,7 @@
 #include <linux/topology.h>
 #include <linux/workqueue.h>
 
-#include "internal.h"
+#include "pool.h"
 
 #define KRETPROBE_POOL_MAX	4096
 #define KRETPROBE_POOL_BYTES	SZ_4M

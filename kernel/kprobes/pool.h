@@ -25,6 +25,8 @@
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
 
+#include "internal.h"
+
 /**
  * struct kretprobe_chunk - some of the instances of a CPU
  * @free:   a bit for each that is free, the lowest is taken first
@@ -55,11 +57,7 @@ struct kretprobe_chunk {
 
 /**
  * struct kretprobe_pool - a return probe, and its instances
- * @rp:	    the user's structure; NULL once no handler of the probe can run
- * @point:  what its handlers run under
- * @handler: at the time of registration; one that does nothing once the probe
- *	    is being unregistered
- * @entry_handler: at the time of registration
+ * @hook:   what hits need of the probe
  * @size:   of an instance, in bytes
  * @puts:   how often they were told
  * @refs:   instances there are; and one each for the probe being registered,
@@ -76,10 +74,7 @@ struct kretprobe_chunk {
  * What a hit reads comes first, and is written by nobody meanwhile.
  */
 struct kretprobe_pool {
-	struct kretprobe *rp;
-	struct kprobe *point;
-	kretprobe_handler_t handler;
-	kretprobe_handler_t entry_handler;
+	struct kretprobe_hook hook;
 	size_t size;
 	atomic_t puts;
 	atomic_t refs;

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: the calls of return probes that are under way, on architectures that do not
+ * use rethook for them.
+ *
+ * They form a list in the task, newest first, which only the task itself changes. An
+ * interrupt, between any two instructions, puts its own calls in front, and has taken
+ * them out again when it returns.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/ftrace.h>
+#include <linux/kprobes.h>
+#include <linux/rethook.h>
+#include <linux/sched.h>
+
+#include "internal.h"
+#include "pool.h"
+
+static __always_inline struct kretprobe_pool *to_pool(struct kretprobe_hook *hook)
+{
+	return container_of(hook, struct kretprobe_pool, hook);
+}
+
+static __always_inline struct kretprobe_instance *calls_instance(struct llist_node *node)
+{
+	return container_of(node, struct kretprobe_instance, llist);
+}
+
+/*
+ * The oldest call of the frame that is returned from. Probes that share a function,
+ * and functions that end in a jump to another one, stack several instances on one
+ * return address: all but the oldest of them keep the trampoline's address.
+ */
+static __always_inline struct kretprobe_instance *calls_outermost(struct llist_node *node)
+{
+	struct kretprobe_instance *ri;
+
+	for (; node; node = node->next) {
+		ri = calls_instance(node);
+		if (!is_kretprobe_trampoline((unsigned long)ri->ret_addr))
+			return ri;
+	}
+	return NULL;
+}
+
+#ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
+
+/* So that get_kretprobe_retaddr() works in an entry handler. */
+static __always_inline void calls_describe(struct kretprobe_instance *ri,
+					   struct pt_regs *regs)
+{
+	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
+
+	ri->ret_addr = (kprobe_opcode_t *)*slot;
+	ri->fp = slot;
+	ri->llist.next = current->kretprobe_instances.first;
+}
+
+/* An unwinder that interrupts this finds the call before it looks for it. */
+static __always_inline void calls_hook(struct kretprobe_instance *ri,
+				       struct pt_regs *regs)
+{
+	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
+
+	calls_describe(ri, regs);
+	barrier();
+	WRITE_ONCE(current->kretprobe_instances.first, &ri->llist);
+	barrier();
+	WRITE_ONCE(*slot, (unsigned long)__kretprobe_trampoline);
+}
+
+/* Other tracers may have replaced the return address before. */
+static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
+{
+	unsigned long addr = (unsigned long)last->ret_addr;
+	struct llist_node *next = &last->llist, *cur = NULL;
+	unsigned long prev;
+	int idx = 0;
+
+	do {
+		prev = addr;
+		addr = ftrace_graph_ret_addr(current, &idx, addr, last->fp);
+		if (IS_ENABLED(CONFIG_RETHOOK) && is_rethook_trampoline(addr))
+			addr = rethook_find_ret_addr(current, (unsigned long)last->fp, &cur);
+		if (is_kretprobe_trampoline(addr))
+			addr = kretprobe_find_ret_addr(current, last->fp, &next);
+	} while (addr != prev);
+	return addr;
+}
+
+/* The address goes into the slot, too, for unwinders that start in handlers. */
+static __always_inline void calls_return_to(kprobe_opcode_t *addr, struct pt_regs *regs,
+					    void *frame)
+{
+	instruction_pointer_set(regs, (unsigned long)addr);
+	WRITE_ONCE(*(unsigned long *)frame, (unsigned long)addr);
+	barrier();
+}
+
+/**
+ * kretprobe_return - for trampolines: a probed function returned
+ * @regs: registers at the return, right below the slot of its return address
+ *
+ * Puts the true return address into the slot. Most often there is a single return
+ * probe, on a function that a task has called, and no handler runs. Then all is done
+ * here that __kretprobe_trampoline_handler() would do.
+ *
+ * Context: that of the function.
+ */
+asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
+{
+	struct llist_head *calls = &current->kretprobe_instances;
+	unsigned long *slot = (unsigned long *)(regs + 1);
+	struct kretprobe_instance *ri;
+	struct kretprobe_hook *hook;
+	kretprobe_handler_t handler;
+
+	preempt_disable_notrace();
+	ri = calls_instance(calls->first);
+	/* Below an exception of kprobes' own, kprobe_in_task(0) is false. */
+	if (likely(ri->fp == slot &&
+		   ri->ret_addr != (kprobe_opcode_t *)__kretprobe_trampoline &&
+		   kprobe_in_task(0) &&
+		   !kprobe_shown(KPROBE_CTX_TASK))) {
+		calls_return_to(ri->ret_addr, regs, slot);
+
+		hook = &ri->pool->hook;
+		kprobe_show(KPROBE_CTX_TASK, hook->point);
+		handler = READ_ONCE(hook->handler);
+		handler(ri, regs);
+		barrier();
+		/* Calls that came on top meanwhile have returned. */
+		ri = calls_instance(READ_ONCE(calls->first));
+		WRITE_ONCE(calls->first, ri->llist.next);
+		barrier();
+		kretprobe_pool_put(ri);
+		kprobe_unshow(KPROBE_CTX_TASK);
+	} else {
+		__kretprobe_trampoline_handler(regs, slot);
+	}
+	preempt_enable_notrace();
+}
+
+#else /* !CONFIG_ARCH_HAS_KRETPROBE_ON_STACK */
+
+void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
+					kprobe_opcode_t *correct_ret_addr)
+{
+}
+
+/* Only arch_prepare_kretprobe() knows where the return address is. */
+static __always_inline void calls_describe(struct kretprobe_instance *ri,
+					   struct pt_regs *regs)
+{
+	ri->ret_addr = NULL;
+	ri->llist.next = NULL;
+}
+
+static __always_inline void calls_hook(struct kretprobe_instance *ri,
+				       struct pt_regs *regs)
+{
+	arch_prepare_kretprobe(ri, regs);
+	__llist_add(&ri->llist, &current->kretprobe_instances);
+}
+
+static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
+{
+	return (unsigned long)last->ret_addr;
+}
+
+static __always_inline void calls_return_to(kprobe_opcode_t *addr, struct pt_regs *regs,
+					    void *frame)
+{
+	instruction_pointer_set(regs, (unsigned long)addr);
+	arch_kretprobe_fixup_return(regs, addr);
+	barrier();
+}
+
+#endif /* CONFIG_ARCH_HAS_KRETPROBE_ON_STACK */
+
+/* -------------------------------- Entry --------------------------------- */
+
+static noinline int __kprobe_hit kretprobe_calls_pre(struct kprobe *self,
+						     struct pt_regs *regs)
+{
+	struct kretprobe_hook *hook = kretprobe_to_hook(self);
+	struct kretprobe_instance *ri = kretprobe_pool_get(to_pool(hook));
+
+	if (unlikely(!ri)) {
+		kretprobe_miss(hook);
+		return 0;
+	}
+	if (hook->entry_handler) {
+		calls_describe(ri, regs);
+		if (hook->entry_handler(ri, regs)) {
+			kretprobe_pool_put(ri);
+			return 0;
+		}
+	}
+	calls_hook(ri, regs);
+	return 0;
+}
+
+static noinline int __kprobe_hit kretprobe_calls_pre_low(struct kretprobe_chunk *chunk,
+							 struct pt_regs *regs,
+							 unsigned long nr)
+{
+	kretprobe_pool_low(chunk);
+	calls_hook(kretprobe_chunk_nth(chunk, nr), regs);
+	return 0;
+}
+
+/* The same without an entry handler, and mostly without a function call. */
+static int __kprobe_hit kretprobe_calls_pre_plain(struct kprobe *self,
+						  struct pt_regs *regs)
+{
+	struct kretprobe_pool *pool = to_pool(kretprobe_to_hook(self));
+	struct kretprobe_chunk *chunk = kretprobe_pool_chunk(pool);
+	unsigned long nr;
+
+	if (unlikely(!kretprobe_chunk_take(chunk, &nr)))
+		return kretprobe_calls_pre(self, regs);
+	if (unlikely(kretprobe_chunk_is_low(chunk, nr)))
+		return kretprobe_calls_pre_low(chunk, regs, nr);
+	calls_hook(kretprobe_chunk_nth(chunk, nr), regs);
+	return 0;
+}
+
+/**
+ * kretprobe_hook_pre - choose the pre-handler of a return probe
+ * @hook: the return probe
+ *
+ * Context: any.
+ * Return: the pre-handler, to be called with kretprobe_hook::self.
+ */
+kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
+{
+	return hook->entry_handler ? kretprobe_calls_pre : kretprobe_calls_pre_plain;
+}
+
+/* -------------------------------- Return -------------------------------- */
+
+/*
+ * Calls that were left without a return, for instance by an oops in a task that goes
+ * on in other functions, precede the one that returns now.
+ */
+static struct kretprobe_instance *__kprobe_hit
+calls_skip_abandoned(struct llist_head *calls, void *frame)
+{
+	struct llist_node *node, *next;
+	struct kretprobe_instance *ri;
+
+	for (node = calls->first; node; node = node->next) {
+		if (calls_instance(node)->fp == frame)
+			break;
+	}
+	/* There is nowhere to return to. */
+	if (WARN_ON_ONCE(!node))
+		panic("return probe trampoline without a call\n");
+
+	while ((next = calls->first) != node) {
+		ri = calls_instance(next);
+		WRITE_ONCE(calls->first, next->next);
+		barrier();
+		kretprobe_pool_put(ri);
+	}
+	return calls_instance(node);
+}
+
+/**
+ * __kretprobe_trampoline_handler - for trampolines: a probed function returned
+ * @regs:  registers at the return
+ * @frame: what arch_prepare_kretprobe() stored in the instance
+ *
+ * Handlers see the true return address as the instruction pointer.
+ *
+ * Context: preemption off.
+ * Return: the true return address.
+ */
+noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_regs *regs,
+								   void *frame)
+{
+	struct llist_head *calls = &current->kretprobe_instances;
+	struct kretprobe_instance *ri = calls_skip_abandoned(calls, frame);
+	kprobe_opcode_t *ret_addr = calls_outermost(&ri->llist)->ret_addr;
+	struct llist_node *next = &ri->llist;
+	bool more;
+
+	calls_return_to(ret_addr, regs, frame);
+	do {
+		ri = calls_instance(next);
+		kretprobe_run_handler(&ri->pool->hook, ri, regs);
+
+		more = is_kretprobe_trampoline((unsigned long)ri->ret_addr);
+		next = ri->llist.next;
+		WRITE_ONCE(calls->first, next);
+		barrier();
+		kretprobe_pool_put(ri);
+	} while (more);
+	return (unsigned long)ret_addr;
+}
+
+/* ---------------------------- Finding calls ----------------------------- */
+
+/*
+ * The task may run meanwhile, and its calls return. The instance that this looks at
+ * then belongs to another call, and so do those that follow. But all of them were in
+ * use after this began, and chunks are freed after an RCU grace period, so they stay
+ * while preemption is off. The place on the stack tells the call that is looked
+ * for. A list that changes may lead in circles: there is a bound.
+ */
+static unsigned long __kprobe_hit
+calls_find_in_other_task(struct task_struct *tsk, void *fp)
+{
+	unsigned int left = THREAD_SIZE / sizeof(long);
+	struct kretprobe_instance *ri;
+	struct llist_node *node;
+	unsigned long addr = 0;
+
+	preempt_disable_notrace();
+	for (node = READ_ONCE(tsk->kretprobe_instances.first); node && left--;
+	     node = READ_ONCE(node->next)) {
+		ri = calls_instance(node);
+		if (READ_ONCE(ri->fp) != fp)
+			continue;
+		addr = (unsigned long)READ_ONCE(ri->ret_addr);
+		if (!is_kretprobe_trampoline(addr))
+			break;
+		addr = 0;
+	}
+	preempt_enable_notrace();
+	return addr;
+}
+
+/**
+ * kretprobe_find_ret_addr - for unwinders: find the address behind a trampoline
+ * @tsk: the task that is unwound
+ * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it, or the
+ *	 address of the return address with ARCH_HAS_KRETPROBE_ON_STACK
+ * @cur: state of the search, NULL for the first call
+ *
+ * Context: any.
+ * Return: the true return address, or that of another tracer's trampoline which has
+ * replaced it before; 0 if there is no such call.
+ */
+unsigned long __kprobe_hit kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
+						   struct llist_node **cur)
+{
+	struct llist_node *node;
+	struct kretprobe_instance *ri;
+
+	if (tsk != current)
+		return calls_find_in_other_task(tsk, fp);
+
+	node = *cur ? (*cur)->next : tsk->kretprobe_instances.first;
+	while ((ri = calls_outermost(node))) {
+		if (ri->fp == fp) {
+			*cur = &ri->llist;
+			return (unsigned long)ri->ret_addr;
+		}
+		node = ri->llist.next;
+	}
+	return 0;
+}
+
+/**
+ * kprobe_flush_task - free the calls of a task that has exited
+ * @tk: the task
+ *
+ * Context: any, preemption off.
+ */
+void kprobe_flush_task(struct task_struct *tk)
+{
+	struct llist_node *node = __llist_del_all(&tk->kretprobe_instances);
+
+	if (likely(!node))
+		return;
+	kprobe_busy_begin();
+	while (node) {
+		struct llist_node *next = node->next;
+
+		kretprobe_pool_put(calls_instance(node));
+		node = next;
+	}
+	kprobe_busy_end();
+}
+NOKPROBE_SYMBOL(kprobe_flush_task);
+
+/**
+ * get_kretprobe - get the probe that an instance belongs to
+ * @ri: the instance
+ *
+ * Context: in one of the probe's handlers, or anywhere with preemption off
+ * while the call is under way.
+ * Return: the probe; or NULL if it has been unregistered, which no handler sees.
+ */
+__kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
+{
+	return READ_ONCE(ri->pool->hook.rp);
+}
+EXPORT_SYMBOL_GPL(get_kretprobe);
+
+/**
+ * get_kretprobe_retaddr - get the address that a probed call returns to
+ * @ri: the call's instance
+ *
+ * Context: in the probe's handlers.
+ * Return: the true return address, which the stack does not hold meanwhile,
+ * however many return probes and tracers follow the call. In an entry handler
+ * it is 0 on architectures that do not have it on the stack.
+ */
+__kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
+{
+	return calls_true_address(calls_outermost(&ri->llist));
+}
+EXPORT_SYMBOL_GPL(get_kretprobe_retaddr);
+
+/* ------------------------------ Instances ------------------------------- */
+
+/**
+ * kretprobe_hook_alloc - allocate a return probe and its instances
+ * @size:  of an instance, in bytes
+ * @nr:	   the number of instances
+ * @grows: there may be more of them, if need be
+ *
+ * Context: may sleep.
+ * Return: the return probe, or an ERR_PTR.
+ */
+struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows)
+{
+	struct kretprobe_pool *pool = kretprobe_pool_alloc(size, nr, grows);
+
+	return IS_ERR(pool) ? ERR_CAST(pool) : &pool->hook;
+}
+
+/**
+ * kretprobe_hook_stop - take no instances for new calls
+ * @hook: the return probe
+ *
+ * Nothing to do: no call starts once the point does not see the user any more.
+ *
+ * Context: may sleep.
+ */
+void kretprobe_hook_stop(struct kretprobe_hook *hook)
+{
+}
+
+/**
+ * kretprobe_hook_release - free a return probe after its last call
+ * @hook: the return probe; none of its handlers runs, nor will
+ *
+ * Context: may sleep, but does not wait.
+ */
+void kretprobe_hook_release(struct kretprobe_hook *hook)
+{
+	kretprobe_pool_release(to_pool(hook));
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: return probes on architectures that use rethook for them. Rethook owns the
+ * instances, the trampoline and the list of the calls that are under way.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/kprobes.h>
+#include <linux/rethook.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/**
+ * struct kretprobe_rethook - a return probe, and its rethook
+ * @hook: what hits need of the probe; the data of @rh
+ * @rh:	  has the instances
+ * @rcu:  frees this once no handler uses it any more
+ */
+struct kretprobe_rethook {
+	struct kretprobe_hook hook;
+	struct rethook *rh;
+	struct rcu_head rcu;
+};
+
+static __always_inline struct kretprobe_rethook *to_rethook(struct kretprobe_hook *hook)
+{
+	return container_of(hook, struct kretprobe_rethook, hook);
+}
+
+static void __kprobe_hit kretprobe_rethook_return(struct rethook_node *node, void *data,
+						  unsigned long ret_addr,
+						  struct pt_regs *regs)
+{
+	kretprobe_run_handler(data, container_of(node, struct kretprobe_instance, node),
+			      regs);
+}
+
+static int __kprobe_hit kretprobe_rethook_pre(struct kprobe *self, struct pt_regs *regs)
+{
+	struct kretprobe_hook *hook = kretprobe_to_hook(self);
+	struct rethook_node *node = rethook_try_get(to_rethook(hook)->rh);
+
+	if (unlikely(!node)) {
+		kretprobe_miss(hook);
+		return 0;
+	}
+	if (hook->entry_handler) {
+		node->ret_addr = 0;	/* for get_kretprobe_retaddr() */
+		if (hook->entry_handler(container_of(node, struct kretprobe_instance,
+						     node), regs)) {
+			rethook_recycle(node);
+			return 0;
+		}
+	}
+	rethook_hook(node, regs, false);
+	return 0;
+}
+
+/**
+ * kretprobe_hook_pre - choose the pre-handler of a return probe
+ * @hook: the return probe
+ *
+ * Context: any.
+ * Return: the pre-handler, to be called with kretprobe_hook::self.
+ */
+kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
+{
+	return kretprobe_rethook_pre;
+}
+
+/**
+ * kretprobe_hook_alloc - allocate a return probe and its instances
+ * @size:  of an instance, in bytes
+ * @nr:	   the number of instances
+ * @grows: there may be more of them, if need be
+ *
+ * Context: may sleep.
+ * Return: the return probe, or an ERR_PTR.
+ */
+struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows)
+{
+	struct kretprobe_rethook *kr = kzalloc(sizeof(*kr), GFP_KERNEL);
+
+	if (!kr)
+		return ERR_PTR(-ENOMEM);
+	kr->rh = rethook_alloc(&kr->hook, kretprobe_rethook_return, size, nr);
+	if (IS_ERR(kr->rh)) {
+		void *err = kr->rh;
+
+		kfree(kr);
+		return err;
+	}
+	return &kr->hook;
+}
+
+/**
+ * kretprobe_hook_stop - take no instances for new calls
+ * @hook: the return probe
+ *
+ * Context: may sleep.
+ */
+void kretprobe_hook_stop(struct kretprobe_hook *hook)
+{
+	rethook_stop(to_rethook(hook)->rh);
+}
+
+/**
+ * kretprobe_hook_release - free a return probe after its last call
+ * @hook: the return probe; none of its handlers runs, nor will
+ *
+ * Context: may sleep, but does not wait.
+ */
+void kretprobe_hook_release(struct kretprobe_hook *hook)
+{
+	struct kretprobe_rethook *kr = to_rethook(hook);
+
+	/* Calls that are under way outlive this: get_kretprobe() */
+	WRITE_ONCE(kr->rh->data, NULL);
+	rethook_free(kr->rh);
+	kfree_rcu(kr, rcu);
+}
+
+/**
+ * get_kretprobe - get the probe that an instance belongs to
+ * @ri: the instance
+ *
+ * Context: in one of the probe's handlers, or anywhere with preemption off
+ * while the call is under way.
+ * Return: the probe; or NULL if it has been unregistered, which no handler sees.
+ */
+__kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
+{
+	struct kretprobe_hook *hook = READ_ONCE(ri->node.rethook->data);
+
+	return hook ? READ_ONCE(hook->rp) : NULL;
+}
+EXPORT_SYMBOL_GPL(get_kretprobe);
+
+/**
+ * get_kretprobe_retaddr - get the address that a probed call returns to
+ * @ri: the call's instance
+ *
+ * Context: in the probe's handlers.
+ * Return: the true return address, which the stack does not hold meanwhile,
+ * however many return probes and tracers follow the call. In an entry handler
+ * it is 0 on architectures that do not have it on the stack.
+ */
+__kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
+{
+	struct llist_node *cur = NULL;
+
+	if (likely(!is_rethook_trampoline(ri->node.ret_addr)))
+		return ri->node.ret_addr;
+	return rethook_find_ret_addr(current, ri->node.frame, &cur);
+}
+EXPORT_SYMBOL_GPL(get_kretprobe_retaddr);
