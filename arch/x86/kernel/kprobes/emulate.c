@@ -63,40 +63,6 @@ static __always_inline unsigned long operand_address(struct kprobe *p,
 	return addr;
 }
 
-/* The conditions of Jcc, in pairs of one and its opposite (SDM Vol. 2, B). */
-static __always_inline bool condition_holds(unsigned long flags, unsigned int cc)
-{
-	bool sf_of = !(flags & X86_EFLAGS_SF) != !(flags & X86_EFLAGS_OF);
-	bool holds;
-
-	switch (cc >> 1) {
-	case 0:
-		holds = flags & X86_EFLAGS_OF;
-		break;
-	case 1:
-		holds = flags & X86_EFLAGS_CF;
-		break;
-	case 2:
-		holds = flags & X86_EFLAGS_ZF;
-		break;
-	case 3:
-		holds = flags & (X86_EFLAGS_CF | X86_EFLAGS_ZF);
-		break;
-	case 4:
-		holds = flags & X86_EFLAGS_SF;
-		break;
-	case 5:
-		holds = flags & X86_EFLAGS_PF;
-		break;
-	case 6:
-		holds = sf_of;
-		break;
-	default:
-		holds = sf_of || (flags & X86_EFLAGS_ZF);
-	}
-	return holds != (cc & 1);
-}
-
 /* LOOP and JCXZ change no flag. */
 static __always_inline bool loop_taken(const struct arch_specific_insn *a,
 				       struct pt_regs *regs)
@@ -241,8 +207,8 @@ bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 		next += a->imm;
 		break;
 	case X86_JCC:
-		if (condition_holds(regs->flags, a->op))
-			next += a->imm;
+		int3_emulate_jcc(regs, a->op, next, a->imm);
+		next = regs->ip;
 		break;
 	case X86_LOOP:
 		if (loop_taken(a, regs))
