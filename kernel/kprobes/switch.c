@@ -68,37 +68,14 @@ static void switch_on(struct kprobe_user *user)
 	kprobe_optimizer_want(user->point);
 }
 
-/**
- * disable_kprobes - switch the handlers of many probes off at once
- * @kps: registered probes
- * @num: how many
- *
- * The text is patched in one round for all. A point all of whose probes are off
- * is disarmed: it costs nothing.
- *
- * Context: may sleep. Not from a handler.
- * Return: 0, also if some were off already; and no handler of them runs, nor
- * will. -EINVAL if one is not registered or its text is gone, if @num is not
- * positive, or @kps is NULL; -EDEADLK from a handler: with nothing changed.
- */
-int disable_kprobes(struct kprobe **kps, int num)
+static int disable_users(struct kprobe **kps, int num)
 {
 	struct kprobe_point *pt, *next;
 	struct kprobe_user *user;
 	LIST_HEAD(switched);
 	LIST_HEAD(disarm);
-	int i, ret;
+	int i;
 
-	if (num <= 0 || !kps)
-		return -EINVAL;
-	if (kprobe_deny_handler("disable", *kps))
-		return -EDEADLK;
-
-	guard(mutex)(&kprobe_mutex);
-
-	ret = check_switchable(kps, num);
-	if (ret)
-		return ret;
 	for (i = 0; i < num; i++) {
 		user = kprobe_user_of(kps[i]);
 		if (!user->enabled)
@@ -118,6 +95,64 @@ int disable_kprobes(struct kprobe **kps, int num)
 	quiesce_switched(&switched);
 	kprobe_batch_end(&switched);
 	return 0;
+}
+
+static int enable_users(struct kprobe **kps, int num)
+{
+	struct kprobe_user *user;
+	LIST_HEAD(arm);
+	int i, ret;
+
+	for (i = 0; i < num; i++) {
+		user = kprobe_user_of(kps[i]);
+		if (!user->enabled && !kprobe_point_armed(user->point) && !switched_off)
+			kprobe_batch_add(user->point, &arm);
+	}
+	ret = kprobe_points_arm(&arm);
+	kprobe_batch_end(&arm);
+	if (ret)
+		return ret;
+	for (i = 0; i < num; i++) {
+		user = kprobe_user_of(kps[i]);
+		if (!user->enabled)
+			switch_on(user);
+	}
+	return 0;
+}
+
+static int switch_users(struct kprobe **kps, int num, bool on)
+{
+	int ret;
+
+	if (num <= 0 || !kps)
+		return -EINVAL;
+	if (kprobe_deny_handler(on ? "enable" : "disable", *kps))
+		return -EDEADLK;
+
+	guard(mutex)(&kprobe_mutex);
+
+	ret = check_switchable(kps, num);
+	if (ret)
+		return ret;
+	return on ? enable_users(kps, num) : disable_users(kps, num);
+}
+
+/**
+ * disable_kprobes - switch the handlers of many probes off at once
+ * @kps: registered probes
+ * @num: how many
+ *
+ * The text is patched in one round for all. A point without an enabled probe is
+ * disarmed, and costs nothing.
+ *
+ * Context: may sleep. Not from a handler.
+ * Return: 0, also if some were off already. On success no handler of the probes
+ * runs, nor will. With nothing changed: -EINVAL if one of them is not registered or
+ * its text is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler.
+ */
+int disable_kprobes(struct kprobe **kps, int num)
+{
+	return switch_users(kps, num, false);
 }
 EXPORT_SYMBOL_GPL(disable_kprobes);
 
@@ -142,41 +177,13 @@ EXPORT_SYMBOL_GPL(disable_kprobe);
  * The text is patched in one round for all.
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, also if some were on already. -EINVAL if one is not registered or
- * its text is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a
- * handler; where a probe uses ftrace, an error of ftrace's: with nothing changed.
+ * Return: 0, also if some were on already. With nothing changed: -EINVAL if one of
+ * them is not registered or its text is gone, if @num is not positive, or @kps is
+ * NULL; -EDEADLK from a handler; an error of ftrace if a probe is on an ftrace site.
  */
 int enable_kprobes(struct kprobe **kps, int num)
 {
-	struct kprobe_user *user;
-	LIST_HEAD(arm);
-	int i, ret;
-
-	if (num <= 0 || !kps)
-		return -EINVAL;
-	if (kprobe_deny_handler("enable", *kps))
-		return -EDEADLK;
-
-	guard(mutex)(&kprobe_mutex);
-
-	ret = check_switchable(kps, num);
-	if (ret)
-		return ret;
-	for (i = 0; i < num; i++) {
-		user = kprobe_user_of(kps[i]);
-		if (!user->enabled && !kprobe_point_armed(user->point) && !switched_off)
-			kprobe_batch_add(user->point, &arm);
-	}
-	ret = kprobe_points_arm(&arm);
-	kprobe_batch_end(&arm);
-	if (ret)
-		return ret;
-	for (i = 0; i < num; i++) {
-		user = kprobe_user_of(kps[i]);
-		if (!user->enabled)
-			switch_on(user);
-	}
-	return 0;
+	return switch_users(kps, num, true);
 }
 EXPORT_SYMBOL_GPL(enable_kprobes);
 
