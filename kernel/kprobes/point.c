@@ -29,15 +29,14 @@ struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 LIST_HEAD(kprobe_points);
 
 /**
- * kprobe_deny_handler - is somebody calling from a handler who must not?
- * @what: what they want to do
- * @kp:   to this probe; may be NULL, and need not be registered
+ * kprobe_deny_handler - refuse what handlers must not do
+ * @what: the attempt, for the log
+ * @kp:   the probe that it is about; may be NULL, and need not be registered
  *
- * All that changes probes may sleep, and waits for handlers. A handler that
- * asks for it is told in the log.
+ * Changing probes may sleep, and waits for handlers.
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if the caller is a handler. The log says so.
  */
 bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
 {
@@ -50,13 +49,11 @@ bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
 		return false;
 
 	if (kp && kp->symbol_name)
-		pr_warn_ratelimited("cannot %s a probe of %s+%#x: %pS is a handler, which may not sleep\n",
-				    what, kp->symbol_name, kp->offset,
-				    __builtin_return_address(0));
+		pr_warn_ratelimited("cannot %s a probe of %s+%#x in a handler of %pS\n",
+				    what, kp->symbol_name, kp->offset, running->addr);
 	else
-		pr_warn_ratelimited("cannot %s a probe of %pS: %pS is a handler, which may not sleep\n",
-				    what, kp ? kp->addr : NULL,
-				    __builtin_return_address(0));
+		pr_warn_ratelimited("cannot %s a probe of %pS in a handler of %pS\n",
+				    what, kp ? kp->addr : NULL, running->addr);
 	return true;
 }
 
