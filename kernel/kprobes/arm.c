@@ -95,6 +95,13 @@ int kprobe_points_arm(struct list_head *points)
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
 		ret = kprobe_ftrace_arm(&ftrace);
+	/*
+	 * A CPU that meets the breakpoint finds the point in the table, and all
+	 * that there is of it. It was entered with a release, which says nothing
+	 * of the store to the text that follows. Pairs with the exception, before
+	 * which no CPU reads the table for it.
+	 */
+	smp_wmb();
 	if (!ret && !list_empty(points))
 		batch_arm(points);
 	list_splice_tail(&ftrace, points);
@@ -138,6 +145,8 @@ void kprobe_points_disarm(struct list_head *points)
 	kprobe_optimizer_undo(&jumps, KPROBE_RESTORE_ORIGINAL);
 	list_splice_tail(&jumps, points);
 	list_splice_tail(&ftrace, points);
+	/* Pairs with get_kprobe(): a hit that finds no point finds no breakpoint. */
+	smp_wmb();
 
 	list_for_each_entry(pt, points, kp.list)
 		kprobe_point_move(pt, KPROBE_UNARMED);

@@ -28,7 +28,14 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 {
 	struct kprobe_point *pt = kprobe_point_at((unsigned long)addr);
 
-	return pt ? &pt->kp : NULL;
+	if (likely(pt))
+		return &pt->kp;
+	/*
+	 * Whose breakpoint was it? What the caller reads of the text now is no
+	 * older than the table. Pairs with kprobe_points_disarm().
+	 */
+	smp_rmb();
+	return NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(get_kprobe);
 

@@ -77,6 +77,19 @@
  * period that nobody waits for. Executable memory, in which a task can be
  * preempted, is freed after a tasks-RCU grace period, see slots.c.
  *
+ * Most architectures do not keep memory accesses in order as x86 does. What a
+ * hit relies on without a lock, and where it is argued:
+ *
+ *	table.c		to find a point is to find it initialised
+ *	arm.c		to meet a breakpoint is to find its point; not to find a
+ *			point, see get_kprobe(), is to see its breakpoint gone
+ *	running.c	show first, then look: kprobe_quiesce()
+ *	point.c		to find a user, alone or in the list, is to find it
+ *			initialised: reads through a pointer are in order
+ *	ftrace.c	which call of a hit counts: is_for()
+ *	pool.h, pool.c	an instance is free, or somebody's, or looked for
+ *	kretprobe.c	calls that are seen by other CPUs: hook_call()
+ *
  * When unregistering returns, no handler of that probe runs any more. That is
  * not what the grace periods are for: see kprobe_quiesce() in running.c.
  */

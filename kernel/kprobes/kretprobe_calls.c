@@ -64,6 +64,7 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
 	calls_describe(ri, regs);
+	/* Stores stay in order here for other CPUs, too: this is x86. */
 	barrier();
 	WRITE_ONCE(current->kretprobe_instances.first, &ri->llist);
 	barrier();
@@ -160,8 +161,16 @@ static __always_inline void calls_describe(struct kretprobe_instance *ri,
 static __always_inline void calls_hook(struct kretprobe_instance *ri,
 				       struct pt_regs *regs)
 {
+	struct llist_head *calls = &current->kretprobe_instances;
+
 	arch_prepare_kretprobe(ri, regs);
-	__llist_add(&ri->llist, &current->kretprobe_instances);
+	ri->llist.next = calls->first;
+	/*
+	 * Other CPUs must not follow the old link of the instance to a call that
+	 * may be freed by now. Pairs with the dependent reads of
+	 * calls_find_in_other_task().
+	 */
+	smp_store_release(&calls->first, &ri->llist);
 }
 
 static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
@@ -319,6 +328,7 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp)
 	unsigned long addr = 0;
 
 	preempt_disable_notrace();
+	/* Each read depends on the one before: pairs with the release in calls_hook(). */
 	for (node = READ_ONCE(tsk->kretprobe_instances.first); node && left--;
 	     node = READ_ONCE(node->next)) {
 		ri = calls_instance(node);

@@ -141,7 +141,7 @@ void kprobe_choose_only(struct kprobe_point *pt)
 		if (!user->enabled || !user->pre)
 			user = NULL;
 	}
-	/* Pairs with the dependent reads of kprobe_run_pre(). */
+	/* Pairs with the dependent reads of kprobe_point_run_pre(). */
 	smp_store_release(&pt->only, user);
 }
 
@@ -150,6 +150,10 @@ void kprobe_choose_only(struct kprobe_point *pt)
  * and then calls it, another CPU may do both at any time, so that once it is
  * set it stays: with no post-handler enabled it finds nothing to run. Where
  * hits run kprobe_run_post() themselves, the member only says whether to.
+ *
+ * It is set before the user can be found. Architectures that read it without
+ * another exception in between, and reorder reads, may run the pre-handler only
+ * for a hit that overlaps with registration: such a hit may run none, too.
  */
 static void choose_post_handler(struct kprobe_point *pt)
 {

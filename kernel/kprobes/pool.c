@@ -117,7 +117,10 @@ static void __kprobe_hit attention(struct kretprobe_pool *pool, unsigned int tot
 				raw_atomic_add(add, &chunk->attention);
 		}
 	}
-	/* The callers look at the words next. */
+	/*
+	 * The callers look at the words next: pairs with kretprobe_pool_put(). Either
+	 * we see what is put, or who puts it sees that there is attention.
+	 */
 	smp_mb__after_atomic();
 }
 
@@ -145,7 +148,6 @@ kretprobe_pool_search(struct kretprobe_pool *pool)
 	if (likely(ri))
 		return ri;
 
-	/* Who puts either sees that, or we what it has put. */
 	/* Pairs with add_chunk(): their chunks are in the chains. */
 	total = smp_load_acquire(&pool->total);
 	attention(pool, total, 1);
@@ -174,7 +176,11 @@ noinline void __kprobe_hit kretprobe_pool_attend(struct kretprobe_chunk *home)
 {
 	struct kretprobe_pool *pool = home->pool;
 
-	/* First to be free, then to be counted. */
+	/*
+	 * First to be free, then to be counted: pairs with the reads of the count
+	 * in kretprobe_pool_search(). And to be free before @dead is looked at:
+	 * pairs with kretprobe_pool_release().
+	 */
 	smp_mb__before_atomic();
 	raw_atomic_inc(&pool->puts);
 	if (READ_ONCE(pool->dead))
@@ -343,7 +349,10 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 
 	scoped_guard(mutex, &pool_mutex) {
 		WRITE_ONCE(pool->dead, true);
-		/* Who attends sees that; what is put from then on, it drops. */
+		/*
+		 * Pairs with kretprobe_pool_attend(), which sees that and drops
+		 * what it has put, or has put it early enough for us to take.
+		 */
 		smp_mb();
 		attention(pool, pool->total, 1);
 		for_each_possible_cpu(cpu) {

@@ -13,7 +13,8 @@
  * see kretprobe_pool_search() for why that never overlooks a free instance.
  *
  * Some reads here are plain, for the compiler to merge them with the test of
- * what was read. That they cannot move is seen to by the atomic operations.
+ * what was read. That they cannot move is seen to by the atomic operations, or
+ * by what is read through them: a chunk is published with a release.
  */
 #ifndef _KERNEL_KPROBES_POOL_H
 #define _KERNEL_KPROBES_POOL_H
@@ -149,10 +150,13 @@ static __always_inline void kretprobe_pool_put(struct kretprobe_instance *ri)
 {
 	struct kretprobe_chunk *home = ri->home;
 
-	/* The next taker writes behind what the handler has done. */
+	/*
+	 * What the handler has done is done before the next taker writes. Pairs
+	 * with the full barrier that kretprobe_chunk_take() is when it succeeds.
+	 */
 	smp_mb__before_atomic();
 	raw_atomic_long_or(ri->bit, &home->free);
-	/* First to be free, then to look who waits for it. */
+	/* First to be free, then to look who waits for it: pairs with attention(). */
 	smp_mb__after_atomic();
 	if (unlikely(data_race(home->attention.counter)))	/* ordered above */
 		kretprobe_pool_attend(home);

@@ -9,6 +9,14 @@
  * the point, or will see what the caller of kprobe_quiesce() has changed. Handlers of
  * breakpoints run with interrupts off: the interrupt itself waits for them.
  *
+ * The interrupt does so on architectures that reorder, too: arch_kprobes_sync()
+ * returns after each CPU has run a function in it, by smp_call_function(). What a
+ * CPU has stored before that, it releases to the caller; what it loads after that,
+ * it has acquired with the request. So kprobe_show() can do with a barrier of the
+ * compiler. kprobe_unshow() can because x86 moves no access past a later store:
+ * elsewhere it would have to be a release. It pairs with the test of what is shown,
+ * on which everything depends that is freed.
+ *
  * A point that stays armed may be hit again and again meanwhile. Handlers run with
  * preemption off, so a grace period ends the wait if it takes too long.
  */

@@ -19,6 +19,11 @@
  *    nodes are copied into a new array, which is then published; readers of
  *    the old one see the table as it was, and RCU keeps it until they are
  *    done. They run with preemption off, which is all that takes.
+ *
+ * A lookup reads the array, then a bucket of it, then what that leads to, each
+ * through what it has read before. No architecture that has kprobes reorders
+ * such reads, so a lookup needs no barrier: the releases of the writers are
+ * enough on arm64 and powerpc, too. A tombstone never changes and needs none.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -43,7 +48,10 @@ static void addr_array_put(struct addr_array *a, struct addr_node *n)
 
 	while (a->node[i] && a->node[i] != &tombstone)
 		i = (i + 1) & a->mask;
-	/* Whoever finds the node finds it initialised: its key, first of all. */
+	/*
+	 * Whoever finds the node finds it initialised, its key first of all. Pairs
+	 * with the dependent reads of addr_table_find().
+	 */
 	smp_store_release(&a->node[i], n);
 }
 
@@ -79,7 +87,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 			addr_array_put(new, old->node[i]);
 	}
 
-	/* Whoever finds the array finds what was copied into it. */
+	/* Whoever finds the array finds what was copied into it. Pairs likewise. */
 	smp_store_release(&t->array, new);
 	t->used = t->live;
 	if (old != &addr_array_empty)
