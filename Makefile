@@ -16,7 +16,7 @@ help:
 #: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
-#:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh
+#:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
 #: make test-arches     all of these, a line each
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it

@@ -9,7 +9,7 @@
 # What make test-arches runs; configs/NAME.config is what to build.
 arches="arm64 riscv64 s390x ppc64le ppc64 arm mips"
 # Built only: no machine here boots them.
-arches_built="sparc64 parisc sh"
+arches_built="sparc64 parisc sh arc"
 
 # arch_is NAME: set
 #   karch      ARCH= of the kernel's make
@@ -72,6 +72,9 @@ arch_is()
 		;;
 	sh)
 		karch=sh cross=sh4-linux-gnu- target=vmlinux image=vmlinux
+		;;
+	arc)
+		karch=arc cross=arc-linux-gnu- target=vmlinux image=vmlinux
 		;;
 	x86_64 | i386)
 		karch=$1 target=bzImage image=arch/x86/boot/bzImage
