@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What the CI runs: the whole "make test", the suites on arm64, and the build of
+# i386. The last line counts all of it: a build is a test, and so is a run that
+# does not come to its counts.
+set -uo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+mkdir -p "$build/logs"
+passed=0
+failed=0
+
+# run NAME COMMAND...: the counts are on the last line, if there are any.
+run()
+{
+	local name=$1 log=$build/logs/ci-$1.txt p='' f='' start=$SECONDS status=0
+
+	shift
+	"$@" 2>&1 | tee "$log" || status=1
+	read -r p f < <(tail -n 1 "$log" |
+		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
+	passed=$((passed + ${p:-0}))
+	failed=$((failed + ${f:-0}))
+	if [ -n "$p" ] && [ $status -eq $((f > 0)) ]; then
+		:
+	elif [ -z "$p" ] && [ $status -eq 0 ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "not ok - $name: did not end as it should: see $log"
+	fi
+	say "$name took $((SECONDS - start)) s"
+}
+
+run i386 make -C "$top" --no-print-directory kernel CONFIG=i386
+run arm64 make -C "$top" --no-print-directory test ARCH=arm64
+run x86_64 make -C "$top" --no-print-directory test
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
