@@ -88,7 +88,7 @@
  *			initialised: reads through a pointer are in order
  *	ftrace.c	which call of a hit counts: is_for()
  *	pool.h, pool.c	an instance is free, or somebody's, or looked for
- *	kretprobe.c	calls that are seen by other CPUs: hook_call()
+ *	kretprobe_calls.c  calls that are seen by other CPUs: calls_hook()
  *
  * When unregistering returns, no handler of that probe runs any more. That is
  * not what the grace periods are for: see kprobe_quiesce() in running.c.
