@@ -8,6 +8,11 @@ tracing=/sys/kernel/tracing
 target=/sys/kernel/debug/kprobe_target
 optimization=/proc/sys/debug/kprobes-optimization
 failed=''
+# Where a function finds its first arguments.
+case $(uname -m) in
+x86_64) arg1=%di arg2=%si ;;
+*) arg1=%ax arg2=%dx ;;
+esac
 
 # The file is for those who fail in a subshell.
 fail() { echo "# $*"; failed=1; : >/tmp/failed; }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobe_event= on the kernel command line sets a probe that is hit while the kernel boots
-# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0(%di):x64
+# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64
 . /lib.sh
 
-is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0(%di):x64$' $tracing/kprobe_events)" 1
+is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0([$]arg1):x64$' $tracing/kprobe_events)" 1
 # Not in events/boot/clone: an event that is made between event_trace_init()'s
 # going through the events that there are and its setting of eventdir_initialized
 # never gets a folder. Both run at boot, one in a worker.

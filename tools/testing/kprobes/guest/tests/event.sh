@@ -3,7 +3,7 @@
 . /lib.sh
 
 load kprobe_target
-event 'p:kt/add kprobe_target:kprobe_target_add a=%di:s32 b=%si:s32'
+event "p:kt/add kprobe_target:kprobe_target_add a=$arg1:s32 b=$arg2:s32"
 is "in kprobe_events" "$(grep -c '^p:kt/add kprobe_target:kprobe_target_add' $tracing/kprobe_events)" 1
 call add 5
 is "hits before it is enabled" "$(traced add)" 0

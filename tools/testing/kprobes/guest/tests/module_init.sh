@@ -2,7 +2,7 @@
 # proves: an event set before its module is loaded is hit in the module's init text and gone with it
 . /lib.sh
 
-event 'p:kt/starts kprobe_target:kprobe_target_starts magic=%di:s32'
+event "p:kt/starts kprobe_target:kprobe_target_starts magic=$arg1:s32"
 event 'r:kt/started kprobe_target:kprobe_target_starts $retval:s32'
 event 'p:kt/add kprobe_target:kprobe_target_add'
 event_on kt/starts

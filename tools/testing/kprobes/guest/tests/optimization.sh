@@ -15,7 +15,7 @@ event_on kt/site
 site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
 event_off kt/site
 behind=$((0x$site - 0x$entry + 5))
-event "p:kt/add kprobe_target:kprobe_target_add+$behind a=%di:s32 b=%si:s32"
+event "p:kt/add kprobe_target:kprobe_target_add+$behind a=$arg1:s32 b=$arg2:s32"
 event_on kt/add
 
 # line, jump: what the list says of the event's probe
