@@ -52,7 +52,7 @@ static int site_cmp(const void *a, const void *b)
 extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
 #endif
 
-static void note(unsigned long addr, unsigned int len)
+static void __maybe_unused note(unsigned long addr, unsigned int len)
 {
 	sites[nr_sites++] = (struct site){
 		.start = addr - (unsigned long)_stext,
@@ -115,7 +115,7 @@ static bool ask_owners(unsigned long start, unsigned long end)
 }
 
 #ifdef CONFIG_MODULES
-static bool near(unsigned long site, unsigned long start, unsigned long end)
+static bool __maybe_unused near(unsigned long site, unsigned long start, unsigned long end)
 {
 	return site <= end && site + SITE_MAX > start;
 }
@@ -124,20 +124,19 @@ static bool near(unsigned long site, unsigned long start, unsigned long end)
 static bool near_in_module(unsigned long start, unsigned long end)
 {
 	struct module *mod;
-	unsigned int i;
 
 	guard(preempt)();
 	mod = __module_text_address(start);
 	if (!mod)
 		return true;
 #ifdef CONFIG_JUMP_LABEL
-	for (i = 0; i < mod->num_jump_entries; i++) {
+	for (unsigned int i = 0; i < mod->num_jump_entries; i++) {
 		if (near(jump_entry_code(&mod->jump_entries[i]), start, end))
 			return true;
 	}
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-	for (i = 0; i < mod->num_static_call_sites; i++) {
+	for (unsigned int i = 0; i < mod->num_static_call_sites; i++) {
 		struct static_call_site *site = &mod->static_call_sites[i];
 
 		if (near((unsigned long)site->addr + (unsigned long)&site->addr,
