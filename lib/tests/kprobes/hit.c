@@ -63,13 +63,14 @@ static void pre_handler_sees_the_live_registers(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+	struct pt_regs *regs = &pr->pre_regs;	/* arc's macro takes names only */
 
 	KUNIT_EXPECT_EQ(test, site->fn(0x1234567), KPT_RESULT(0x1234567ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 #ifdef CONFIG_HAVE_FUNCTION_ARG_ACCESS_API
-	KUNIT_EXPECT_EQ(test, regs_get_kernel_argument(&pr->pre_regs, 0), 0x1234567ul);
+	KUNIT_EXPECT_EQ(test, regs_get_kernel_argument(regs, 0), 0x1234567ul);
 #endif
-	KUNIT_EXPECT_FALSE(test, user_mode(&pr->pre_regs));
+	KUNIT_EXPECT_FALSE(test, user_mode(regs));
 }
 
 static void stack_pointer_is_that_of_the_function(struct kunit *test)
