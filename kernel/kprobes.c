@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: the manager.
+ * Kprobes: the manager, which registers and unregisters probes.
  *
- * It knows which addresses are probed and by whom, registers and unregisters.
- * It does not know any architecture; what an instruction is, how a hit comes
- * about and how it goes on is theirs. The rooms of kernel/kprobes/ do the rest.
+ * It does not know any architecture. The files of kernel/kprobes/ do the rest;
+ * kprobes/internal.h describes them, the data structures and their locks.
  *
- * Everything is a batch, a single probe being a batch of one:
+ * A single probe is a batch of one:
  *
- *   registering	resolve the targets and allocate, without a lock; find
- *			or make the points, in order of address, so that what
- *			the architecture learns about a function serves all
- *			probes in it; arm the new points together; and only
- *			then, when nothing can fail any more, let hits see the
- *			new users, in the order in which they were given.
+ *   registering	Resolve the targets and allocate memory, without a lock.
+ *			Find or make the points, in order of address, so that
+ *			the architecture analyses a function once for all probes
+ *			in it. Arm the new points together. When nothing can
+ *			fail any more, let hits see the new users, in the order
+ *			in which they were given.
  *
- *   unregistering	take the users out of their points; disarm the points
- *			that are left without one; wait once, for all, until no
- *			handler runs that started before; free.
- *
- * The data structures and their locks are described in kprobes/internal.h.
+ *   unregistering	Unlink the users from their points. Disarm the points
+ *			that have no enabled user any more. Wait once, for all of
+ *			them, until no handler runs that started before. Free
+ *			them.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -37,7 +35,7 @@ static bool initialised;
 
 /* ----------------------------- Registering ------------------------------ */
 
-/* What placing overwrites in the user's structure before it can fail. */
+/* Saves what placing overwrites in the user's structure before it can fail. */
 struct placement {
 	struct kprobe_user *user;
 	kprobe_opcode_t *addr;
@@ -53,7 +51,7 @@ static int placement_cmp(const void *a, const void *b)
 	return 0;
 }
 
-/* In order of address. */
+/* Fills in @order, by address. */
 static void plan_placements(struct placement *order, struct kprobe_user **users,
 			    int num)
 {
@@ -67,14 +65,15 @@ static void plan_placements(struct placement *order, struct kprobe_user **users,
 		if (i && users[i]->addr < users[i - 1]->addr)
 			sorted = false;
 	}
-	/* As symbols are listed, more often than not. */
+	/* Callers often go by lists of symbols, which are sorted. */
 	if (!sorted)
 		sort(order, num, sizeof(*order), placement_cmp, NULL);
 }
 
 /*
- * What the optimizer has made of the points so far does not fit the new users:
- * of their points, and of those whose jumps replace the text of others.
+ * Turns jumps back into breakpoints that do not fit the new users: those at their
+ * points, whose detours do not run their handlers, and those that replace the bytes of
+ * their points.
  */
 static void undo_jumps(struct placement *order, int num)
 {
@@ -92,7 +91,7 @@ static void undo_jumps(struct placement *order, int num)
 	kprobe_batch_end(&batch);
 }
 
-/* An obstacle for the jump of the point in front of it is gone. */
+/* A point that has gone may have kept the point before it from becoming a jump. */
 static void obstacle_gone(unsigned long addr)
 {
 	struct kprobe_point *over = kprobe_optimizer_over(addr);
@@ -113,7 +112,7 @@ static void displace_users(struct placement *order, int num)
 	}
 }
 
-/* All of them or none. */
+/* Places all users or none. */
 static int place_users(struct placement *order, int num)
 {
 	int i, ret = 0;
@@ -153,12 +152,12 @@ static void link_users(struct kprobe_user **users, int num)
 		kprobe_link_user(users[i]);
 	for (i = 0; i < num; i++) {
 		kprobe_optimizer_want(users[i]->point);
-		/* A jump that had to go may be possible in another form. */
+		/* The jump before it may be possible again, with another detour. */
 		obstacle_gone(users[i]->addr);
 	}
 }
 
-/* All of them or none; users are the caller's again if it fails. */
+/* Registers all users or none. On failure the caller frees them. */
 static int register_users(struct kprobe_user **users, int num)
 {
 	struct placement single, *order = &single;
@@ -193,10 +192,10 @@ out:
 	return ret;
 }
 
-/* Makes a user of what begins with a struct kprobe, or an ERR_PTR. */
+/* Makes a user, or an ERR_PTR, of a probe of any kind. All begin with a kprobe. */
 typedef struct kprobe_user *(*make_user_t)(void *probe);
 
-/* Registers probes of one kind: 0, or an errno with nothing changed. */
+/* Registers probes of one kind. Returns 0, or an errno with nothing changed. */
 static int register_batch(void *probes, int num, make_user_t make)
 {
 	struct kprobe_user *single, **users = &single;
@@ -241,14 +240,14 @@ static struct kprobe_user *make_user(void *probe)
  * @p: the probe, see struct kprobe for what to fill in
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, and the handlers run on every hit from now on, @p->addr being the
+ * Return: 0, and the handlers run on every hit from now on; @p->addr is the
  * address that carries the probe. Or, with nothing changed:
  *
  * * -EINVAL: neither or both of a symbol and an address are given; the probe
- *   is registered already; the target is no kernel text, or text that must not
- *   be probed or that others patch
+ *   is registered already; the target is not kernel text, or text that must not
+ *   be probed or that other code patches
  * * -ENOENT: no such symbol, or none that covers the address
- * * -EILSEQ: not the start of an instruction, or of one that cannot be probed
+ * * -EILSEQ: not the start of an instruction, or one that cannot be probed
  * * -EDEADLK: the caller is a handler
  * * -ENOMEM
  */
@@ -263,7 +262,7 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  * @kps: the probes
  * @num: how many
  *
- * Cheaper by far than one by one: the text is patched in one round for all.
+ * This is much cheaper than one by one: the text is patched in one round for all.
  *
  * Context: may sleep. Not from a handler.
  * Return: 0 with all of them registered; or the error of one of them, see
@@ -279,8 +278,8 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 /* ---------------------------- Unregistering ----------------------------- */
 
 /*
- * Collects the users of those that are registered; hits do not see them any
- * more. True if their handlers may be running.
+ * Hides the users of those probes that are registered from hits, and collects them in
+ * @leaving. Returns true if their handlers may be running.
  */
 static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving)
 {
@@ -297,7 +296,7 @@ static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving
 			continue;
 		}
 		list_add_tail(&user->batch, leaving);
-		/* Handlers of one that is off have ended when it was switched. */
+		/* Disabling has waited for the handlers of a disabled probe. */
 		if (user->enabled || user->hook)
 			wait = true;
 		kprobe_unlink_user(user);
@@ -308,10 +307,10 @@ static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving
 }
 
 /*
- * Collects the points of the users in @batch. The text of a point is restored
- * before the point is unlinked, and it is unlinked before the caller waits: a
- * CPU that takes the breakpoint late finds no point, sees that there is no
- * breakpoint either, and goes on.
+ * Collects the points of the users in @batch, disarms them and takes them out of the
+ * table, in this order, and before the caller waits. A CPU that takes the
+ * breakpoint late finds no point, sees that the breakpoint is gone, too, and
+ * executes the instruction.
  */
 static void disarm_points(struct list_head *leaving, struct list_head *batch)
 {
@@ -347,14 +346,14 @@ static void quiesce_users(struct list_head *leaving, struct list_head *batch,
 		kprobe_quiesce(batch);
 		kprobe_optimizer_free(batch);
 	}
-	/* Their last handlers could still fault: see fault.c. */
+	/* The last handlers could fault until now: see fault.c. */
 	list_for_each_entry(user, leaving, batch)
 		again |= kprobe_fault_del(user);
 	if (again)
 		kprobe_quiesce(batch);
 }
 
-/* Frees the points of a batch that have no users, and ends it. */
+/* Frees those points of a batch that have no users, and ends the batch. */
 static void free_points(struct list_head *batch)
 {
 	struct kprobe_point *pt, *next;
@@ -387,15 +386,14 @@ static void free_users(struct list_head *leaving)
 }
 
 /**
- * unregister_kprobes - take many probes out at once
+ * unregister_kprobes - remove many probes at once
  * @kps: the probes
  * @num: how many
  *
- * Those that are not registered have their addr cleared and do not hinder the
- * others.
+ * On return no handler of any of them runs, nor ever will. A probe that is not
+ * registered gets its addr cleared, and does not affect the others.
  *
  * Context: may sleep. Not from a handler.
- * On return no handler of any of them runs, nor ever will.
  */
 void unregister_kprobes(struct kprobe **kps, int num)
 {
@@ -419,13 +417,13 @@ void unregister_kprobes(struct kprobe **kps, int num)
 EXPORT_SYMBOL_GPL(unregister_kprobes);
 
 /**
- * unregister_kprobe - take a probe out
+ * unregister_kprobe - remove a probe
  * @p: the probe
  *
- * A probe that is not registered has its addr cleared, nothing else.
+ * On return no handler of the probe runs, nor ever will: it may be freed. A probe
+ * that is not registered gets its addr cleared, and that is all.
  *
  * Context: may sleep. Not from a handler.
- * On return no handler of the probe runs, nor ever will: it may be freed.
  */
 void unregister_kprobe(struct kprobe *p)
 {
@@ -446,8 +444,8 @@ EXPORT_SYMBOL_GPL(unregister_kprobe);
  * nothing changed, an error of register_kprobe(), or
  *
  * * -EINVAL: the target is not the entry of a function, or the function
- *   switches stacks; more private data than KRETPROBE_MAX_DATA_SIZE
- * * -ENOMEM: so many instances do not fit
+ *   switches stacks; @rp->data_size is more than KRETPROBE_MAX_DATA_SIZE
+ * * -ENOMEM: there is no memory for that many instances
  */
 int register_kretprobe(struct kretprobe *rp)
 {
@@ -471,12 +469,13 @@ int register_kretprobes(struct kretprobe **rps, int num)
 EXPORT_SYMBOL_GPL(register_kretprobes);
 
 /**
- * unregister_kretprobe - take a return probe out
+ * unregister_kretprobe - remove a return probe
  * @rp: the probe
  *
- * Context: may sleep. Not from a handler.
  * On return no handler of the probe runs, nor ever will: it may be freed.
  * Calls that are under way return normally.
+ *
+ * Context: may sleep. Not from a handler.
  */
 void unregister_kretprobe(struct kretprobe *rp)
 {
@@ -485,12 +484,13 @@ void unregister_kretprobe(struct kretprobe *rp)
 EXPORT_SYMBOL_GPL(unregister_kretprobe);
 
 /**
- * unregister_kretprobes - take many return probes out at once
+ * unregister_kretprobes - remove many return probes at once
  * @rps: the probes
  * @num: how many
  *
- * Context and guarantees: those of unregister_kretprobe() and
- * unregister_kprobes().
+ * The guarantees are those of unregister_kretprobe() and unregister_kprobes().
+ *
+ * Context: may sleep. Not from a handler.
  */
 void unregister_kretprobes(struct kretprobe **rps, int num)
 {
@@ -533,11 +533,12 @@ int register_jprobes(struct jprobe **jps, int num)
 EXPORT_SYMBOL_GPL(register_jprobes);
 
 /**
- * unregister_jprobe - take a jprobe out
+ * unregister_jprobe - remove a jprobe
  * @jp: the probe
  *
- * Context: may sleep. Not from a handler.
  * On return its handler does not run, nor ever will: it may be freed.
+ *
+ * Context: may sleep. Not from a handler.
  */
 void unregister_jprobe(struct jprobe *jp)
 {
@@ -546,12 +547,13 @@ void unregister_jprobe(struct jprobe *jp)
 EXPORT_SYMBOL_GPL(unregister_jprobe);
 
 /**
- * unregister_jprobes - take many jprobes out at once
+ * unregister_jprobes - remove many jprobes at once
  * @jps: the probes
  * @num: how many
  *
- * Context and guarantees: those of unregister_jprobe() and
- * unregister_kprobes().
+ * The guarantees are those of unregister_jprobe() and unregister_kprobes().
+ *
+ * Context: may sleep. Not from a handler.
  */
 void unregister_jprobes(struct jprobe **jps, int num)
 {
@@ -563,7 +565,6 @@ EXPORT_SYMBOL_GPL(unregister_jprobes);
 
 /* ------------------------------- Start ---------------------------------- */
 
-/* Early: what was running may hit a probe as soon as one can be set. */
 int __weak kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
 				    void *data)
 {
@@ -582,7 +583,7 @@ static int __init kprobes_init(void)
 
 	ret = kprobe_blacklist_init();
 	if (ret) {
-		pr_err("no probes: cannot make the blacklist: %d\n", ret);
+		pr_err("cannot make the blacklist: %d; nothing can be probed\n", ret);
 		return ret;
 	}
 	kretprobe_init();
@@ -593,7 +594,7 @@ static int __init kprobes_init(void)
 	if (ret)
 		return ret;
 
-	/* Some architectures set a probe of their own. */
+	/* Some architectures register a probe. */
 	initialised = true;
 	ret = arch_init_kprobes();
 	if (ret)

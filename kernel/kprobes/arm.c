@@ -25,7 +25,7 @@ void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch)
 }
 
 /**
- * kprobe_batch_end - a batch falls apart
+ * kprobe_batch_end - unlink the points of a batch
  * @batch: empty on return
  *
  * Context: kprobe_mutex held.
@@ -39,7 +39,7 @@ void kprobe_batch_end(struct list_head *batch)
 		list_del_init(&pt->kp.list);
 }
 
-/* A list of points where the architecture can, else one after the other. */
+/* Arms all points at once if the architecture can, else one after the other. */
 static void batch_arm(struct list_head *points)
 {
 	struct kprobe *p;
@@ -79,11 +79,11 @@ static void split_ftrace(struct list_head *points, struct list_head *ftrace)
 }
 
 /**
- * kprobe_points_arm - arm a batch, all or nothing
- * @points: the batch; its order may be another on return
+ * kprobe_points_arm - arm all points of a batch or none
+ * @points: the batch; its order may change
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or an error of ftrace's with none of them armed.
+ * Return: 0, or an error of ftrace with none of them armed.
  */
 int kprobe_points_arm(struct list_head *points)
 {
@@ -116,9 +116,9 @@ int kprobe_points_arm(struct list_head *points)
 
 /**
  * kprobe_points_disarm - disarm a batch
- * @points: the batch; its order may be another on return
+ * @points: the batch; its order may change
  *
- * The caller calls kprobe_quiesce() and then kprobe_optimizer_free() before
+ * The caller has to call kprobe_quiesce() and then kprobe_optimizer_free() before
  * anything else happens to the points.
  *
  * Context: kprobe_mutex held; may sleep.
@@ -134,7 +134,7 @@ void kprobe_points_disarm(struct list_head *points)
 	if (!list_empty(&ftrace))
 		kprobe_ftrace_disarm(&ftrace);
 	list_for_each_entry_safe(pt, next, points, kp.list) {
-		/* What undoes the jump changes the text. */
+		/* Undoing the jump restores the text. */
 		if (pt->state == KPROBE_JUMP)
 			list_move_tail(&pt->kp.list, &jumps);
 	}

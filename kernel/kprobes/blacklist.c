@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: what may not be probed.
+ * Kprobes: functions that may not be probed.
  *
- * Functions get here by NOKPROBE_SYMBOL(), by lying in a section that is out
- * of bounds, or by decision of the architecture. Compilers split functions:
- * "f.cold" or "f.part.0" is as unprobeable as "f", so the pieces of a refused
- * function are looked up once, when the list is made.
+ * A function is on the blacklist because of NOKPROBE_SYMBOL(), because of its section,
+ * or because the architecture says so. Compilers split functions: if "f" may not be
+ * probed, then "f.cold" and "f.part.0" may not either. These pieces are looked up once,
+ * when the list is made.
  *
- * The list is an array of ranges, sorted, searched by halving. It is made at
- * boot and replaced as a whole when a module with entries of its own comes or
- * goes, which is rare; readers, a debugger among them, take no lock.
+ * The list is a sorted array of ranges. It is made at boot, and replaced as a whole
+ * when a module with entries of its own is loaded or unloaded, which is rare. Readers,
+ * such as a debugger, take no lock.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -26,33 +26,32 @@
 
 struct kprobe_blacklist __rcu *kprobe_blacklist;
 
-/* The list in the making. */
+/* The list that is being made. */
 static struct {
 	struct kprobe_refused *range;
 	unsigned int nr;
 	unsigned int room;
 } draft;
 
-/* No function has more padding in front of it. */
+/* The most padding before a function. */
 #define PREFIX_MAX	64
 
 /**
- * kprobe_is_prefix - is this the padding in front of a function?
- * @start: where a symbol is
- * @size:  its size
+ * kprobe_is_prefix - test if a symbol is the padding before a function
+ * @start: address of the symbol
+ * @size:  size of the symbol
  *
- * Padding has a symbol of its own, and may execute: x86 counts calls in there.
- * What kCFI keeps there is the hash of a prototype in the shape of an
- * instruction.
+ * Padding has a symbol of its own, and may be executed: x86 counts calls there. kCFI
+ * keeps the hash of the function's type there, in the form of an instruction.
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if it is.
  */
 bool kprobe_is_prefix(unsigned long start, unsigned long size)
 {
 	char name[KSYM_NAME_LEN];
 
-	/* Few functions are that short, so most names are not looked up. */
+	/* Few functions are that short, so few names are looked up. */
 	if (size > PREFIX_MAX || lookup_symbol_name(start, name))
 		return false;
 	return str_has_prefix(name, "__pfx_") || str_has_prefix(name, "__cfi_");
@@ -94,13 +93,13 @@ static int refused_cmp(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	/* A function goes before the padding that it begins with. */
+	/* A function sorts before the padding at its beginning. */
 	if (x->end != y->end)
 		return x->end > y->end ? -1 : 1;
 	return 0;
 }
 
-/* Sorts the draft, drops repetitions, and makes it the list. */
+/* Sorts the draft, merges ranges that overlap, and makes the result the list. */
 static int draft_publish(void)
 {
 	struct kprobe_blacklist *new, *old;
@@ -133,10 +132,10 @@ static int draft_publish(void)
  * kprobe_add_ksym_blacklist - refuse a function
  * @entry: any address in it
  *
- * The padding in front of the function is refused with it.
+ * The padding before the function is refused, too. This is for
+ * arch_populate_kprobe_blacklist().
  *
- * For arch_populate_kprobe_blacklist().
- *
+ * Context: kprobe_mutex held; may sleep.
  * Return: bytes from @entry to the end of the function, or a negative errno:
  * -EINVAL if no symbol covers the address, -ENOMEM.
  */
@@ -160,8 +159,9 @@ int kprobe_add_ksym_blacklist(unsigned long entry)
  * @start: first byte
  * @end:   one past the last
  *
- * For arch_populate_kprobe_blacklist().
+ * This is for arch_populate_kprobe_blacklist().
  *
+ * Context: kprobe_mutex held; may sleep.
  * Return: 0, or -ENOMEM.
  */
 int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
@@ -172,7 +172,7 @@ int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
 	for (addr = start; addr < end; addr += ret) {
 		ret = kprobe_add_ksym_blacklist(addr);
 		if (ret == -EINVAL)
-			ret = 1;	/* padding in front of the first symbol */
+			ret = 1;	/* padding before the first symbol */
 		if (ret < 0)
 			return ret;
 	}
@@ -189,7 +189,7 @@ bool __weak arch_within_kprobe_blacklist(unsigned long addr)
 	return false;
 }
 
-/* Hashes of the names of refused functions, to recognise their pieces. */
+/* Hashes of the names of refused functions, to find their pieces. */
 struct name_set {
 	u32 *hash;
 	unsigned int nr;
@@ -208,8 +208,8 @@ static int u32_cmp(const void *a, const void *b)
 }
 
 /*
- * A hash that another name happens to share refuses a function too many,
- * once in some thousand kernels.
+ * If another name has the same hash, a function too many is refused. This happens in
+ * one of some thousand kernels.
  */
 static int refuse_piece(void *data, const char *name, unsigned long addr)
 {
@@ -245,9 +245,10 @@ static int name_set_make(struct name_set *set, unsigned int first)
 }
 
 /**
- * kprobe_blacklist_init - make the list, at boot
+ * kprobe_blacklist_init - make the list at boot
  *
- * Return: 0, or -ENOMEM, in which case nothing may be probed.
+ * Context: may sleep.
+ * Return: 0, or -ENOMEM, and then nothing may be probed.
  */
 int __init kprobe_blacklist_init(void)
 {
@@ -265,7 +266,7 @@ int __init kprobe_blacklist_init(void)
 		if (ret == -ENOMEM)
 			goto fail;
 		if (ret < 0)
-			pr_warn("%pS is refused, but has no symbol\n", (void *)entry);
+			pr_warn("cannot blacklist %pS: it has no symbol\n", (void *)entry);
 	}
 	ret = kprobe_add_area_blacklist((unsigned long)__kprobes_text_start,
 					(unsigned long)__kprobes_text_end);
@@ -291,7 +292,7 @@ fail:
 }
 
 #ifdef CONFIG_MODULES
-/* Starts a draft with what is refused now, but for [start, end). */
+/* Starts a draft with the entries of the list, except those in [start, end). */
 static int draft_begin(unsigned long start, unsigned long end)
 {
 	struct kprobe_blacklist *bl;
@@ -312,11 +313,11 @@ static int draft_begin(unsigned long start, unsigned long end)
 }
 
 /**
- * kprobe_blacklist_add_module - refuse what a module marks
- * @mod: a module that is coming
+ * kprobe_blacklist_add_module - add the functions that a module marks
+ * @mod: a module that is being loaded
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or -ENOMEM with the list as it was.
+ * Return: 0, or -ENOMEM with the list unchanged.
  */
 int kprobe_blacklist_add_module(struct module *mod)
 {
@@ -357,7 +358,7 @@ int kprobe_blacklist_add_module(struct module *mod)
 	return ret;
 }
 
-/* Takes what lies in [start, end) off the list, which cannot fail. */
+/* Removes the entries in [start, end) from the list. This cannot fail. */
 static void blacklist_drop(unsigned long start, unsigned long end)
 {
 	struct kprobe_blacklist *bl;
@@ -383,9 +384,9 @@ static void blacklist_drop(unsigned long start, unsigned long end)
 }
 
 /**
- * kprobe_blacklist_del_module - forget what a module marked
+ * kprobe_blacklist_del_module - remove the functions of a module
  * @mod:   the module
- * @going: it is going; otherwise only its init text is about to be freed
+ * @going: it is being unloaded; otherwise only its init text is about to be freed
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -404,11 +405,11 @@ void kprobe_blacklist_del_module(struct module *mod, bool going)
 #endif /* CONFIG_MODULES */
 
 /**
- * within_kprobe_blacklist - may this address not be probed?
+ * within_kprobe_blacklist - test if an address may not be probed
  * @addr: any address
  *
  * Context: any.
- * Return: true if it lies in a function that is refused.
+ * Return: true if it lies in a function on the blacklist.
  */
 bool within_kprobe_blacklist(unsigned long addr)
 {
@@ -421,7 +422,7 @@ bool within_kprobe_blacklist(unsigned long addr)
 	guard(rcu)();
 	bl = rcu_dereference(kprobe_blacklist);
 	if (!bl)
-		return true;	/* too early, or there was no memory for it */
+		return true;	/* not made yet, or there was no memory for it */
 
 	/* The last range that starts at or before the address. */
 	hi = bl->nr;

@@ -2,12 +2,12 @@
 /*
  * Kprobes: control files, /sys/kernel/debug/kprobes/.
  *
- *	list		0400	what is registered
+ *	list		0400	the registered probes
  *	enabled		0600	the master switch
- *	blacklist	0400	what may not be probed
- *	jumps		0400	what is hit by a jump, or why not
+ *	blacklist	0400	text that may not be probed
+ *	jumps		0400	the points, and whether they are jumps, or why not
  *
- * Tools parse these: the formats, described in the manual, do not change.
+ * Tools parse these files. The manual describes the formats, which do not change.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -23,7 +23,7 @@
 
 #define ADDR_DIGITS	((int)(2 * sizeof(long)))
 
-/* Addresses are shown to whom /proc/kallsyms shows them. */
+/* Readers see addresses if they do in /proc/kallsyms. */
 static unsigned long shown(struct seq_file *m, unsigned long addr)
 {
 	return kallsyms_show_value(m->file->f_cred) ? addr : 0;
@@ -186,7 +186,7 @@ static ssize_t enabled_write(struct file *file, const char __user *buf,
 	bool on;
 	int ret;
 
-	/* kstrtobool() looks at the first letter only: "1x" is not "1" here. */
+	/* kstrtobool() reads the first letter only, but "1x" is not "1" here. */
 	if (!count || count >= sizeof(text))
 		return -EINVAL;
 	if (copy_from_user(text, buf, count))

@@ -2,16 +2,15 @@
 /*
  * Kprobes: fault handlers.
  *
- * A fault in a handler, or in a displaced instruction, is the architecture's
- * to notice. It finds the point and asks here. Which of several probes' handlers
- * it was that faulted is not known: to write it down would cost every hit. So
- * all of them are asked, in the order of their registration, until one says
- * that it has dealt with the fault.
+ * The architecture notices a fault in a handler, or in a displaced instruction, finds
+ * the point, and calls kprobe_run_fault(). Which handler has faulted is not known:
+ * noting that would cost every hit. So the fault handlers of all probes of the point
+ * run, in the order of registration, until one of them has handled the fault.
  *
- * When a probe leaves, or is switched off, its last handler may still be
- * running, and fault. So fault handlers stay on a list of their own, and leave
- * that when the handlers are done; then it takes another round of waiting until
- * they, too, are done, for those who have one.
+ * When a probe is unregistered or disabled, its last handler may still be running, and
+ * fault. So fault handlers are on a list of their own, and are taken off after the
+ * handlers are done. If there are any, unregistering then waits a second time, for the
+ * fault handlers.
  */
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
@@ -20,15 +19,15 @@
 
 #include "internal.h"
 
-/* Contexts whose faults are being asked about; a fault in there is not. */
-static DEFINE_PER_CPU(unsigned int, asking);
+/* A bit for each context in which fault handlers run: their faults run none. */
+static DEFINE_PER_CPU(unsigned int, fault_running);
 
 /**
- * kprobe_has_fault - does a probe of a point have a fault handler?
+ * kprobe_has_fault - test if a probe of a point has a fault handler
  * @p: the point
  *
  * Context: any, preemption off.
- * Return: true if it is worth to call kprobe_run_fault().
+ * Return: false if kprobe_run_fault() would do nothing.
  */
 bool __kprobe_hit kprobe_has_fault(struct kprobe *p)
 {
@@ -37,14 +36,14 @@ bool __kprobe_hit kprobe_has_fault(struct kprobe *p)
 
 /**
  * kprobe_run_fault - run the fault handlers of a point
- * @p:	    the point whose handlers run; kprobe_running() is this
+ * @p:	    the point; kprobe_running() returns it
  * @regs:   registers of the fault
- * @trapnr: which
+ * @trapnr: number of the exception
  *
- * Faults of a fault handler do not come back to it.
+ * A fault in a fault handler runs no fault handler.
  *
  * Context: in the exception, preemption off.
- * Return: non-zero if one of them has dealt with the fault: execution is to go
+ * Return: non-zero if one of them has handled the fault, and execution is to go
  * on with @regs.
  */
 int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
@@ -54,9 +53,9 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 	struct kprobe_faulter *f;
 	int ret = 0;
 
-	if (raw_cpu_read(asking) & bit)
+	if (raw_cpu_read(fault_running) & bit)
 		return 0;
-	raw_cpu_or(asking, bit);
+	raw_cpu_or(fault_running, bit);
 	barrier();
 
 	list_for_each_entry_lockless(f, &pt->faulters, list) {
@@ -68,7 +67,7 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 	}
 
 	barrier();
-	raw_cpu_and(asking, ~bit);
+	raw_cpu_and(fault_running, ~bit);
 	return ret;
 }
 
@@ -79,16 +78,16 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
  */
 void kprobe_fault_abandon(void)
 {
-	raw_cpu_and(asking, ~BIT(kprobe_this_context()));
+	raw_cpu_and(fault_running, ~BIT(kprobe_this_context()));
 }
 NOKPROBE_SYMBOL(kprobe_fault_abandon);
 
 /**
- * kprobe_fault_alloc - make room for a fault handler
+ * kprobe_fault_alloc - allocate the fault handler of a user
  * @user: a user that is being made
  *
  * Context: may sleep.
- * Return: 0, also if the probe has none; or -ENOMEM.
+ * Return: 0, also if the probe has no fault handler; or -ENOMEM.
  */
 int kprobe_fault_alloc(struct kprobe_user *user)
 {
@@ -107,7 +106,7 @@ int kprobe_fault_alloc(struct kprobe_user *user)
 }
 
 /**
- * kprobe_fault_free - the reverse
+ * kprobe_fault_free - undo kprobe_fault_alloc()
  * @user: a user that is being freed
  *
  * Context: any.
@@ -119,8 +118,8 @@ void kprobe_fault_free(struct kprobe_user *user)
 }
 
 /**
- * kprobe_fault_add - hits are about to see a user
- * @user: it
+ * kprobe_fault_add - add the fault handler of a user that is being linked
+ * @user: the user
  *
  * Context: kprobe_mutex held.
  */
@@ -136,11 +135,11 @@ void kprobe_fault_add(struct kprobe_user *user)
 }
 
 /**
- * kprobe_fault_del - a user has left, and its handlers are done
- * @user: it
+ * kprobe_fault_del - remove the fault handler of a user whose handlers are done
+ * @user: the user
  *
  * Context: kprobe_mutex held.
- * Return: true if it has a fault handler, which may be running.
+ * Return: true if there is one, which may still be running.
  */
 bool kprobe_fault_del(struct kprobe_user *user)
 {
@@ -153,13 +152,13 @@ bool kprobe_fault_del(struct kprobe_user *user)
 }
 
 /**
- * kprobe_fault_switch - a user is about to be enabled, or is off and done
- * @user: it
- * @on:	  which
+ * kprobe_fault_switch - switch the fault handler of a user on or off
+ * @user: a user that is about to be enabled, or whose handlers are done
+ * @on:	  on or off
  *
  * Context: kprobe_mutex held.
- * Return: true if it has a fault handler that was not so before; one that is
- * off from now on may be running.
+ * Return: true if this changed a fault handler. One that has been switched off may
+ * still be running.
  */
 bool kprobe_fault_switch(struct kprobe_user *user, bool on)
 {

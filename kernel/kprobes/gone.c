@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: text that goes, of modules and of initialisation, and what it takes
- * with it.
+ * Kprobes: probes on text that is freed: of modules, and of initialisation.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -15,9 +14,9 @@
 #include "internal.h"
 
 /*
- * Takes the points in [start, end) out of service; the users stay, marked,
- * until they unregister. Text that nobody runs any more is left as it is, but
- * @running text, say initialisation that goes on asynchronously, is restored.
+ * Retires the points in [start, end). Their users stay until they are unregistered, and
+ * report that the text is gone. The text is restored only if it may still run
+ * (@running), for instance initialisation that goes on asynchronously.
  */
 static void text_gone(unsigned long start, unsigned long end, bool running)
 {
@@ -28,7 +27,7 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 	list_for_each_entry(pt, &kprobe_points, all) {
 		if (kprobe_point_gone(pt) || pt->node.key < start || pt->node.key >= end)
 			continue;
-		/* ftrace's own records go with the text; our filter must too. */
+		/* ftrace drops its records of the text; clean up our filter. */
 		if (kprobe_point_armed(pt) && (running || kprobe_ftrace(&pt->kp)))
 			kprobe_batch_add(pt, &disarm);
 		else
@@ -53,7 +52,9 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 }
 
 /**
- * kprobe_free_init_mem - the kernel's init text is about to be freed
+ * kprobe_free_init_mem - retire the points in the kernel's init text
+ *
+ * The text is about to be freed.
  *
  * Context: may sleep.
  */
@@ -80,7 +81,7 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 		for_class_mod_mem_type(type, text) {
 			struct module_memory *mem = &mod->mem[type];
 
-			/* Of a live module, init text is freed right after. */
+			/* A live module is about to free its init text only. */
 			if (!mem->size || (event == MODULE_STATE_LIVE &&
 					   type != MOD_INIT_TEXT))
 				continue;
@@ -95,8 +96,8 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 }
 
 /*
- * Before the tracers' notifier, which sets probes on modules that come: the
- * blacklist must know the module by then.
+ * Runs before the tracers' notifier, which sets probes on new modules: the blacklist
+ * must know the module by then.
  */
 static struct notifier_block module_nb = {
 	.notifier_call = module_event,
@@ -104,7 +105,7 @@ static struct notifier_block module_nb = {
 };
 
 /**
- * kprobe_gone_init - hear of modules that come and go
+ * kprobe_gone_init - ask for a call when modules come and go
  *
  * Return: 0, or an errno.
  */

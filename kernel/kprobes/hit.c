@@ -2,9 +2,9 @@
 /*
  * Kprobes: what happens when a point is hit.
  *
- * Runs with preemption off, at least, in any context, on any CPU, while points
- * and their users come and go. Nothing here may be probed, take a lock, or write
- * to what another CPU reads, but for the count of hits that are missed.
+ * This code runs in any context, with preemption off, while other CPUs register and
+ * unregister probes. Nothing here may be probed or take a lock. Nothing here writes to
+ * memory that another CPU reads, except to count missed hits.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -20,9 +20,9 @@
  * get_kprobe - find the point at an address
  * @addr: the address
  *
- * Context: any, with preemption or interrupts off for as long as the point is
- * looked at, or kprobe_mutex held.
- * Return: what the architecture works with, or NULL if nothing is there.
+ * Context: any. The point stays valid while preemption or interrupts are off, or
+ * kprobe_mutex is held.
+ * Return: the architecture's view of the point, or NULL if there is none.
  */
 __kprobe_hit struct kprobe *get_kprobe(void *addr)
 {
@@ -44,8 +44,8 @@ EXPORT_SYMBOL_IF_KUNIT(get_kprobe);
  * @pt:	  the point
  * @regs: registers of the context that was hit
  *
- * Users come and go while this runs. Both a user and what follows it stay valid
- * until preemption is on again.
+ * Users may be linked and unlinked meanwhile. A user, and the rest of the list after
+ * it, stay valid until preemption is on again.
  *
  * Context: as kprobe_run_pre().
  * Return: as kprobe_run_pre().
@@ -69,9 +69,11 @@ noinline int __kprobe_hit kprobe_run_all_pre(struct kprobe_point *pt,
  * @p:	  the point
  * @regs: registers of the context that was hit
  *
- * Context: preemption off; called for every hit by the architecture, directly
- * or as the pre_handler of @p.
- * Return: non-zero as soon as a handler has decided where to go on.
+ * The architecture calls this for every hit, directly or as the pre_handler of @p.
+ *
+ * Context: preemption off.
+ * Return: non-zero if a handler has set the instruction pointer; no further handler
+ * has run then.
  */
 int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 {
@@ -81,7 +83,7 @@ int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
 /**
  * kprobe_run_post - run the post-handlers of a point
  * @p:	   the point
- * @regs:  registers behind the instruction
+ * @regs:  registers after the instruction
  * @flags: passed on
  *
  * Context: as kprobe_run_pre().
@@ -99,15 +101,15 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
 }
 
 /**
- * kprobes_inc_nmissed_count - a hit will not be handled
+ * kprobes_inc_nmissed_count - count a missed hit for all probes of a point
  * @p: the point that was hit
  *
- * Counts for each of its probes. Missed hits may come on several CPUs at once
- * and must all be counted, but they are the exception, so an atomic will do.
+ * Several CPUs may miss hits at once, and all must be counted. Missed hits are rare, so
+ * an atomic is cheap enough.
  *
- * The count is in the users' own structures, and kprobe_cpu::running shows
- * another point. Unregistering does not wait for what is not shown; but with
- * interrupts off this is outlasted by the interrupt that kprobe_quiesce() sends.
+ * The count is in the callers' structures, while kprobe_cpu::running shows another
+ * point, so kprobe_quiesce() does not see this. But this runs with interrupts off,
+ * and the interrupt that kprobe_quiesce() sends to the CPU waits for its end.
  *
  * Context: any, preemption off.
  */
@@ -127,7 +129,7 @@ void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 }
 
 /**
- * dump_kprobe - say what is known of a point, before the worst
+ * dump_kprobe - print a point, before the architecture gives up
  * @p: the point
  *
  * Context: any.

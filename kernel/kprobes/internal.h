@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes: what the files of kernel/kprobes/ share, and nothing else sees.
+ * Kprobes: what kernel/kprobes.c and the files of kernel/kprobes/ share.
  *
  * The map, in the order to read it
  * --------------------------------
  *	internal.h	points, users, states and locks
  *	point.c		the model: makes, finds and links points and users, and
  *			chooses what a hit runs
- *	table.c		finds points and users by address, for hits without a lock
- *	hit.c		what a hit runs; fault.c: what a fault in there runs
+ *	table.c		finds points and users by address, without a lock
+ *	hit.c		what a hit runs; fault.c: what a fault in a handler runs
  *	arm.c		arms and disarms points in batches
  *	running.c	waits for handlers; current.c on architectures that have one
  *			current_kprobe for all contexts
  *	../kprobes.c	the manager: registers and unregisters, in batches
  *	switch.c	enables and disables; gone.c: text that is freed
- *	site.c		what may be probed; with blacklist.c, and reserved.c, which
- *			knows the text that others patch
- *	slots.c		executable memory, and when it is free again
- *	optimizer.c	turns breakpoints into jumps; optprobe.c does the
- *			architecture's part of it where arm or powerpc bring theirs
+ *	site.c		what may be probed; blacklist.c: what may not; reserved.c:
+ *			text that other code patches
+ *	slots.c		executable memory, and when it may be reused
+ *	optimizer.c	turns breakpoints into jumps; optprobe.c adapts the jumps of
+ *			arm and powerpc to it
  *	ftrace.c	points on ftrace sites
  *	kretprobe.c	return probes; kretprobe_calls.c: their calls that are under way,
  *			pool.c: the instances of these, or kretprobe_rethook.c where
@@ -26,41 +26,40 @@
  *	jprobe.c	jprobes
  *	control.c	files in debugfs; testing.c: what the KUnit suites need
  *
- * Calls go down from the manager, which no file in here calls but through the
- * API in linux/kprobes.h.
+ * Calls go down from the manager. The files call it through the API in
+ * linux/kprobes.h only.
  *
  * Points and users
  * ----------------
  * A *point* (struct kprobe_point) is a probed address. It owns all that a hit
  * or the text patcher needs, including the struct kprobe that the architecture
- * gets to see. A *user* (struct kprobe_user) is one registered struct kprobe as
- * the manager sees it: what it said when it was registered. A point has one
- * user or many, the path of a hit is the same. The caller's struct kprobe is
- * written to, but nothing that is read back from it decides anything once it is
- * registered.
+ * works with. A *user* (struct kprobe_user) describes one registered struct kprobe
+ * as it was when it was registered. A point has one or more users; the path of a hit
+ * is the same. Kprobes write to the caller's struct kprobe, but do not rely on
+ * anything in it once it is registered.
  *
  * The life of a point
  * -------------------
- *	kprobe_place_user()	its first user makes it; hits find it in the table
+ *	kprobe_place_user()	the first user makes it; hits find it in the table
  *	      |
- *	kprobe_points_arm()	hits come, and find no users
+ *	kprobe_points_arm()	it is hit, and has no users yet
  *	      |
  *	kprobe_link_user()	hits run the user's handlers; the optimizer may
  *	      |			make the point a jump: see enum kprobe_state
- *	kprobe_unlink_user()	hits that start now do not see the user
+ *	kprobe_unlink_user()	hits that start from here on do not see the user
  *	      |
- *	kprobe_points_disarm()	the last enabled user has left: no hits come
+ *	kprobe_points_disarm()	no enabled user is left: new hits do not occur
  *	      |
  *	addr_table_del()	late hits do not find the point
  *	      |
- *	kprobe_quiesce()	no handler runs that started before all that
+ *	kprobe_quiesce()	no handler runs that started before
  *	      |
- *	kprobe_point_free()	after a grace period that nobody waits for
+ *	kprobe_point_free()	frees it after a grace period, without waiting
  *
  * Ownership and locks
  * -------------------
  * kprobe_mutex protects points and users, the tables that find them and the
- * state of the text under them. It is taken first; below it, in this order:
+ * state of the text at the points. It is the outermost; the order is:
  *
  *	kprobe_mutex
  *	  cpus_read_lock()		(ftrace, when it patches)
@@ -69,13 +68,13 @@
  *	  slot_mutex			(a leaf: executable memory)
  *	  pool_mutex			(a leaf: instances of return probes)
  *
- * A caller may hold event_mutex or be inside a module notifier. Handlers run
- * under none of these and may not call what takes them.
+ * A caller may hold event_mutex, or be a module notifier. Handlers hold none of
+ * these, and must not call functions that take them.
  *
  * A hit reads points, users and tables with preemption or interrupts off and
- * no lock. What it can reach is unlinked first and freed after an RCU grace
- * period that nobody waits for. Executable memory, in which a task can be
- * preempted, is freed after a tasks-RCU grace period, see slots.c.
+ * without a lock. What it can reach is unlinked first and freed after an RCU grace
+ * period, for which no caller waits. A task can be preempted in executable memory, so
+ * that is freed after a tasks-RCU grace period, see slots.c.
  *
  * Most architectures do not keep memory accesses in order as x86 does. What a
  * hit relies on without a lock, and where it is argued:
@@ -90,8 +89,8 @@
  *	pool.h, pool.c	an instance is free, or somebody's, or looked for
  *	kretprobe_calls.c  calls that are seen by other CPUs: calls_hook()
  *
- * When unregistering returns, no handler of that probe runs any more. That is
- * not what the grace periods are for: see kprobe_quiesce() in running.c.
+ * When unregistering returns, no handler of the probe runs any more. kprobe_quiesce()
+ * in running.c sees to that, not the grace periods.
  */
 #ifndef _KERNEL_KPROBES_INTERNAL_H
 #define _KERNEL_KPROBES_INTERNAL_H
@@ -114,7 +113,7 @@ extern struct mutex kprobe_mutex;
 /* ------------------------------- table.c -------------------------------- */
 
 /**
- * struct addr_node - embedded in what an address table finds
+ * struct addr_node - an entry of an address table, embedded in what it finds
  * @key: the address, never 0; constant while the node is in a table
  */
 struct addr_node {
@@ -123,10 +122,10 @@ struct addr_node {
 
 /**
  * struct addr_array - the buckets of a table, replaced when it grows
- * @shift: turns a hash into an index
+ * @shift: the index is the hash shifted right by this
  * @mask:  number of buckets - 1
- * @node:  open addressing, at most half in use; a bucket once used never
- *	   turns NULL again
+ * @node:  open addressing, at most half in use; a bucket that has been used never
+ *	   becomes NULL again
  * @rcu:   frees the array once no lookup uses it
  */
 struct addr_array {
@@ -156,7 +155,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more);
 void addr_table_add(struct addr_table *t, struct addr_node *n);
 void addr_table_del(struct addr_table *t, struct addr_node *n);
 
-/* Fibonacci hashing: the high bits of the product are the good ones. */
+/* Fibonacci hashing: the high bits of the product vary most. */
 static __always_inline unsigned long addr_bucket(const struct addr_array *a,
 						 unsigned long key)
 {
@@ -164,8 +163,8 @@ static __always_inline unsigned long addr_bucket(const struct addr_array *a,
 }
 
 /*
- * Lock-free, in any context. The node stays valid until preemption or
- * interrupts are on again, if its owner frees it through RCU.
+ * Needs no lock, and works in any context. If the owner of the node frees it by RCU,
+ * it stays valid until preemption or interrupts are on again.
  */
 static __always_inline struct addr_node *addr_table_find(const struct addr_table *t,
 							 unsigned long key)
@@ -186,30 +185,30 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
 
 /**
  * enum kprobe_state - how a point is hit
- * @KPROBE_UNARMED:    not at all: it is new, nothing there is enabled, or all
- *		       probes are switched off
- * @KPROBE_BREAKPOINT: by a breakpoint, and it is to stay one for now
- * @KPROBE_QUEUED:     by a breakpoint; it waits for the optimizer
+ * @KPROBE_UNARMED:    not at all: it is new, it has no enabled user, or all probes
+ *		       are switched off
+ * @KPROBE_BREAKPOINT: by a breakpoint, which stays for now
+ * @KPROBE_QUEUED:     by a breakpoint; the point waits for the optimizer
  * @KPROBE_DIVERTED:   by a breakpoint; the hit goes on in the detour
  * @KPROBE_JUMP:       by a jump
- * @KPROBE_FTRACE:     by a call of one of our ftrace_ops
- * @KPROBE_GONE:       never again, the text was freed; what is left to do is to
- *		       unregister the users
+ * @KPROBE_FTRACE:     by a call from ftrace
+ * @KPROBE_GONE:       never again: the text was freed, and the users can only be
+ *		       unregistered
  *
- * kprobe_point_move() moves a point, and allows these moves only:
+ * kprobe_point_move() changes the state, and allows these moves only:
  *
  *	    .--------------- UNARMED ------------> GONE
  *	    |                ^  ^  |                ^
  *	    v                |  |  v                |
  *	  FTRACE ------------'  |  BREAKPOINT ------'
  *	                        |  |  ^
- *	                        |  v  |  the worker cannot, or need not
+ *	                        |  v  |  no jump is possible, or wanted
  *	                        +- QUEUED
  *	                        |  |
- *	                        |  v     the worker has made the detour
+ *	                        |  v     the worker has made a detour
  *	                        +- DIVERTED ---> BREAKPOINT
  *	                        |  |
- *	                        |  v     no task is on the way to the old bytes
+ *	                        |  v     no task can enter the replaced bytes
  *	                        '- JUMP -------> BREAKPOINT
  */
 enum kprobe_state {
@@ -223,34 +222,33 @@ enum kprobe_state {
 };
 
 /**
- * struct kprobe_point - an address that is probed
+ * struct kprobe_point - a probed address
  *
  * Read by hits:
  *
  * @node:	in the table of points, by address, unless the text is gone
- * @kp:		what the architecture sees. Its handlers are the dispatchers;
- *		post_handler is NULL unless an enabled user has one. Its list
- *		links the point into a batch, see kprobe_batch_add(); its flags
- *		follow @state and @nr_enabled.
- * @op:		the same, with what the architecture keeps of a detour; see
- *		optprobe.c
- * @users:	registered probes, in order of registration; read by hits
- * @faulters:	the fault handlers among them, and of those that are leaving
- * @only:	the one among them, if it is alone, enabled and has no more than
- *		a pre-handler to run in front; or NULL
- * @ops:	ftrace_ops that the point is armed in
+ * @kp:		the architecture's view. Its handlers run those of all users;
+ *		post_handler is NULL if no enabled user has one. Its list links
+ *		the point into a batch, see kprobe_batch_add(); its flags follow
+ *		@state and @nr_enabled.
+ * @op:		@kp, and the architecture's description of a detour; see optprobe.c
+ * @users:	the users, in order of registration
+ * @faulters:	the fault handlers of users, and of those that are leaving
+ * @only:	the user, if there is one only, it is enabled, and it has a
+ *		pre-handler; or NULL
+ * @ops:	the ftrace_ops that the point is armed in
  *
  * Under kprobe_mutex:
  *
- * @all:	in the list of all points
- * @nr_users:	probes that are registered, or on the way
- * @nr_enabled: those among @users that are enabled
- * @nr_post:	those among them that have a post-handler
- * @nr_want_post: those among @nr_users that have one
+ * @all:	in kprobe_points
+ * @nr_users:	users that are placed here, linked or not
+ * @nr_enabled: enabled ones among @users
+ * @nr_post:	those of @nr_enabled that have a post-handler
+ * @nr_want_post: those of @nr_users that have a post-handler
  * @state:	how it is hit; written by kprobe_point_move() only
- * @opt:	in a list of the optimizer's, by @state
- * @why:	what the optimizer found in its way: enum kprobe_why, or an errno
- * @rcu:	frees it once no hit can have it in hand
+ * @opt:	in a list of the optimizer, by @state
+ * @why:	why the point is no jump: enum kprobe_why, or an errno
+ * @rcu:	frees it once no hit uses it
  */
 struct kprobe_point {
 	struct addr_node node;
@@ -283,23 +281,23 @@ struct kprobe_point {
 };
 
 /**
- * struct kprobe_user - a registered probe as the manager sees it
+ * struct kprobe_user - a registered probe
  * @node:    in the table of users, by the address of @kp
  * @list:    in kprobe_point::users
- * @batch:   links users that leave together
- * @kp:	     the user's structure: passed to handlers, written for its reader
- * @pre:     the pre-handler at the time of registration; of other probes than
- *	     kprobes, what does their part of a hit
- * @self:    what it is called with: @kp; or what those need in its place
- * @post:    likewise
- * @hook:    of a return probe, what hits need of it; NULL otherwise
- * @faulter: its fault handler; NULL if it has none
- * @point:   where it sits
- * @addr:    what the target resolved to
- * @entry:   that is the entry of a function
+ * @batch:   links users that are unregistered together
+ * @kp:	     the caller's structure, which handlers get
+ * @pre:     the pre-handler, as registered; the functions of return probes and
+ *	     jprobes that take its place
+ * @self:    the first argument of @pre: @kp, or what return probes and jprobes need
+ * @post:    the post-handler, as registered
+ * @hook:    what hits need of a return probe; NULL for other probes
+ * @faulter: the fault handler; NULL if there is none
+ * @point:   the point that it is placed on
+ * @addr:    the address that the target resolved to
+ * @entry:   @addr is the entry of a function
  * @jprobe:  it is a jprobe
  * @enabled: its handlers are to run
- * @rcu:     frees it once no hit can have it in hand
+ * @rcu:     frees it once no hit uses it
  */
 struct kprobe_user {
 	struct addr_node node;
@@ -338,7 +336,7 @@ extern struct list_head kprobe_points;
 extern struct addr_table kprobe_point_table;
 extern struct addr_table kprobe_user_table;
 
-/* As get_kprobe(), for those who know more of a point. */
+/* Like get_kprobe(), for the files in here. */
 static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 {
 	struct addr_node *n = addr_table_find(&kprobe_point_table, addr);
@@ -347,8 +345,8 @@ static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 }
 
 /*
- * Arrays of pointers to return probes and to jprobes are arrays of pointers to
- * probes.
+ * So that an array of pointers to return probes or jprobes can be used as an array of
+ * pointers to kprobes.
  */
 static_assert(!offsetof(struct kretprobe, kp));
 static_assert(!offsetof(struct jprobe, kp));
@@ -374,7 +372,7 @@ void kprobe_release_point(struct kprobe_point *pt);
 
 int kprobe_run_all_pre(struct kprobe_point *pt, struct pt_regs *regs);
 
-/* As kprobe_run_pre(), where a function call counts. */
+/* Like kprobe_run_pre(), and inline. */
 static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 						struct pt_regs *regs)
 {
@@ -394,10 +392,9 @@ int kprobe_check_site(unsigned long addr, struct module **mod);
 /* -------------------------------- arm.c --------------------------------- */
 
 /*
- * What an architecture that takes one point at a time finds held whenever its
- * text is written or a copy is made of it: some stop the machine, some check
- * that nobody else patches. One that takes batches knows better for how long,
- * and locks for itself.
+ * Held while an architecture writes text or copies an instruction: some stop the
+ * machine, some assert that they hold text_mutex. An architecture with
+ * ARCH_HAS_KPROBE_BATCHES takes these locks itself.
  */
 static inline void kprobe_text_lock(void)
 {
@@ -442,10 +439,10 @@ static inline int kprobe_gone_init(void) { return 0; }
 /**
  * struct kprobe_faulter - a fault handler
  * @list:    in kprobe_point::faulters
- * @kp:	     the user's structure, to be passed to it
- * @handler: at the time of registration
- * @on:	     it is to be asked
- * @rcu:     frees it once no fault can have it in hand
+ * @kp:	     the user's structure, which @handler gets
+ * @handler: as registered
+ * @on:	     faults are to run it
+ * @rcu:     frees it once no fault uses it
  */
 struct kprobe_faulter {
 	struct list_head list;
@@ -477,10 +474,12 @@ struct kprobe_refused {
 };
 
 /**
- * struct kprobe_blacklist - all of them; replaced as a whole
- * @rcu:   frees the list once nobody reads it
- * @nr:	   how many
- * @range: sorted by start, none overlapping
+ * struct kprobe_blacklist - all functions that may not be probed
+ * @rcu:   frees the list once no reader uses it
+ * @nr:	   number of entries
+ * @range: sorted by start, without overlap
+ *
+ * A change replaces the whole list.
  */
 struct kprobe_blacklist {
 	struct rcu_head rcu;
@@ -488,7 +487,7 @@ struct kprobe_blacklist {
 	struct kprobe_refused range[];
 };
 
-/* What NOKPROBE_SYMBOL() leaves in the kernel image. */
+/* The section that NOKPROBE_SYMBOL() fills in the kernel image. */
 extern unsigned long __start_kprobe_blacklist[], __stop_kprobe_blacklist[];
 
 extern struct kprobe_blacklist __rcu *kprobe_blacklist;
@@ -501,17 +500,17 @@ void kprobe_blacklist_del_module(struct module *mod, bool going);
 /* ------------------------------- slots.c -------------------------------- */
 
 /**
- * struct slot_cache - executable memory in pieces of one size
- * @size:     of a piece, in bytes
- * @symbol:   under which kallsyms shows its pages
- * @pages:    all of them, those with room first; walked under RCU
- * @first:    the lowest address that there ever was in a page of it
+ * struct slot_cache - executable memory in slots of one size
+ * @size:     of a slot, in bytes
+ * @symbol:   the name of its pages in kallsyms
+ * @pages:    all pages, those with a free slot first; walked under RCU
+ * @first:    the lowest address that any of its pages ever had
  * @last:     the highest
  * @table:    finds a page by address
- * @nr_pages: how many
- * @alloc:    gets executable pages, so many in a row; NULL if it cannot
- * @free:     gives them back
- * @skew:     how far into a page frame they begin
+ * @nr_pages: number of pages
+ * @alloc:    allocates contiguous executable pages; NULL if it cannot
+ * @free:     frees them
+ * @skew:     offset of the pages from a page boundary
  */
 struct slot_cache {
 	size_t size;
@@ -537,8 +536,8 @@ void slots_flush(void);
 void kprobe_wait_for_tasks(void);
 
 /*
- * Could @addr lie in a page of the cache? Each fault in the kernel asks, and
- * hardly any comes from where the answer is yes. Lock-free, in any context.
+ * True if @addr may lie in a page of the cache. Each fault in the kernel asks this,
+ * and for nearly all of them it is false. Needs no lock, and works in any context.
  */
 static __always_inline bool slot_cache_spans(const struct slot_cache *c,
 					     unsigned long addr)
@@ -546,20 +545,20 @@ static __always_inline bool slot_cache_spans(const struct slot_cache *c,
 	return addr >= READ_ONCE(c->first) && addr <= READ_ONCE(c->last);
 }
 
-/* Memory that is part of the kernel image need not begin where a page does. */
+/* Pages that are part of the kernel image need not begin at a page boundary. */
 static __always_inline unsigned long slot_cache_skew(const struct slot_cache *c)
 {
 	return IS_ENABLED(CONFIG_KPROBE_OPTINSN) ? c->skew : 0;
 }
 
-/* The key of the page that an address is in. */
+/* The key of the page that holds an address. */
 static __always_inline unsigned long slot_page_key(const struct slot_cache *c,
 						   unsigned long addr)
 {
 	return (addr - slot_cache_skew(c)) & PAGE_MASK;
 }
 
-/* True if @addr lies in a page of the cache. Lock-free, preemption off. */
+/* True if @addr lies in a page of the cache. Needs no lock; preemption is off. */
 static __always_inline bool slot_cache_covers(const struct slot_cache *c,
 					      unsigned long addr)
 {
@@ -586,10 +585,10 @@ extern struct slot_cache kprobe_detour_slots;	/* with OPTPROBES */
 /* ----------------------------- optimizer.c ------------------------------ */
 
 /**
- * enum kprobe_restore - what the text of a jump becomes
+ * enum kprobe_restore - what replaces a jump
  * @KPROBE_RESTORE_BREAKPOINT: a breakpoint
- * @KPROBE_RESTORE_ORIGINAL:   what it was
- * @KPROBE_RESTORE_NOTHING:    it stays
+ * @KPROBE_RESTORE_ORIGINAL:   the original instructions
+ * @KPROBE_RESTORE_NOTHING:    nothing: the jump stays
  */
 enum kprobe_restore {
 	KPROBE_RESTORE_BREAKPOINT,
@@ -631,7 +630,7 @@ static inline const char *kprobe_optimizer_why(struct kprobe_point *pt)
 #ifdef CONFIG_KPROBE_OPTINSN
 void kprobe_point_free(struct kprobe_point *pt);
 #else
-/* A hit on another CPU may just have looked the point up. */
+/* A hit on another CPU may have just found the point. */
 static inline void kprobe_point_free(struct kprobe_point *pt)
 {
 	kfree_rcu(pt, rcu);

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: jprobes, a legacy.
+ * Kprobes: jprobes, for old modules.
  *
- * A jprobe is a user of the point at a function's entry, whose handler has the
- * prototype of the function. When the point is hit, the handler is called where
- * a pre-handler would be, like any function: with the arguments that are in
- * registers loaded from those of the hit, and with a copy of those on the stack.
+ * A jprobe is a user of the point at a function's entry. Its handler has the prototype
+ * of the function. A hit calls the handler in place of a pre-handler, like any
+ * function: register arguments are loaded from the registers of the hit, and stack
+ * arguments are copied.
  *
- * The function's own registers are in struct pt_regs, and its stack is that of
- * its caller, above all that the handler uses. The handler writes to neither:
- * the arguments that it owns, and may overwrite, are the copies. So nothing has
- * to be put back when it is done, and the hit goes on like one of any probe.
- * There may be as many jprobes, and other probes, on a function as one likes.
+ * The function's own registers are in struct pt_regs, and its stack arguments in the
+ * frame of its caller. The handler may overwrite its arguments, but these are the
+ * copies. So nothing has to be restored after the handler, and the hit goes on like
+ * that of any probe. A function may have any number of jprobes and other probes.
  *
- * jprobe_return() goes back to where the handler was called, from however deep
- * it has been called itself. Per CPU and context there is one handler that it
- * can mean, since hits from a handler are missed. A handler that returns gets
- * there as well.
+ * jprobe_return() goes back to where the handler was called, however deep in the
+ * handler's call chain it is called. On a CPU and in a context there is only one
+ * handler that it can end, since hits in a handler are missed. A handler may also
+ * return.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -32,8 +31,8 @@
 
 /**
  * struct jprobe_cpu - the handlers that run on this CPU
- * @frame: what arch_jprobe_leave() needs, by context of the probed code; NULL
- *	   where no handler runs
+ * @frame: by context of the probed code, the argument of arch_jprobe_leave(); NULL
+ *	   if no handler runs
  */
 struct jprobe_cpu {
 	void *frame[KPROBE_NR_CTX];
@@ -50,11 +49,10 @@ static __always_inline void **this_frame(void)
 }
 
 /*
- * A handler that ends with jprobe_return() does not return, nor do functions that
- * it was called through; but who follows calls waits for that: it would take the
- * next return of the task for theirs. The graph tracer is kept off. fprobes
- * cannot be, so what they have noted meanwhile is taken back; interrupts have
- * taken theirs back by themselves.
+ * A handler that ends with jprobe_return() does not return, nor do the functions on the
+ * way there. A tracer that follows calls would take the next return of the task for
+ * theirs. The graph tracer is paused. fprobes cannot be paused, so the calls that they
+ * have hooked meanwhile are forgotten. Calls in interrupts have returned.
  */
 #ifdef CONFIG_RETHOOK
 static __always_inline struct llist_node *hooks_now(void)
@@ -83,9 +81,7 @@ static __always_inline void forget_hooks(struct llist_node *before)
 }
 #endif
 
-/*
- * The pre-handler of a jprobe. @handler is the jprobe's; see struct kprobe_user.
- */
+/* The pre-handler of a jprobe. @handler is jprobe::entry, see kprobe_user::self. */
 static int __kprobe_hit jprobe_pre(struct kprobe *handler, struct pt_regs *regs)
 {
 	struct llist_node *hooks = hooks_now();
@@ -101,7 +97,7 @@ static int __kprobe_hit jprobe_pre(struct kprobe *handler, struct pt_regs *regs)
 }
 
 /**
- * jprobe_abandon - the handler that runs here will not end
+ * jprobe_abandon - forget the handler that runs here
  *
  * Context: an oops in it.
  */
@@ -114,9 +110,8 @@ NOKPROBE_SYMBOL(jprobe_abandon);
 /**
  * jprobe_return - end the handler of a jprobe
  *
- * What follows the call, in the handler and in the functions that it was called
- * through, does not run. Outside of such a handler it says so in the log, once,
- * and does nothing.
+ * The rest of the handler does not run, nor that of the functions on the way here.
+ * Outside of such a handler this does nothing, except for a warning in the log, once.
  *
  * Context: in the handler, or a function called by it.
  */
@@ -136,14 +131,14 @@ void __kprobe_hit jprobe_return(void)
 }
 EXPORT_SYMBOL_GPL(jprobe_return);
 
-/* ----------------------------- The manager ------------------------------ */
+/* ----------------------------- Registration ----------------------------- */
 
 /**
- * jprobe_make_user - make a user out of a jprobe
+ * jprobe_make_user - make the user of a jprobe
  * @probe: the struct jprobe
  *
  * Context: may sleep.
- * Return: the user, or an ERR_PTR with the errors of register_jprobe().
+ * Return: the user, or an ERR_PTR with an error of register_jprobe().
  */
 struct kprobe_user *jprobe_make_user(void *probe)
 {

@@ -60,7 +60,9 @@ noinline void __kprobe_hit kretprobe_run_handler(struct kretprobe_hook *hook,
 }
 
 /**
- * kretprobe_init - find what the architecture says cannot be probed
+ * kretprobe_init - look up the functions that the architecture excludes
+ *
+ * Context: at boot.
  */
 void __init kretprobe_init(void)
 {
@@ -71,7 +73,7 @@ void __init kretprobe_init(void)
 	for (bp = kretprobe_blacklist; bp->name; bp++) {
 		bp->addr = kprobe_lookup_name(bp->name, 0);
 		if (!bp->addr)
-			pr_warn("%s is not to carry return probes, but does not exist\n",
+			pr_warn("%s must not have return probes, but does not exist\n",
 				bp->name);
 	}
 }
@@ -129,7 +131,7 @@ void kretprobe_free(struct kretprobe_hook *hook)
 	kretprobe_hook_release(hook);
 }
 
-/* A bound that memory cannot hold is refused before any of it is taken. */
+/* Refuse a number that memory cannot hold before any of it is allocated. */
 static bool instances_fit(size_t size, int nr)
 {
 	u64 bytes = (u64)size * nr;
@@ -138,11 +140,11 @@ static bool instances_fit(size_t size, int nr)
 }
 
 /**
- * kretprobe_make_user - make a user out of a return probe
+ * kretprobe_make_user - make the user of a return probe
  * @probe: the struct kretprobe
  *
  * Context: may sleep.
- * Return: the user, or an ERR_PTR with the errors of register_kretprobe().
+ * Return: the user, or an ERR_PTR with an error of register_kretprobe().
  */
 struct kprobe_user *kretprobe_make_user(void *probe)
 {
@@ -162,7 +164,7 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	    rp->data_size > KRETPROBE_MAX_DATA_SIZE)
 		goto fail;
 
-	/* What the user wants is not changed: it may be registered again. */
+	/* The caller's structure is not changed: it may be registered again. */
 	nr = rp->maxactive > 0 ? rp->maxactive : default_maxactive();
 	size = sizeof(struct kretprobe_instance) + rp->data_size;
 	hook = instances_fit(size, nr) ?

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: making points cheaper to hit.
+ * Kprobes: turning breakpoints into jumps.
  *
- * A point starts as a breakpoint. Where the architecture can, it becomes a jump
- * to a detour soon after, and nobody waits for that: the worker here takes all
- * points that have come together. The states are those of enum kprobe_state.
+ * A point starts as a breakpoint. If the architecture can, a worker turns it into a
+ * jump to a detour soon after. No caller waits for that, and the worker changes all
+ * points that have been queued meanwhile together. The states are those of enum
+ * kprobe_state.
  *
- * A *queued* point waits for the worker. A *diverted* one has its detour: hits
- * come by the breakpoint, but go on in the detour, so nothing enters the bytes
- * that the jump will replace, except for who has been on the way before. When
- * those are through, the text changes, in one round for all.
+ * A *queued* point waits for the worker. A *diverted* point has its detour: it is hit
+ * by the breakpoint, but the hit goes on in the detour. So nothing enters the bytes
+ * that the jump will replace any more, except for tasks that are on the way there.
+ * When these have left, the worker writes the jumps, in one round for all points.
  *
- * When are they through? A task is on the way if it is in front of one of the
- * replaced instructions but the first, or in an out-of-line copy that leads
- * there. None of those instructions sleeps, and a task that does in a call
- * returns behind the jump (the architecture makes sure, see arch/x86/kernel/
- * kprobes/reach.c). So it got there and did not leave because it was preempted
- * or interrupted, as in a slot, and what is waited for is the same: slots.c has
- * the argument. With PREEMPT_DYNAMIC the kernel is built for full preemption,
- * whatever is chosen.
+ * When have they left? A task is on the way if it is about to execute one of the
+ * replaced instructions except the first, or if it is in an out-of-line copy that leads
+ * there. None of these instructions sleeps, and a task that sleeps in a displaced call
+ * returns after the jump (the architecture makes sure, see
+ * arch/x86/kernel/kprobes/reach.c). So such a task is preempted or interrupted there,
+ * as in a slot, and the wait is the same; slots.c has the argument. A kernel with
+ * PREEMPT_DYNAMIC is built for full preemption, whatever is chosen at boot.
  *
- * The way back is taken at once, by whoever needs it: who disarms the point, or
- * adds a probe to it, or sets one in the replaced bytes. Nobody needs to wait
- * for tasks then: the bytes are what they were, and the detour leads behind
- * them. Detours that are given up stay until no task is in them, see slots.c.
+ * A jump becomes a breakpoint again at once when the point is disarmed, when a
+ * probe is added to it, or when a probe is set in the replaced bytes. There is no need
+ * to wait for tasks: the original bytes are back, and the detour leads to the
+ * instruction after them. The detour is freed when no task can be in it, see slots.c.
  *
- * All state is under kprobe_mutex, which the worker gives up while it waits.
+ * kprobe_mutex protects all state here. The worker drops it while it waits.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -39,10 +39,10 @@
 
 #include "internal.h"
 
-/* So that a burst of registrations makes one batch. */
+/* Registrations that follow each other closely make one batch. */
 #define OPTIMIZE_DELAY	(HZ / 20)
 
-/* Detours to make before others get the mutex. */
+/* The worker drops the mutex after so many detours. */
 #define OPTIMIZE_CHUNK	32
 
 static LIST_HEAD(queued);
@@ -54,7 +54,7 @@ static unsigned int allowed = 1;
 static void optimize(struct work_struct *work);
 static DECLARE_DELAYED_WORK(optimize_work, optimize);
 
-/* Moves a point to one of the optimizer's lists, or off them. */
+/* Changes the state of a point, and moves it to a list of the optimizer, or off. */
 static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
 			   struct list_head *list)
 {
@@ -66,8 +66,8 @@ static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
 }
 
 /**
- * kprobe_optimizer_want - a point may be worth a jump
- * @pt: the point
+ * kprobe_optimizer_want - queue a point for the optimizer
+ * @pt: a point in any state; only an ordinary breakpoint is queued
  *
  * Context: kprobe_mutex held.
  */
@@ -100,20 +100,20 @@ static int by_address_queued(void *unused, const struct list_head *a,
 }
 
 /**
- * kprobe_optimizer_undo - points give up their detours
- * @points:  linked by kprobe::list, of any state
- * @restore: what the text of jumps becomes
+ * kprobe_optimizer_undo - send no more hits to the detours of points
+ * @points:  linked by kprobe::list, in any state
+ * @restore: what replaces jumps
  *
- * With KPROBE_RESTORE_BREAKPOINT the points stay armed. KPROBE_RESTORE_NOTHING
- * is for text that goes away, or of which the caller takes the breakpoints out.
+ * With KPROBE_RESTORE_BREAKPOINT the points stay armed. KPROBE_RESTORE_NOTHING is for
+ * text that is about to be freed, and for points whose breakpoints the caller has
+ * removed.
  *
- * Whatever @restore is, hits may be on their way through the detours: those are
- * still there, and the caller owes a wait, by kprobe_quiesce(), and then
- * kprobe_optimizer_free(). kprobe_optimizer_settle() does all of it for points that
- * stay armed.
+ * Hits may still be in the detours. If this returns true, the caller has to call
+ * kprobe_quiesce() and then kprobe_optimizer_free(). kprobe_optimizer_settle() does
+ * all that for points that stay armed.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: true if there are such detours; false if nothing is owed.
+ * Return: true if there are such detours.
  */
 bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore)
 {
@@ -158,10 +158,8 @@ bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 }
 
 /**
- * kprobe_optimizer_free - detours that have been given up go back
- * @points: linked by kprobe::list
- *
- * Points that have none, or still use theirs, are left alone.
+ * kprobe_optimizer_free - free detours that kprobe_optimizer_undo() has left
+ * @points: linked by kprobe::list; those without such a detour are skipped
  *
  * Context: kprobe_mutex held; may sleep. arch_kprobes_sync() or kprobe_quiesce()
  * has been called since kprobe_optimizer_undo().
@@ -176,8 +174,8 @@ void kprobe_optimizer_free(struct list_head *points)
 }
 
 /**
- * kprobe_optimizer_settle - points become breakpoints, without detours
- * @points: linked by kprobe::list; those that are not armed stay so
+ * kprobe_optimizer_settle - turn points into breakpoints without detours
+ * @points: linked by kprobe::list; those that are not armed stay unarmed
  *
  * Context: kprobe_mutex held; may sleep, and waits for the other CPUs.
  */
@@ -190,11 +188,11 @@ void kprobe_optimizer_settle(struct list_head *points)
 }
 
 /**
- * kprobe_optimizer_over - the point whose jump would replace an address
+ * kprobe_optimizer_over - find the point whose jump would replace an address
  * @addr: the address
  *
  * Context: kprobe_mutex held.
- * Return: the nearest point in front of @addr in whose bytes it is, or NULL.
+ * Return: the nearest point before @addr whose jump would reach it, or NULL.
  */
 struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 {
@@ -211,14 +209,16 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 }
 
 /**
- * kprobe_only - the probe of a point that has just one
+ * kprobe_only - get the handlers of a point that has a single probe
  * @p:	  the point
- * @pre:  what to call in front of the instruction is stored here
- * @post: what to call behind it, with the probe itself, or NULL
+ * @pre:  set to the pre-handler
+ * @post: set to the post-handler, or NULL
  *
- * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: what to call the handler with; NULL if the point has
- * more to run in front of the instruction, or nothing.
+ * The answer is valid until kprobe_optimizer_undo() is called for the point.
+ *
+ * Context: kprobe_mutex held.
+ * Return: the first argument of the handlers; NULL if the point has several probes, or
+ * its probe is disabled or has no pre-handler.
  */
 struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 			   kprobe_post_handler_t *post)
@@ -234,11 +234,13 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 }
 
 /**
- * kprobe_wants_post - may post-handlers run at a point?
+ * kprobe_wants_post - test if post-handlers may run at a point
  * @p: the point
  *
- * Context: kprobe_mutex held. Holds until kprobe_optimizer_undo() of the point.
- * Return: true if a probe there has one, be it disabled.
+ * The answer is valid until kprobe_optimizer_undo() is called for the point.
+ *
+ * Context: kprobe_mutex held.
+ * Return: true if a probe there has a post-handler, even if the probe is disabled.
  */
 bool kprobe_wants_post(struct kprobe *p)
 {
@@ -246,7 +248,7 @@ bool kprobe_wants_post(struct kprobe *p)
 
 	return to_point(p)->nr_want_post;
 }
-/* Makes the detours of queued points, each time some of them. */
+/* Makes the detours of some of the queued points. */
 static void make_detours(void)
 {
 	struct kprobe_point *pt, *next;
@@ -281,14 +283,14 @@ static void optimize(struct work_struct *work)
 	if (list_empty(&diverted))
 		goto out;
 
-	/* Hits that have been on the way to the old copies are there now. */
+	/* Hits that were about to enter the old copies have entered them. */
 	arch_kprobes_sync();
 	mutex_unlock(&kprobe_mutex);
 
 	kprobe_test_stage(KPROBE_STAGE_DIVERTED);
 	kprobe_wait_for_tasks();
 
-	/* Only we divert points, so who still is has been for all that time. */
+	/* Only this worker diverts points: those that still are were before the wait. */
 	mutex_lock(&kprobe_mutex);
 	list_for_each_entry(pt, &diverted, opt)
 		kprobe_batch_add(pt, &batch);
@@ -303,11 +305,12 @@ out:
 }
 
 /**
- * wait_for_kprobe_optimizer - wait until what can be a jump is one
+ * wait_for_kprobe_optimizer - wait until all points that can be jumps are jumps
+ *
+ * On return every point that was registered or enabled before the call has become
+ * a jump, unless that is impossible, or has been undone since.
  *
  * Context: may sleep, for some grace periods. Not from a handler.
- * On return every point that was registered or enabled before the call has
- * become a jump, unless it cannot be one, or has been given up since.
  */
 void wait_for_kprobe_optimizer(void)
 {
@@ -333,11 +336,11 @@ struct slot_cache kprobe_detour_slots = {
 #endif
 
 /**
- * is_kprobe_optinsn_slot - does the address lie among detours?
+ * is_kprobe_optinsn_slot - test if an address lies in a page of detours
  * @addr: any address
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if it does.
  */
 bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
 {
@@ -346,10 +349,11 @@ bool __kprobe_hit is_kprobe_optinsn_slot(unsigned long addr)
 EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
 
 /**
- * get_detour_slot - for architectures: memory for one detour
+ * get_detour_slot - for architectures: allocate memory for one detour
  *
  * Context: may sleep.
- * Return: room for a detour, of the size that the architecture says; or NULL.
+ * Return: __ARCH_KPROBE_DETOUR_SIZE bytes, or MAX_OPTINSN_SIZE units for
+ * get_optinsn_slot(); or NULL.
  */
 void *get_detour_slot(void)
 {
@@ -358,7 +362,7 @@ void *get_detour_slot(void)
 }
 
 /**
- * free_detour_slot - give back what get_detour_slot() returned
+ * free_detour_slot - free what get_detour_slot() returned
  * @slot: the slot
  * @used: a task may be in it
  *
@@ -440,11 +444,11 @@ static const char *const why_text[] = {
 };
 
 /**
- * kprobe_optimizer_why - in words: how a point is hit, and why not by a jump
+ * kprobe_optimizer_why - say how a point is hit, and why not by a jump
  * @pt: the point
  *
  * Context: kprobe_mutex held.
- * Return: a string that stays.
+ * Return: a constant string, as shown in debugfs.
  */
 const char *kprobe_optimizer_why(struct kprobe_point *pt)
 {

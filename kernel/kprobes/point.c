@@ -2,12 +2,12 @@
 /*
  * Kprobes: the model, points and their users.
  *
- * A user is made when it is about to be registered, placed on a point, which is
- * made for the first of them, and linked, from when on hits see it. Unlinking
- * and displacing lead back. What a hit runs is chosen here whenever a user
- * comes, goes, or is switched.
+ * A user is allocated before it is registered, placed on a point, and linked; from
+ * then on hits see it. The first user of a point makes the point. Unlinking and
+ * displacing undo these steps. When a user is linked, unlinked, enabled or disabled,
+ * this file chooses what hits of its point run.
  *
- * Nothing here arms a point, or waits: that is up to the callers.
+ * Nothing here arms a point, or waits: the callers do.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -19,13 +19,13 @@
 
 #include "internal.h"
 
-/* See internal.h for what it protects. */
+/* internal.h says what it protects. */
 DEFINE_MUTEX(kprobe_mutex);
 
 struct addr_table kprobe_point_table = ADDR_TABLE_INIT;
 struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 
-/* Every point there is, those whose text is gone included. */
+/* All points, including those whose text is gone. */
 LIST_HEAD(kprobe_points);
 
 /**
@@ -60,11 +60,10 @@ bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
 /* ------------------------------- Choosing ------------------------------- */
 
 /**
- * kprobe_report_flags - a probe shows its state to its user
+ * kprobe_report_flags - write the state of a probe to the caller's structure
  * @user: the probe
  *
- * Of the flags in the user's structure, DISABLED is the only one that is an
- * input, and that only when registering.
+ * Of these flags only KPROBE_FLAG_DISABLED is an input, and only for registering.
  *
  * Context: kprobe_mutex held.
  */
@@ -94,9 +93,9 @@ static const unsigned int point_moves[] = {
 };
 
 /**
- * kprobe_point_move - a point is hit in another way from now on
+ * kprobe_point_move - change the state of a point
  * @pt:	   the point
- * @state: how; nothing happens if that is its state already
+ * @state: the new state; may be the old one
  *
  * The flags of the point and of its users follow.
  *
@@ -126,7 +125,7 @@ void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state)
 }
 
 /**
- * kprobe_choose_only - note what most hits need to know
+ * kprobe_choose_only - update kprobe_point::only
  * @pt: a point whose users have changed in any way
  *
  * Context: kprobe_mutex held.
@@ -146,14 +145,13 @@ void kprobe_choose_only(struct kprobe_point *pt)
 }
 
 /*
- * What handlers read without a lock. Where the architecture tests post_handler
- * and then calls it, another CPU may do both at any time, so that once it is
- * set it stays: with no post-handler enabled it finds nothing to run. Where
- * hits run kprobe_run_post() themselves, the member only says whether to.
+ * Hits read post_handler without a lock. With contexts, it only says whether to call
+ * kprobe_run_post(). Other architectures test it, and then call it: there it stays once
+ * it is set, and runs nothing if no post-handler is enabled.
  *
- * It is set before the user can be found. Architectures that read it without
- * another exception in between, and reorder reads, may run the pre-handler only
- * for a hit that overlaps with registration: such a hit may run none, too.
+ * It is set before the user can be found. Architectures that read it without another
+ * exception in between, and reorder reads, may run only the pre-handler for a hit
+ * that overlaps with registration: such a hit may run no handler, too.
  */
 static void choose_post_handler(struct kprobe_point *pt)
 {
@@ -164,9 +162,9 @@ static void choose_post_handler(struct kprobe_point *pt)
 }
 
 /**
- * kprobe_count_user - keep what depends on enabled users in line with them
- * @user: who is about to be enabled, or not any more
- * @sign: 1 or -1; 0 changes nothing
+ * kprobe_count_user - update what depends on the number of enabled users
+ * @user: a user that is about to be enabled, or has been disabled or unlinked
+ * @sign: 1 or -1, respectively; 0 changes nothing
  *
  * Context: kprobe_mutex held.
  */
@@ -192,7 +190,6 @@ int __weak arch_prepare_post(struct kprobe *p)
 	return 0;
 }
 
-/* Brackets the arch_prepare_kprobe() calls of a batch, ascending by address. */
 void __weak arch_kprobes_batch(bool begin)
 {
 }
@@ -212,7 +209,7 @@ static int prepare_point(struct kprobe_point *pt)
 		pt->kp.flags |= KPROBE_FLAG_FTRACE;
 		return arch_prepare_kprobe_ftrace(&pt->kp);
 #else
-		return -EINVAL;	/* ftrace's own, and nobody else's */
+		return -EINVAL;	/* only ftrace may patch it */
 #endif
 	}
 #endif
@@ -223,7 +220,7 @@ static int prepare_point(struct kprobe_point *pt)
 }
 
 /**
- * kprobe_release_point - the architecture forgets a point
+ * kprobe_release_point - free the architecture's data of a point
  * @pt: the point, disarmed and quiescent
  *
  * Context: kprobe_mutex held; may sleep.
@@ -237,8 +234,8 @@ void kprobe_release_point(struct kprobe_point *pt)
 }
 
 /*
- * A point whose probes have post-handlers, even disabled ones, is always ready
- * for them, so that enabling cannot fail for it.
+ * A point is always ready for the post-handlers of its users, even of disabled ones,
+ * so that enabling cannot fail for lack of memory.
  */
 static int want_post(struct kprobe_point *pt, struct kprobe_user *user)
 {
@@ -259,7 +256,7 @@ static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
 	if (!user->post)
 		return;
 	pt->nr_want_post--;
-	/* If it cannot go back, it only keeps others off the site for longer. */
+	/* On failure the point only keeps other IPMODIFY users off the site. */
 	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !kprobe_point_gone(pt))
 		kprobe_ftrace_choose(pt);
 }
@@ -267,8 +264,8 @@ static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
 /* -------------------------------- Users --------------------------------- */
 
 /**
- * kprobe_user_of - find what the manager knows of a user's structure
- * @kp: the structure, of which nothing is read
+ * kprobe_user_of - find the user of a caller's structure
+ * @kp: the structure; only its address is used
  *
  * Context: kprobe_mutex held.
  * Return: NULL if it is not registered.
@@ -282,11 +279,11 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 }
 
 /**
- * kprobe_user_alloc - make a user out of what somebody wants to register
+ * kprobe_user_alloc - allocate the user of a probe
  * @kp: the probe
  *
  * Context: may sleep.
- * Return: the user, to be registered or freed; or an ERR_PTR with the errors
+ * Return: the user, which has to be registered or freed; or an ERR_PTR with an error
  * of register_kprobe().
  */
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
@@ -417,7 +414,7 @@ static int place_on_point(struct kprobe_user *user)
 	user->point = pt;
 	user->kp->addr = (kprobe_opcode_t *)user->addr;
 	user->kp->opcode = pt->kp.opcode;
-	/* From here on the same structure given twice is found out. */
+	/* From here on, the same structure a second time is refused. */
 	addr_table_add(&kprobe_user_table, &user->node);
 	return 0;
 }
@@ -426,8 +423,8 @@ static int place_on_point(struct kprobe_user *user)
  * kprobe_place_user - find or make the point of a user
  * @user: the user; kprobe_users_reserve() has made room for it
  *
- * The point is ready for the user's handlers, but neither armed for it nor do
- * hits see it.
+ * The point is then ready for the user's handlers, but it may not be armed yet, and
+ * hits do not see the user.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0, or an errno of register_kprobe() with nothing changed.
@@ -468,7 +465,7 @@ void kprobe_displace_user(struct kprobe_user *user)
 }
 
 /**
- * kprobe_link_user - let hits see a user
+ * kprobe_link_user - make a user visible to hits
  * @user: the user, placed on a point that is armed if the user is enabled
  *
  * Context: kprobe_mutex held.
@@ -480,7 +477,7 @@ void kprobe_link_user(struct kprobe_user *user)
 	lockdep_assert_held(&kprobe_mutex);
 	kp->nmissed = 0;
 	INIT_LIST_HEAD(&kp->list);
-	/* So that hlist_unhashed() tells what is registered. */
+	/* So that hlist_unhashed() is false for a registered probe. */
 	INIT_HLIST_NODE(&kp->hlist);
 	hlist_add_fake(&kp->hlist);
 
@@ -494,10 +491,10 @@ void kprobe_link_user(struct kprobe_user *user)
 }
 
 /**
- * kprobe_unlink_user - hits that start from now on do not see a user
+ * kprobe_unlink_user - hide a user from hits that start from now on
  * @user: the user
  *
- * Its handlers may be running. The point stays, even if it has no other user.
+ * Its handlers may still be running. The point stays, even without a user.
  *
  * Context: kprobe_mutex held; may sleep.
  */

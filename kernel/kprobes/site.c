@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: where a probe may sit, from what its user says.
+ * Kprobes: resolving the target of a probe, and checking that it may be probed.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -14,11 +14,11 @@
 #include "internal.h"
 
 /**
- * kprobe_lookup_name - find what a probe is to sit on, by name
+ * kprobe_lookup_name - find the symbol that a probe names
  * @name:   of a symbol, or "module:symbol"
- * @offset: from the symbol
+ * @offset: of the probe, from the symbol
  *
- * Architectures whose functions have more than one entry have their own.
+ * Architectures whose functions have more than one entry override this.
  *
  * Context: may sleep.
  * Return: the symbol's address, without @offset; NULL if there is none.
@@ -29,8 +29,8 @@ kprobe_opcode_t *__weak kprobe_lookup_name(const char *name, unsigned int offset
 }
 
 /*
- * Turns a place in a function into the one that can carry a probe, say after an
- * instruction that marks the entry, and tells whether that is the entry.
+ * Finds the address that can carry a probe, for instance after an instruction that
+ * marks the entry, and tells whether it is the entry. Architectures override this.
  */
 kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
 						unsigned long offset,
@@ -41,7 +41,7 @@ kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
 }
 
 /**
- * kprobe_resolve - from what the user gave to what will be probed
+ * kprobe_resolve - find the address to probe
  * @addr:   kprobe::addr
  * @symbol: kprobe::symbol_name
  * @offset: kprobe::offset
@@ -73,13 +73,13 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 }
 
 /**
- * kprobe_on_func_entry - does a target lie on the entry of a function?
- * @addr:   by address, or NULL
- * @sym:    by name, or NULL
+ * kprobe_on_func_entry - test if a target is the entry of a function
+ * @addr:   its address, or NULL
+ * @sym:    its symbol, or NULL
  * @offset: from either
  *
  * Context: may sleep.
- * Return: 0 if it does; -EINVAL if not, or if both or neither are given;
+ * Return: 0 if it is; -EINVAL if not, or if both or neither are given;
  * -ENOENT if no symbol is there.
  */
 int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
@@ -96,8 +96,8 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
 }
 
 /*
- * A trap of BUG() or WARN(), by whose address it is known. Where architectures
- * trap by an instruction that they refuse anyway, nobody needs to search.
+ * The exception handler knows a trap of BUG() or WARN() by its address. Architectures
+ * that refuse the instruction anyway need no search.
  */
 static bool is_known_trap(unsigned long addr)
 {
@@ -116,7 +116,7 @@ static int hold_module(unsigned long addr, struct module **mod)
 			return -ENOENT;
 		}
 	}
-	/* Init text is a target only while it is sure to be there. */
+	/* Init text may be probed only while it cannot be freed. */
 	if (within_module_init(addr, *mod) && (*mod)->state != MODULE_STATE_COMING) {
 		module_put(*mod);
 		*mod = NULL;
@@ -132,15 +132,15 @@ static int hold_module(unsigned long addr, struct module **mod)
 #endif
 
 /**
- * kprobe_check_site - is the address text that we may probe?
+ * kprobe_check_site - test if an address may be probed
  * @addr: the address
- * @mod:  set to the module that it is in, or NULL
+ * @mod:  set to the module that holds it, or NULL
  *
- * A module is held until module_put(*mod), that is until the points are in the
- * table: from then on the module notifier takes care of them.
+ * The caller calls module_put(*mod) once the point is in the table: from then on the
+ * module notifier takes care of it.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0; -EINVAL if not; -ENOENT if the module is going.
+ * Return: 0 if it may; -EINVAL if not; -ENOENT if the module is being unloaded.
  */
 int kprobe_check_site(unsigned long addr, struct module **mod)
 {

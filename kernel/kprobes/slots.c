@@ -2,36 +2,34 @@
 /*
  * Kprobes: executable memory for out-of-line copies.
  *
- * A slot is a piece of a page from execmem. Handing one out and taking it
- * back is cheap; the question is when a slot may be used for something else.
- * A task that is preempted in a slot returns to it whenever it runs next, on
- * any CPU, long after the probe is gone. So slots are retired, not freed:
- * a worker takes all that have come together, waits once until no task can
- * rest in any of them, and only then gives them back. Nobody waits for it.
+ * A slot is a piece of a page from execmem. A task that is preempted in a slot returns
+ * to it when it runs next, on any CPU, long after the probe is gone. So slots are
+ * retired, not freed. A worker collects the retired slots, waits once until no task
+ * can be in any of them, and then frees them. No caller waits for it.
  *
  * Why waiting for tasks-RCU and then for RCU is enough: nothing enters a slot
  * once its point is unlinked and quiescent. A task that is in a slot at that
  * time runs there, is interrupted there, or was preempted there. It leaves
- * within a few instructions, none of which sleeps: calls are emulated, and a
- * copy that faults has its address moved back to the original before the fault
- * is looked at. So a task that has scheduled voluntarily, or run in user mode,
- * has left; that is what tasks-RCU waits for. It does not wait for idle tasks.
- * Those run with preemption off and may have been interrupted in a slot, in
- * code that may be probed, which is never where RCU does not watch: for RCU
- * that is one reader, which ends when the idle task goes to sleep, or leaves
- * the CPU to another. Without preemption synchronize_rcu_tasks() is an ordinary
- * grace period, and says the same of every task.
+ * within a few instructions, none of which sleeps: calls are emulated, and when a
+ * copy faults, the instruction pointer is moved back to the original before the fault
+ * is handled. So a task that has scheduled voluntarily, or run in user mode, has left.
+ * That is what tasks-RCU waits for. It does not wait for idle tasks. These run with
+ * preemption off. They may be interrupted in a slot, but only in code that may be
+ * probed, which is never where RCU is not watching. For RCU this is one reader, which
+ * ends when the idle task goes to sleep, or yields the CPU to another task. Without
+ * preemption synchronize_rcu_tasks() is an ordinary grace period, and guarantees
+ * the same for every task.
  *
- * Making memory executable interrupts every CPU. So a cache that grows takes
- * more pages at a time, an eighth of what it has, in one block; and a block goes
- * when all of its pages are free.
+ * Making memory executable interrupts every CPU. So a cache grows by a block of
+ * several pages, an eighth of what it has. A block is freed when all of its pages are
+ * free.
  *
- * What is free holds no code. Architectures that can erase slots do so once
- * nobody can be in them, which is before anybody else can get them: slots that
- * are waited for belong to the worker, so it needs no mutex for that.
+ * Free slots hold no code. Architectures that can erase slots do so when no task can
+ * be in them any more. The worker owns the slots that it waits for, so it needs no
+ * mutex for that.
  *
- * Perf is told of all this: the pages are symbols, what architectures write into
- * slots is code that comes, and what is erased is code that goes.
+ * Perf learns of the pages as symbols, and of code that is written into slots or
+ * erased.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -47,20 +45,20 @@
 
 #include "internal.h"
 
-/* How long retired slots gather before the worker waits for them. */
+/* Retired slots are collected for so long before the worker waits for them. */
 #define SLOT_RETIRE_DELAY	(HZ / 10)
 
-/* Pages in a block, at most. */
+/* The most pages of a block. */
 #define SLOT_BLOCK_MAX		32
 
 /**
  * struct slot_block - pages that were allocated together
- * @text: the first of them
- * @nr:	  how many
- * @used: those in which a slot is in use or retired
- * @list: links blocks that are about to go
- * @cache: that they are of
- * @page: what describes them
+ * @text: the first page
+ * @nr:	  number of pages
+ * @used: number of pages in which a slot is in use or retired
+ * @list: links blocks that are about to be freed
+ * @cache: that the block belongs to
+ * @page: the descriptions of the pages
  */
 struct slot_block {
 	struct list_head list;
@@ -75,12 +73,12 @@ struct slot_block {
  * struct slot_page - a page of slots
  * @node:  in slot_cache::table, by the address of the page
  * @list:  in slot_cache::pages
- * @waiting: links pages in which slots are waited for; the worker's
- * @block: that it is part of
- * @nr:	   slots that are in use or retired
- * @nr_dead: those of them that are retired
- * @maps:  three bitmaps of as many bits as the page has slots: in use or
- *	   retired; retired; being waited for
+ * @waiting: links pages with slots that the worker waits for
+ * @block: that the page is part of
+ * @nr:	   number of slots that are in use or retired
+ * @nr_dead: number of those that are retired
+ * @maps:  three bitmaps with a bit for each slot: in use or retired; retired;
+ *	   waited for
  */
 struct slot_page {
 	struct addr_node node;
@@ -110,11 +108,11 @@ static unsigned long *page_map(const struct slot_cache *c, struct slot_page *pg,
 #define page_waiting(c, pg)	page_map(c, pg, 2)
 
 /**
- * alloc_insn_page - get a page for slots; architectures may have their own
+ * alloc_insn_page - allocate a page for slots; architectures may override it
  *
  * Context: may sleep.
  * Return: a page that can be executed, and written by the architecture's text
- * patching, but not by a plain store where the architecture can tell; or NULL.
+ * patching, but not by a plain store if the architecture can prevent that; or NULL.
  */
 __weak void *alloc_insn_page(void)
 {
@@ -122,20 +120,21 @@ __weak void *alloc_insn_page(void)
 }
 
 /**
- * alloc_insn_pages - get pages for slots that are next to each other
- * @nr: how many
+ * alloc_insn_pages - allocate contiguous pages for slots
+ * @nr: the number of pages
  *
- * For architectures that can have them for less together than one by one.
+ * Architectures override this if many pages are cheaper together than one by one.
  *
  * Context: may sleep.
- * Return: as alloc_insn_page(); NULL is no failure if @nr is more than one.
+ * Return: as alloc_insn_page(). If it is NULL and @nr more than one, the caller tries
+ * a single page.
  */
 __weak void *alloc_insn_pages(unsigned int nr)
 {
 	return nr == 1 ? alloc_insn_page() : NULL;
 }
 
-/* What describes the pages of a block, with the block itself. */
+/* Frees a block and the descriptions of its pages, but not the pages. */
 static void slot_block_free(struct slot_block *block)
 {
 	while (block->nr--)
@@ -182,7 +181,7 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	block = slot_block_alloc(c, nr);
 	if (!block)
 		return false;
-	/* Before anything runs there, so that nobody is looked for in vain. */
+	/* Before anything runs there, so that slot_cache_spans() knows it. */
 	start = (unsigned long)block->text;
 	WRITE_ONCE(c->first, min(c->first, start));
 	WRITE_ONCE(c->last, max(c->last, start + nr * PAGE_SIZE - 1));
@@ -201,7 +200,7 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	return true;
 }
 
-/* Unlinks blocks that nobody uses; readers may still have a page in hand. */
+/* Unlinks unused blocks; readers may still use the descriptions of their pages. */
 static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 {
 	struct slot_block *block;
@@ -228,7 +227,7 @@ static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 }
 
 /**
- * slot_alloc - get a slot
+ * slot_alloc - allocate a slot
  * @c: the cache
  *
  * Context: may sleep.
@@ -255,7 +254,7 @@ void *slot_alloc(struct slot_cache *c)
 	if (!pg->nr)
 		pg->block->used++;
 	if (++pg->nr == slots_per_page(c)) {
-		/* Readers may see the page twice or not at all: only kallsyms. */
+		/* A reader, which is kallsyms, may see the page twice, or miss it. */
 		list_del_rcu(&pg->list);
 		list_add_tail_rcu(&pg->list, &c->pages);
 	}
@@ -280,12 +279,12 @@ static void slots_reclaim(struct work_struct *work);
 static DECLARE_DELAYED_WORK(slots_reclaim_work, slots_reclaim);
 
 /**
- * slot_retire - give a slot back
+ * slot_retire - free a slot when no task can be in it
  * @c:	  the cache
  * @slot: the slot
  * @used: a hit may have been sent there; false frees the slot at once
  *
- * The caller has made sure that nothing will enter the slot from now on.
+ * The caller has made sure that nothing enters the slot any more.
  *
  * Context: may sleep, but does not wait for a grace period.
  */
@@ -319,12 +318,12 @@ static struct slot_cache *const slot_caches[] = {
 };
 
 /**
- * kprobe_wait_for_tasks - until no task rests where it was
+ * kprobe_wait_for_tasks - wait until every task has left the slot it may be in
  *
- * Every task has scheduled voluntarily since, or run in user mode, or is an
- * idle task that has gone to sleep. See above for what that is good for. A task
- * that keeps a CPU busy is waited for as in any grace period; in user mode it
- * delays nothing, as nothing of ours has to run on its CPU.
+ * On return every task has scheduled voluntarily since the call, or run in user
+ * mode, or is an idle task that has gone to sleep. The head of this file says why
+ * that is enough. A task that keeps a CPU busy in the kernel delays this like any
+ * grace period; in user mode it does not.
  *
  * Context: may sleep, for long.
  */
@@ -335,11 +334,12 @@ void kprobe_wait_for_tasks(void)
 }
 
 /**
- * arch_erase_slots - what lies here is no code any more
+ * arch_erase_slots - overwrite slots that are free
  * @text: the first slot; the page belongs to a cache
  * @len:  in bytes, not beyond the page
  *
- * Optional; for architectures that can change executable memory on the quiet.
+ * Optional, for architectures that can change executable memory that does not run
+ * without an interrupt to every CPU.
  *
  * Context: may sleep.
  */
@@ -347,7 +347,7 @@ void __weak arch_erase_slots(void *text, size_t len)
 {
 }
 
-/* Three steps, with the wait after the first: collect the dead, erase, free. */
+/* The worker collects retired slots, waits, erases them and frees them. */
 static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 {
 	struct slot_page *pg;
@@ -364,7 +364,7 @@ static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 	}
 }
 
-/* Slots that are next to each other in one go. */
+/* Erases adjacent slots at once. */
 static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 {
 	unsigned int start, end;
@@ -457,7 +457,7 @@ static void slot_cache_count(struct slot_cache *c, struct kprobe_slot_counts *co
 }
 
 /**
- * slots_count - what is handed out
+ * slots_count - count slots
  * @copies:  of kprobe_insn_slots, to be filled in
  * @detours: of the cache for detours; left alone where there is none
  *
@@ -472,7 +472,7 @@ void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *d
 }
 #endif
 
-/* ------------------- What the rest of the kernel asks ------------------- */
+/* --------------------- For the rest of the kernel ----------------------- */
 
 struct slot_cache kprobe_insn_slots = {
 	SLOT_CACHE_INIT(kprobe_insn_slots, "kprobe_insn_page",
@@ -481,11 +481,11 @@ struct slot_cache kprobe_insn_slots = {
 };
 
 /**
- * is_kprobe_insn_slot - does the address lie among out-of-line copies?
+ * is_kprobe_insn_slot - test if an address lies in a page of out-of-line copies
  * @addr: any address
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if it does.
  */
 bool __kprobe_hit is_kprobe_insn_slot(unsigned long addr)
 {
@@ -494,10 +494,10 @@ bool __kprobe_hit is_kprobe_insn_slot(unsigned long addr)
 EXPORT_SYMBOL_IF_KUNIT(is_kprobe_insn_slot);
 
 /**
- * get_insn_slot - for architectures: memory for one out-of-line copy
+ * get_insn_slot - for architectures: allocate memory for one out-of-line copy
  *
  * Context: may sleep.
- * Return: room for MAX_INSN_SIZE units, or NULL.
+ * Return: __ARCH_KPROBE_SLOT_SIZE bytes, or NULL.
  */
 kprobe_opcode_t *get_insn_slot(void)
 {
@@ -505,7 +505,7 @@ kprobe_opcode_t *get_insn_slot(void)
 }
 
 /**
- * free_insn_slot - give back what get_insn_slot() returned
+ * free_insn_slot - free what get_insn_slot() returned
  * @slot:  the slot
  * @dirty: a task may still be in it
  *
@@ -517,8 +517,8 @@ void free_insn_slot(kprobe_opcode_t *slot, int dirty)
 }
 
 /**
- * kprobe_get_kallsym - the pages of slots, as symbols
- * @symnum: which page
+ * kprobe_get_kallsym - describe a page of slots as a symbol
+ * @symnum: number of the page
  * @value:  its address is stored here
  * @type:   its symbol type
  * @sym:    its symbol name, room for KSYM_NAME_LEN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: switching probes off and on: some, with a single change of the text,
- * or all.
+ * Kprobes: switching some probes, or all, off and on. The text is patched in one
+ * round.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -11,12 +11,12 @@
 
 #include "internal.h"
 
-/* The master switch of debugfs: off, nothing is armed but return trampolines. */
+/* The master switch in debugfs. If it is off, only return trampolines are armed. */
 static bool switched_off;
 
 /*
- * Waits for the handlers of what was switched off at these points; then for the
- * fault handlers, which those may have needed until then.
+ * Waits for the handlers of the probes that were switched off at these points, and then
+ * for their fault handlers, which the handlers could call until then.
  */
 static void quiesce_switched(struct list_head *points)
 {
@@ -201,8 +201,8 @@ int enable_kprobe(struct kprobe *p)
 EXPORT_SYMBOL_GPL(enable_kprobe);
 
 /*
- * One site that ftrace has given to somebody else meanwhile must not keep all
- * other probes off.
+ * ftrace may have given a site to another user meanwhile. That must not keep all other
+ * probes off.
  */
 static void arm_what_can_be(struct list_head *points)
 {
@@ -215,15 +215,15 @@ static void arm_what_can_be(struct list_head *points)
 		list_move(&pt->kp.list, &one);
 		ret = kprobe_points_arm(&one);
 		if (ret)
-			pr_warn("%pS stays off: %d\n", pt->kp.addr, ret);
+			pr_warn("cannot arm %pS: %d\n", pt->kp.addr, ret);
 		list_splice_tail_init(&one, &done);
 	}
 	list_splice(&done, points);
 }
 
 /**
- * kprobes_switch - arm what is enabled, or disarm everything
- * @on: which
+ * kprobes_switch - set the master switch
+ * @on: arm all points with enabled probes; otherwise disarm all points
  *
  * Context: may sleep.
  */
@@ -238,7 +238,7 @@ void kprobes_switch(bool on)
 		return;
 
 	list_for_each_entry(pt, &kprobe_points, all) {
-		/* Calls that began under return probes have to return yet. */
+		/* Calls that are under way will return to the trampoline. */
 		if (arch_trampoline_kprobe(&pt->kp))
 			continue;
 		if (on ? pt->state == KPROBE_UNARMED && pt->nr_enabled :
@@ -260,10 +260,10 @@ void kprobes_switch(bool on)
 }
 
 /**
- * kprobes_switched_on - the state of the master switch
+ * kprobes_switched_on - get the state of the master switch
  *
  * Context: any.
- * Return: true if points are armed.
+ * Return: true if it is on.
  */
 bool kprobes_switched_on(void)
 {

@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: a table that finds things by address, from any context.
+ * Kprobes: a table that finds points and users by address, in any context.
  *
- * The tree has rhashtable, and this is not a better one; it is one that a
- * breakpoint handler may use. A lookup here calls nothing, so there is nothing
- * on its path that could itself be probed; it takes no lock, not even the
- * reader side that lockdep and RCU debugging hook into.
+ * A breakpoint handler cannot use rhashtable: a lookup there calls functions that may
+ * be probed, and enters an RCU reader, which lockdep and RCU debugging instrument. A
+ * lookup here is inline, and takes no lock.
  *
- * Open addressing with linear probing. Writers hold a lock of their owner.
- * A lookup runs concurrently with them, and is right because
+ * The table uses open addressing with linear probing. The owner's lock serializes
+ * writers. A lookup may run concurrently with a writer, for these reasons:
  *
- *  - a bucket goes from NULL to a node with a release store, so that a node
- *    seen is a node initialised;
- *  - a bucket never goes back to NULL, so that a chain is never cut under a
- *    reader: a node that leaves is replaced by a tombstone, whose key matches
- *    nothing, and a tombstone may become a node again;
- *  - when half of the buckets are used up, tombstones included, the live
- *    nodes are copied into a new array, which is then published; readers of
- *    the old one see the table as it was, and RCU keeps it until they are
- *    done. They run with preemption off, which is all that takes.
+ *  - A release store puts a node into a bucket, so a lookup that finds the node
+ *    finds it initialised.
+ *  - A bucket never becomes NULL again, so a writer never cuts the chain that a reader
+ *    follows. A tombstone, whose key matches nothing, replaces a node that leaves;
+ *    another node may replace the tombstone.
+ *  - When half of the buckets are used, tombstones included, the writer copies the
+ *    nodes into a new array, and publishes that. Readers of the old array see the
+ *    table as it was. It is freed by RCU: readers run with preemption off.
  *
- * A lookup reads the array, then a bucket of it, then what that leads to, each
- * through what it has read before. No architecture that has kprobes reorders
- * such reads, so a lookup needs no barrier: the releases of the writers are
- * enough on arm64 and powerpc, too. A tombstone never changes and needs none.
+ * A lookup reads the array, then a bucket of it, then the node, each through what it
+ * has read before. No architecture that has kprobes reorders such reads, so a lookup
+ * needs no barrier: the releases of the writers are enough on arm64 and powerpc, too.
+ * The tombstone never changes and needs none.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -32,14 +30,14 @@
 
 #define ADDR_ARRAY_MIN	64
 
-/* What lookups use until something is in the table. */
+/* Lookups use this until the first node is added. */
 struct addr_array addr_array_empty = {
 	.shift = BITS_PER_LONG - 1,
 	.mask = 1,
 	.node = { NULL, NULL },
 };
 
-/* No address: the last byte there is. */
+/* Nothing can be probed at the last byte of the address space. */
 static struct addr_node tombstone = { .key = ~0UL };
 
 static void addr_array_put(struct addr_array *a, struct addr_node *n)
@@ -49,16 +47,16 @@ static void addr_array_put(struct addr_array *a, struct addr_node *n)
 	while (a->node[i] && a->node[i] != &tombstone)
 		i = (i + 1) & a->mask;
 	/*
-	 * Whoever finds the node finds it initialised, its key first of all. Pairs
-	 * with the dependent reads of addr_table_find().
+	 * A lookup that finds the node finds it initialised, the key in particular.
+	 * Pairs with the dependent reads of addr_table_find().
 	 */
 	smp_store_release(&a->node[i], n);
 }
 
 /**
- * addr_table_reserve - make room
+ * addr_table_reserve - make room for more nodes
  * @t:	  the table
- * @more: how many nodes are about to be added
+ * @more: the number of nodes
  *
  * Context: may sleep; under the owner's lock.
  * Return: 0, and the next @more calls of addr_table_add() cannot fail; or
@@ -73,7 +71,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 	if (old != &addr_array_empty && (t->used + more) * 2UL <= old->mask + 1UL)
 		return 0;
 
-	/* Half full at most now, and for as many again before the next copy. */
+	/* A quarter full at most, so that as many fit again before the next copy. */
 	size = roundup_pow_of_two((t->live + more) * 4UL);
 	size = max_t(unsigned long, size, ADDR_ARRAY_MIN);
 	new = kvzalloc(struct_size(new, node, size), GFP_KERNEL);
@@ -87,7 +85,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 			addr_array_put(new, old->node[i]);
 	}
 
-	/* Whoever finds the array finds what was copied into it. Pairs likewise. */
+	/* A lookup that finds the array finds the nodes in it. Pairs likewise. */
 	smp_store_release(&t->array, new);
 	t->used = t->live;
 	if (old != &addr_array_empty)
@@ -96,7 +94,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 }
 
 /**
- * addr_table_add - enter a node
+ * addr_table_add - add a node
  * @t: the table, with room made by addr_table_reserve()
  * @n: the node; its key must not be in the table
  */
@@ -104,16 +102,16 @@ void addr_table_add(struct addr_table *t, struct addr_node *n)
 {
 	addr_array_put(t->array, n);
 	t->live++;
-	/* A tombstone that is used again was counted, but too many is safe. */
+	/* A reused tombstone is counted twice: an estimate that is too high is safe. */
 	t->used++;
 }
 
 /**
- * addr_table_del - take a node out
+ * addr_table_del - remove a node
  * @t: the table
  * @n: a node in it
  *
- * Lookups that started before may still find it: free it through RCU.
+ * Lookups that have started may still find the node, so it has to be freed by RCU.
  */
 void addr_table_del(struct addr_table *t, struct addr_node *n)
 {

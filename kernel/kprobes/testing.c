@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: what the KUnit suites ask for, see testing.h. Only in kernels that
- * have KUnit, and only on the side of registration.
+ * Kprobes: support for the KUnit suites, see testing.h. It is built with KUnit only,
+ * and does not touch the path of a hit.
  */
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
@@ -16,18 +16,19 @@
 
 DEFINE_STATIC_KEY_FALSE(kprobe_test_stops);
 
-/* Protects what follows; held for reading while a test is at a stage. */
+/* Protects stop_here and stop_arg; held for reading while a test is at a stage. */
 static DECLARE_RWSEM(stop_sem);
 static kprobe_stop_t stop_here;
 static void *stop_arg;
 
 /**
- * kprobe_test_stop - be called at each stage
- * @stop: what to call, in the context of whoever gets there; NULL for nothing
- * @arg:  to be passed to it
+ * kprobe_test_stop - set a function to be called at each stage
+ * @stop: the function, which runs in the context of the stage; or NULL
+ * @arg:  its argument
+ *
+ * On return the function that was set before does not run any more.
  *
  * Context: may sleep; not from a stage.
- * On return what was called before does not run any more.
  */
 void kprobe_test_stop(kprobe_stop_t stop, void *arg)
 {
@@ -43,7 +44,7 @@ void kprobe_test_stop(kprobe_stop_t stop, void *arg)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_stop);
 
 /**
- * kprobe_test_reached - tell the test
+ * kprobe_test_reached - call the function of the test
  * @stage: the stage
  *
  * Context: may sleep.
@@ -60,7 +61,7 @@ void kprobe_test_reached(enum kprobe_stage stage)
 atomic_t kprobe_test_nr_pools;
 
 /**
- * kprobe_test_counts - count what there is
+ * kprobe_test_counts - count points, users, slots and pools
  * @counts: to be filled in
  * @settle: wait until retired slots are free
  *
@@ -82,21 +83,20 @@ void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_counts);
 
-/* ---------------------------- What others patch -------------------------- */
+/* ----------------------- Text that others patch ------------------------- */
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
 #endif
 
 /**
- * kprobe_test_patched - a site in the kernel image that is not ours to probe
- * @call: static calls are asked for, else jump labels
- * @nr:	  the how manieth, from 0
- * @len:  its length is stored here, if it is at an address
+ * kprobe_test_patched - find a site in the kernel image that other code patches
+ * @call: a static call, otherwise a jump label
+ * @nr:	  number of the site, from 0
+ * @len:  set to its length, if an address is returned
  *
  * Context: may sleep.
- * Return: its address; 1 if it lies in no text that there is; 0 if there are
- * fewer.
+ * Return: its address; 1 if its text has been freed; 0 if there are not that many.
  */
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 {

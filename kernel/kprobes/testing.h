@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes: what the KUnit suites ask the manager for. Without KUnit nothing of
- * it is there.
+ * Kprobes: what the KUnit suites use. Without KUnit it compiles to nothing.
  */
 #ifndef _KERNEL_KPROBES_TESTING_H
 #define _KERNEL_KPROBES_TESTING_H
@@ -11,25 +10,24 @@
 #include <linux/types.h>
 
 /**
- * enum kprobe_stage - where a test can stop the order of events
+ * enum kprobe_stage - where a test can interfere
  * @KPROBE_STAGE_ARMED:	   registering: the points are armed, their new users
  *			   are not linked yet
- * @KPROBE_STAGE_LEAVING:  unregistering: the users are unlinked from points that
- *			   are armed
- * @KPROBE_STAGE_DISARMED: the text is restored, the points can still be found
- * @KPROBE_STAGE_UNLINKED: the points cannot be found either, and nobody has
- *			   waited for their handlers
- * @KPROBE_STAGE_SYNCED:   in kprobe_quiesce(): each CPU has been interrupted,
- *			   none looked at
- * @KPROBE_STAGE_QUIET:	   unregistering: no handler runs, nothing is freed
- * @KPROBE_STAGE_PLANNED:  the optimizer is about to get memory for a detour, and
- *			   knows what it is to displace where that is more than
- *			   one instruction
- * @KPROBE_STAGE_DIVERTED: the optimizer has made detours and is about to wait
+ * @KPROBE_STAGE_LEAVING:  unregistering: the users are unlinked, their points are
+ *			   still armed
+ * @KPROBE_STAGE_DISARMED: the text is restored, the points are still in the table
+ * @KPROBE_STAGE_UNLINKED: the points are not in the table any more; their handlers may
+ *			   be running
+ * @KPROBE_STAGE_SYNCED:   in kprobe_quiesce(): each CPU has been interrupted, and none
+ *			   has been looked at yet
+ * @KPROBE_STAGE_QUIET:	   unregistering: no handler runs, nothing is freed yet
+ * @KPROBE_STAGE_PLANNED:  the optimizer has chosen the instructions of a detour, and is
+ *			   about to allocate memory for it
+ * @KPROBE_STAGE_DIVERTED: the optimizer has made detours, and is about to wait
  *			   for tasks
- * @KPROBE_STAGE_RETIRED:  retired slots are about to be waited for
+ * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
  *
- * In the last two kprobe_mutex is free, in all others it is held.
+ * kprobe_mutex is held, except at the last two.
  */
 enum kprobe_stage {
 	KPROBE_STAGE_ARMED,
@@ -44,10 +42,10 @@ enum kprobe_stage {
 };
 
 /**
- * struct kprobe_slot_counts - what a slot cache has handed out
+ * struct kprobe_slot_counts - the slots of a cache
  * @live:  slots that are in use
- * @taken: those, and those that are retired and not free yet
- * @pages: all there are
+ * @taken: slots that are in use, or retired and not free yet
+ * @pages: pages
  */
 struct kprobe_slot_counts {
 	unsigned int live;
@@ -56,14 +54,14 @@ struct kprobe_slot_counts {
 };
 
 /**
- * struct kprobe_counts - what there is of everything
- * @points:  in the list of all points
- * @found:   those of them that are in the table
+ * struct kprobe_counts - what kprobes have allocated
+ * @points:  points in the list of all points
+ * @found:   points in the table
  * @users:   registered probes
- * @copies:  memory for out-of-line copies
- * @detours: memory for detours
- * @pools:   of return probes, registered or with calls under way; 0 where
- *	     rethook has them
+ * @copies:  slots for out-of-line copies
+ * @detours: slots for detours
+ * @pools:   pools of return probes that are registered, or have calls under way; 0 on
+ *	     architectures that use rethook
  */
 struct kprobe_counts {
 	unsigned int points;
