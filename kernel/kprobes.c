@@ -42,7 +42,7 @@ struct placement {
 	kprobe_opcode_t opcode;
 };
 
-static int placement_cmp(const void *a, const void *b)
+static int kprobe_placement_cmp(const void *a, const void *b)
 {
 	const struct placement *x = a, *y = b;
 
@@ -52,8 +52,8 @@ static int placement_cmp(const void *a, const void *b)
 }
 
 /* Fills in @order, by address. */
-static void plan_placements(struct placement *order, struct kprobe_user **users,
-			    int num)
+static void kprobe_plan_placements(struct placement *order, struct kprobe_user **users,
+				   int num)
 {
 	bool sorted = true;
 	int i;
@@ -67,7 +67,7 @@ static void plan_placements(struct placement *order, struct kprobe_user **users,
 	}
 	/* Callers often go by lists of symbols, which are sorted. */
 	if (!sorted)
-		sort(order, num, sizeof(*order), placement_cmp, NULL);
+		sort(order, num, sizeof(*order), kprobe_placement_cmp, NULL);
 }
 
 /*
@@ -75,7 +75,7 @@ static void plan_placements(struct placement *order, struct kprobe_user **users,
  * points, whose detours do not run their handlers, and those that replace the bytes of
  * their points.
  */
-static void undo_jumps(struct placement *order, int num)
+static void kprobe_users_settle(struct placement *order, int num)
 {
 	struct kprobe_point *over;
 	LIST_HEAD(batch);
@@ -92,7 +92,7 @@ static void undo_jumps(struct placement *order, int num)
 }
 
 /* A point that has gone may have kept the point before it from becoming a jump. */
-static void obstacle_gone(unsigned long addr)
+static void kprobe_obstacle_gone(unsigned long addr)
 {
 	struct kprobe_point *over = kprobe_optimizer_over(addr);
 
@@ -100,20 +100,20 @@ static void obstacle_gone(unsigned long addr)
 		kprobe_optimizer_want(over);
 }
 
-static void displace_users(struct placement *order, int num)
+static void kprobe_users_displace(struct placement *order, int num)
 {
 	while (num--) {
 		if (order[num].user->point->nr_users > 1)
 			kprobe_optimizer_want(order[num].user->point);
 		kprobe_displace_user(order[num].user);
-		obstacle_gone(order[num].user->addr);
+		kprobe_obstacle_gone(order[num].user->addr);
 		order[num].user->kp->addr = order[num].addr;
 		order[num].user->kp->opcode = order[num].opcode;
 	}
 }
 
 /* Places all users or none. */
-static int place_users(struct placement *order, int num)
+static int kprobe_users_place(struct placement *order, int num)
 {
 	int i, ret = 0;
 
@@ -125,11 +125,11 @@ static int place_users(struct placement *order, int num)
 	}
 	arch_kprobes_batch(false);
 	if (ret)
-		displace_users(order, i);
+		kprobe_users_displace(order, i);
 	return ret;
 }
 
-static int arm_users(struct kprobe_user **users, int num)
+static int kprobe_users_arm(struct kprobe_user **users, int num)
 {
 	LIST_HEAD(batch);
 	int i, ret;
@@ -144,7 +144,7 @@ static int arm_users(struct kprobe_user **users, int num)
 	return ret;
 }
 
-static void link_users(struct kprobe_user **users, int num)
+static void kprobe_users_link(struct kprobe_user **users, int num)
 {
 	int i;
 
@@ -153,12 +153,12 @@ static void link_users(struct kprobe_user **users, int num)
 	for (i = 0; i < num; i++) {
 		kprobe_optimizer_want(users[i]->point);
 		/* The jump before it may be possible again, with another detour. */
-		obstacle_gone(users[i]->addr);
+		kprobe_obstacle_gone(users[i]->addr);
 	}
 }
 
 /* Registers all users or none. On failure the caller frees them. */
-static int register_users(struct kprobe_user **users, int num)
+static int kprobe_users_register(struct kprobe_user **users, int num)
 {
 	struct placement single, *order = &single;
 	int ret;
@@ -168,23 +168,23 @@ static int register_users(struct kprobe_user **users, int num)
 		if (!order)
 			return -ENOMEM;
 	}
-	plan_placements(order, users, num);
+	kprobe_plan_placements(order, users, num);
 
 	mutex_lock(&kprobe_mutex);
 	ret = initialised ? kprobe_users_reserve(num) : -EAGAIN;
 	if (ret)
 		goto out;
-	ret = place_users(order, num);
+	ret = kprobe_users_place(order, num);
 	if (ret)
 		goto out;
-	undo_jumps(order, num);
-	ret = arm_users(users, num);
+	kprobe_users_settle(order, num);
+	ret = kprobe_users_arm(users, num);
 	if (ret) {
-		displace_users(order, num);
+		kprobe_users_displace(order, num);
 		goto out;
 	}
 	kprobe_test_stage(KPROBE_STAGE_ARMED);
-	link_users(users, num);
+	kprobe_users_link(users, num);
 out:
 	mutex_unlock(&kprobe_mutex);
 	if (order != &single)
@@ -193,10 +193,10 @@ out:
 }
 
 /* Makes a user, or an ERR_PTR, of a probe of any kind. All begin with a kprobe. */
-typedef struct kprobe_user *(*make_user_t)(void *probe);
+typedef struct kprobe_user *(*kprobe_make_user_t)(void *probe);
 
 /* Registers probes of one kind. Returns 0, or an errno with nothing changed. */
-static int register_batch(void *probes, int num, make_user_t make)
+static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 {
 	struct kprobe_user *single, **users = &single;
 	void **probe = probes;
@@ -220,7 +220,7 @@ static int register_batch(void *probes, int num, make_user_t make)
 		}
 	}
 	if (!ret)
-		ret = register_users(users, num);
+		ret = kprobe_users_register(users, num);
 	if (ret) {
 		while (i--)
 			kprobe_user_free(users[i]);
@@ -230,7 +230,7 @@ static int register_batch(void *probes, int num, make_user_t make)
 	return ret;
 }
 
-static struct kprobe_user *make_user(void *probe)
+static struct kprobe_user *kprobe_make_user(void *probe)
 {
 	return kprobe_user_alloc(probe);
 }
@@ -271,7 +271,7 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  */
 int register_kprobes(struct kprobe **kps, int num)
 {
-	return register_batch(kps, num, make_user);
+	return kprobe_batch_register(kps, num, kprobe_make_user);
 }
 EXPORT_SYMBOL_GPL(register_kprobes);
 
@@ -281,7 +281,7 @@ EXPORT_SYMBOL_GPL(register_kprobes);
  * Hides the users of those probes that are registered from hits, and collects them in
  * @leaving. Returns true if their handlers may be running.
  */
-static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving)
+static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *leaving)
 {
 	struct kprobe_user *user;
 	bool wait = false;
@@ -312,7 +312,7 @@ static bool unlink_users(struct kprobe **kps, int num, struct list_head *leaving
  * breakpoint late finds no point, sees that the breakpoint is gone, too, and
  * executes the instruction.
  */
-static void disarm_points(struct list_head *leaving, struct list_head *batch)
+static void kprobe_users_disarm(struct list_head *leaving, struct list_head *batch)
 {
 	struct kprobe_user *user;
 	struct kprobe_point *pt;
@@ -336,8 +336,8 @@ static void disarm_points(struct list_head *leaving, struct list_head *batch)
 	kprobe_test_stage(KPROBE_STAGE_UNLINKED);
 }
 
-static void quiesce_users(struct list_head *leaving, struct list_head *batch,
-			  bool wait)
+static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *batch,
+				 bool wait)
 {
 	struct kprobe_user *user;
 	bool again = false;
@@ -354,7 +354,7 @@ static void quiesce_users(struct list_head *leaving, struct list_head *batch,
 }
 
 /* Frees those points of a batch that have no users, and ends the batch. */
-static void free_points(struct list_head *batch)
+static void kprobe_points_free(struct list_head *batch)
 {
 	struct kprobe_point *pt, *next;
 
@@ -364,7 +364,7 @@ static void free_points(struct list_head *batch)
 		list_del(&pt->kp.list);
 		list_del(&pt->all);
 		if (!kprobe_point_gone(pt)) {
-			obstacle_gone(pt->node.key);
+			kprobe_obstacle_gone(pt->node.key);
 			kprobe_release_point(pt);
 		}
 		kprobe_point_free(pt);
@@ -372,7 +372,7 @@ static void free_points(struct list_head *batch)
 	kprobe_batch_end(batch);
 }
 
-static void free_users(struct list_head *leaving)
+static void kprobe_users_free(struct list_head *leaving)
 {
 	struct kprobe_user *user, *next;
 
@@ -406,13 +406,13 @@ void unregister_kprobes(struct kprobe **kps, int num)
 
 	guard(mutex)(&kprobe_mutex);
 
-	wait = unlink_users(kps, num, &leaving);
+	wait = kprobe_users_unlink(kps, num, &leaving);
 	kprobe_test_stage(KPROBE_STAGE_LEAVING);
-	disarm_points(&leaving, &batch);
-	quiesce_users(&leaving, &batch, wait);
+	kprobe_users_disarm(&leaving, &batch);
+	kprobe_users_quiesce(&leaving, &batch, wait);
 	kprobe_test_stage(KPROBE_STAGE_QUIET);
-	free_points(&batch);
-	free_users(&leaving);
+	kprobe_points_free(&batch);
+	kprobe_users_free(&leaving);
 }
 EXPORT_SYMBOL_GPL(unregister_kprobes);
 
@@ -464,7 +464,7 @@ EXPORT_SYMBOL_GPL(register_kretprobe);
  */
 int register_kretprobes(struct kretprobe **rps, int num)
 {
-	return register_batch(rps, num, kretprobe_make_user);
+	return kprobe_batch_register(rps, num, kretprobe_make_user);
 }
 EXPORT_SYMBOL_GPL(register_kretprobes);
 
@@ -528,7 +528,7 @@ EXPORT_SYMBOL_GPL(register_jprobe);
  */
 int register_jprobes(struct jprobe **jps, int num)
 {
-	return register_batch(jps, num, jprobe_make_user);
+	return kprobe_batch_register(jps, num, jprobe_make_user);
 }
 EXPORT_SYMBOL_GPL(register_jprobes);
 
@@ -572,7 +572,7 @@ int __weak kprobe_exceptions_notify(struct notifier_block *self, unsigned long v
 }
 NOKPROBE_SYMBOL(kprobe_exceptions_notify);
 
-static struct notifier_block exceptions_nb = {
+static struct notifier_block kprobe_exceptions_nb = {
 	.notifier_call = kprobe_exceptions_notify,
 	.priority = INT_MAX,
 };
@@ -588,7 +588,7 @@ static int __init kprobes_init(void)
 	}
 	kretprobe_init();
 
-	ret = register_die_notifier(&exceptions_nb);
+	ret = register_die_notifier(&kprobe_exceptions_nb);
 	if (!ret)
 		ret = kprobe_gone_init();
 	if (ret)

@@ -57,7 +57,7 @@ bool kprobe_is_prefix(unsigned long start, unsigned long size)
 	return str_has_prefix(name, "__pfx_") || str_has_prefix(name, "__cfi_");
 }
 
-static int draft_add(unsigned long start, unsigned long end, unsigned int prefix)
+static int blacklist_draft_add(unsigned long start, unsigned long end, unsigned int prefix)
 {
 	struct kprobe_refused *range;
 	unsigned int room;
@@ -81,13 +81,13 @@ static int draft_add(unsigned long start, unsigned long end, unsigned int prefix
 	return 0;
 }
 
-static void draft_discard(void)
+static void blacklist_draft_discard(void)
 {
 	kvfree(draft.range);
 	memset(&draft, 0, sizeof(draft));
 }
 
-static int refused_cmp(const void *a, const void *b)
+static int blacklist_cmp(const void *a, const void *b)
 {
 	const struct kprobe_refused *x = a, *y = b;
 
@@ -100,7 +100,7 @@ static int refused_cmp(const void *a, const void *b)
 }
 
 /* Sorts the draft, merges ranges that overlap, and makes the result the list. */
-static int draft_publish(void)
+static int blacklist_draft_publish(void)
 {
 	struct kprobe_blacklist *new, *old;
 	struct kprobe_refused *last = NULL;
@@ -110,7 +110,7 @@ static int draft_publish(void)
 	if (!new)
 		return -ENOMEM;
 
-	sort(draft.range, draft.nr, sizeof(*draft.range), refused_cmp, NULL);
+	sort(draft.range, draft.nr, sizeof(*draft.range), blacklist_cmp, NULL);
 	for (i = 0; i < draft.nr; i++) {
 		if (last && draft.range[i].start < last->end) {
 			last->end = max(last->end, draft.range[i].end);
@@ -124,7 +124,7 @@ static int draft_publish(void)
 				  lockdep_is_held(&kprobe_mutex));
 	if (old)
 		kvfree_rcu(old, rcu);
-	draft_discard();
+	blacklist_draft_discard();
 	return 0;
 }
 
@@ -150,7 +150,7 @@ int kprobe_add_ksym_blacklist(unsigned long entry)
 	if (!kallsyms_lookup_size_offset(start - 1, &prefix, NULL) ||
 	    !kprobe_is_prefix(start - prefix, prefix))
 		prefix = 0;
-	ret = draft_add(start, start + size, prefix);
+	ret = blacklist_draft_add(start, start + size, prefix);
 	return ret ? : (int)(size - offset);
 }
 
@@ -195,12 +195,12 @@ struct name_set {
 	unsigned int nr;
 };
 
-static u32 name_hash(const char *name, size_t len)
+static u32 blacklist_name_hash(const char *name, size_t len)
 {
 	return full_name_hash(NULL, name, len);
 }
 
-static int u32_cmp(const void *a, const void *b)
+static int blacklist_hash_cmp(const void *a, const void *b)
 {
 	const u32 *x = a, *y = b;
 
@@ -211,7 +211,7 @@ static int u32_cmp(const void *a, const void *b)
  * If another name has the same hash, a function too many is refused. This happens in
  * one of some thousand kernels.
  */
-static int refuse_piece(void *data, const char *name, unsigned long addr)
+static int blacklist_refuse_piece(void *data, const char *name, unsigned long addr)
 {
 	const char *dot = strchr(name, '.');
 	struct name_set *set = data;
@@ -220,14 +220,14 @@ static int refuse_piece(void *data, const char *name, unsigned long addr)
 
 	if (!dot || dot == name)
 		return 0;
-	h = name_hash(name, dot - name);
-	if (!bsearch(&h, set->hash, set->nr, sizeof(h), u32_cmp))
+	h = blacklist_name_hash(name, dot - name);
+	if (!bsearch(&h, set->hash, set->nr, sizeof(h), blacklist_hash_cmp))
 		return 0;
 	ret = kprobe_add_ksym_blacklist(addr);
 	return ret == -ENOMEM ? ret : 0;
 }
 
-static int name_set_make(struct name_set *set, unsigned int first)
+static int blacklist_hash_names(struct name_set *set, unsigned int first)
 {
 	char name[KSYM_NAME_LEN];
 	unsigned int i;
@@ -238,9 +238,9 @@ static int name_set_make(struct name_set *set, unsigned int first)
 		return -ENOMEM;
 	for (i = first; i < draft.nr; i++) {
 		if (!lookup_symbol_name(draft.range[i].start + draft.range[i].prefix, name))
-			set->hash[set->nr++] = name_hash(name, strcspn(name, "."));
+			set->hash[set->nr++] = blacklist_name_hash(name, strcspn(name, "."));
 	}
-	sort(set->hash, set->nr, sizeof(u32), u32_cmp, NULL);
+	sort(set->hash, set->nr, sizeof(u32), blacklist_hash_cmp, NULL);
 	return 0;
 }
 
@@ -276,24 +276,24 @@ int __init kprobe_blacklist_init(void)
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
 	if (!ret)
-		ret = name_set_make(&set, 0);
+		ret = blacklist_hash_names(&set, 0);
 	if (ret)
 		goto fail;
 
-	ret = kallsyms_on_each_symbol(refuse_piece, &set);
+	ret = kallsyms_on_each_symbol(blacklist_refuse_piece, &set);
 	kvfree(set.hash);
 	if (!ret)
-		ret = draft_publish();
+		ret = blacklist_draft_publish();
 	if (!ret)
 		return 0;
 fail:
-	draft_discard();
+	blacklist_draft_discard();
 	return ret;
 }
 
 #ifdef CONFIG_MODULES
 /* Starts a draft with the entries of the list, except those in [start, end). */
-static int draft_begin(unsigned long start, unsigned long end)
+static int blacklist_draft_begin(unsigned long start, unsigned long end)
 {
 	struct kprobe_blacklist *bl;
 	unsigned int i;
@@ -304,8 +304,8 @@ static int draft_begin(unsigned long start, unsigned long end)
 	for (i = 0; bl && i < bl->nr; i++) {
 		if (bl->range[i].start >= start && bl->range[i].start < end)
 			continue;
-		ret = draft_add(bl->range[i].start + bl->range[i].prefix,
-				bl->range[i].end, bl->range[i].prefix);
+		ret = blacklist_draft_add(bl->range[i].start + bl->range[i].prefix,
+					  bl->range[i].end, bl->range[i].prefix);
 		if (ret)
 			return ret;
 	}
@@ -332,7 +332,7 @@ int kprobe_blacklist_add_module(struct module *mod)
 	    !mod->noinstr_text_size)
 		return 0;
 
-	ret = draft_begin(0, 0);
+	ret = blacklist_draft_begin(0, 0);
 	first = draft.nr;
 	for (i = 0; !ret && i < mod->num_kprobe_blacklist; i++) {
 		void *entry = (void *)mod->kprobe_blacklist[i];
@@ -347,14 +347,14 @@ int kprobe_blacklist_add_module(struct module *mod)
 	if (!ret && text)
 		ret = kprobe_add_area_blacklist(text, text + mod->noinstr_text_size);
 	if (!ret)
-		ret = name_set_make(&set, first);
+		ret = blacklist_hash_names(&set, first);
 	if (!ret)
-		ret = module_kallsyms_on_each_symbol(mod->name, refuse_piece, &set);
+		ret = module_kallsyms_on_each_symbol(mod->name, blacklist_refuse_piece, &set);
 	kvfree(set.hash);
 	if (!ret)
-		ret = draft_publish();
+		ret = blacklist_draft_publish();
 	if (ret)
-		draft_discard();
+		blacklist_draft_discard();
 	return ret;
 }
 
@@ -372,11 +372,11 @@ static void blacklist_drop(unsigned long start, unsigned long end)
 	if (!any)
 		return;
 
-	if (!draft_begin(start, end) && !draft_publish())
+	if (!blacklist_draft_begin(start, end) && !blacklist_draft_publish())
 		return;
 
 	/* No memory for a shorter list: empty the entries in place. */
-	draft_discard();
+	blacklist_draft_discard();
 	for (i = 0; i < bl->nr; i++) {
 		if (bl->range[i].start >= start && bl->range[i].start < end)
 			WRITE_ONCE(bl->range[i].end, bl->range[i].start);

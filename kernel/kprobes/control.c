@@ -24,30 +24,30 @@
 #define ADDR_DIGITS	((int)(2 * sizeof(long)))
 
 /* Readers see addresses if they do in /proc/kallsyms. */
-static unsigned long shown(struct seq_file *m, unsigned long addr)
+static unsigned long kprobes_shown_addr(struct seq_file *m, unsigned long addr)
 {
 	return kallsyms_show_value(m->file->f_cred) ? addr : 0;
 }
 
 /* ------------------------------- list ----------------------------------- */
 
-static void *list_start(struct seq_file *m, loff_t *pos)
+static void *kprobes_list_start(struct seq_file *m, loff_t *pos)
 {
 	mutex_lock(&kprobe_mutex);
 	return seq_list_start(&kprobe_points, *pos);
 }
 
-static void *list_next(struct seq_file *m, void *v, loff_t *pos)
+static void *kprobes_list_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	return seq_list_next(v, &kprobe_points, pos);
 }
 
-static void list_stop(struct seq_file *m, void *v)
+static void kprobes_list_stop(struct seq_file *m, void *v)
 {
 	mutex_unlock(&kprobe_mutex);
 }
 
-static void show_symbol(struct seq_file *m, struct kprobe_point *pt)
+static void kprobes_show_symbol(struct seq_file *m, struct kprobe_point *pt)
 {
 	unsigned long offset = 0;
 	char name[KSYM_NAME_LEN];
@@ -58,16 +58,16 @@ static void show_symbol(struct seq_file *m, struct kprobe_point *pt)
 	if (symbol)
 		seq_printf(m, "%s+0x%lx  %s ", symbol, offset, module ? module : " ");
 	else
-		seq_printf(m, "0x%0*lx ", ADDR_DIGITS, shown(m, pt->node.key));
+		seq_printf(m, "0x%0*lx ", ADDR_DIGITS, kprobes_shown_addr(m, pt->node.key));
 }
 
-static void show_user(struct seq_file *m, struct kprobe_user *user)
+static void kprobes_show_user(struct seq_file *m, struct kprobe_user *user)
 {
 	struct kprobe_point *pt = user->point;
 
-	seq_printf(m, "%0*lx  %c  ", ADDR_DIGITS, shown(m, pt->node.key),
+	seq_printf(m, "%0*lx  %c  ", ADDR_DIGITS, kprobes_shown_addr(m, pt->node.key),
 		   user->hook ? 'r' : user->jprobe ? 'j' : 'k');
-	show_symbol(m, pt);
+	kprobes_show_symbol(m, pt);
 	seq_printf(m, "%s%s%s%s\n",
 		   kprobe_point_gone(pt) ? "[GONE]" : "",
 		   !user->enabled && !kprobe_point_gone(pt) ? "[DISABLED]" : "",
@@ -75,28 +75,28 @@ static void show_user(struct seq_file *m, struct kprobe_user *user)
 		   kprobe_ftrace(&pt->kp) ? "[FTRACE]" : "");
 }
 
-static int list_show(struct seq_file *m, void *v)
+static int kprobes_list_show(struct seq_file *m, void *v)
 {
 	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
 	struct kprobe_user *user;
 
 	list_for_each_entry(user, &pt->users, list)
-		show_user(m, user);
+		kprobes_show_user(m, user);
 	return 0;
 }
 
-static const struct seq_operations list_sops = {
-	.start = list_start,
-	.next = list_next,
-	.stop = list_stop,
-	.show = list_show,
+static const struct seq_operations kprobes_list_sops = {
+	.start = kprobes_list_start,
+	.next = kprobes_list_next,
+	.stop = kprobes_list_stop,
+	.show = kprobes_list_show,
 };
 
-DEFINE_SEQ_ATTRIBUTE(list);
+DEFINE_SEQ_ATTRIBUTE(kprobes_list);
 
 /* ------------------------------- jumps ---------------------------------- */
 
-static int jumps_show(struct seq_file *m, void *v)
+static int kprobes_jumps_show(struct seq_file *m, void *v)
 {
 	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
 
@@ -106,7 +106,7 @@ static int jumps_show(struct seq_file *m, void *v)
 	const char *symbol;
 
 	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
-	seq_printf(m, "%0*lx  ", ADDR_DIGITS, shown(m, pt->node.key));
+	seq_printf(m, "%0*lx  ", ADDR_DIGITS, kprobes_shown_addr(m, pt->node.key));
 	seq_printf(m, "%s+0x%lx  ", symbol ?: "?", offset);
 	if (module)
 		seq_printf(m, "%s  ", module);
@@ -114,18 +114,18 @@ static int jumps_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-static const struct seq_operations jumps_sops = {
-	.start = list_start,
-	.next = list_next,
-	.stop = list_stop,
-	.show = jumps_show,
+static const struct seq_operations kprobes_jumps_sops = {
+	.start = kprobes_list_start,
+	.next = kprobes_list_next,
+	.stop = kprobes_list_stop,
+	.show = kprobes_jumps_show,
 };
 
-DEFINE_SEQ_ATTRIBUTE(jumps);
+DEFINE_SEQ_ATTRIBUTE(kprobes_jumps);
 
 /* ----------------------------- blacklist -------------------------------- */
 
-static void *blacklist_start(struct seq_file *m, loff_t *pos)
+static void *kprobes_blacklist_start(struct seq_file *m, loff_t *pos)
 {
 	struct kprobe_blacklist *bl;
 
@@ -135,7 +135,7 @@ static void *blacklist_start(struct seq_file *m, loff_t *pos)
 	return bl && *pos < bl->nr ? &bl->range[*pos] : NULL;
 }
 
-static void *blacklist_next(struct seq_file *m, void *v, loff_t *pos)
+static void *kprobes_blacklist_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	struct kprobe_blacklist *bl;
 
@@ -144,43 +144,43 @@ static void *blacklist_next(struct seq_file *m, void *v, loff_t *pos)
 	return ++*pos < bl->nr ? &bl->range[*pos] : NULL;
 }
 
-static void blacklist_stop(struct seq_file *m, void *v)
+static void kprobes_blacklist_stop(struct seq_file *m, void *v)
 {
 	mutex_unlock(&kprobe_mutex);
 }
 
-static int blacklist_show(struct seq_file *m, void *v)
+static int kprobes_blacklist_show(struct seq_file *m, void *v)
 {
 	struct kprobe_refused *r = v;
 
 	if (r->start == r->end)
 		return SEQ_SKIP;
-	seq_printf(m, "0x%0*lx-0x%0*lx\t%ps\n", ADDR_DIGITS, shown(m, r->start),
-		   ADDR_DIGITS, shown(m, r->end), (void *)r->start + r->prefix);
+	seq_printf(m, "0x%0*lx-0x%0*lx\t%ps\n", ADDR_DIGITS, kprobes_shown_addr(m, r->start),
+		   ADDR_DIGITS, kprobes_shown_addr(m, r->end), (void *)r->start + r->prefix);
 	return 0;
 }
 
-static const struct seq_operations blacklist_sops = {
-	.start = blacklist_start,
-	.next = blacklist_next,
-	.stop = blacklist_stop,
-	.show = blacklist_show,
+static const struct seq_operations kprobes_blacklist_sops = {
+	.start = kprobes_blacklist_start,
+	.next = kprobes_blacklist_next,
+	.stop = kprobes_blacklist_stop,
+	.show = kprobes_blacklist_show,
 };
 
-DEFINE_SEQ_ATTRIBUTE(blacklist);
+DEFINE_SEQ_ATTRIBUTE(kprobes_blacklist);
 
 /* ------------------------------ enabled --------------------------------- */
 
-static ssize_t enabled_read(struct file *file, char __user *buf, size_t count,
-			    loff_t *ppos)
+static ssize_t kprobes_enabled_read(struct file *file, char __user *buf, size_t count,
+				    loff_t *ppos)
 {
 	const char *text = kprobes_switched_on() ? "1\n" : "0\n";
 
 	return simple_read_from_buffer(buf, count, ppos, text, 2);
 }
 
-static ssize_t enabled_write(struct file *file, const char __user *buf,
-			     size_t count, loff_t *ppos)
+static ssize_t kprobes_enabled_write(struct file *file, const char __user *buf,
+				     size_t count, loff_t *ppos)
 {
 	char text[3] = { };
 	bool on;
@@ -200,21 +200,21 @@ static ssize_t enabled_write(struct file *file, const char __user *buf,
 	return count;
 }
 
-static const struct file_operations enabled_fops = {
-	.read = enabled_read,
-	.write = enabled_write,
+static const struct file_operations kprobes_enabled_fops = {
+	.read = kprobes_enabled_read,
+	.write = kprobes_enabled_write,
 	.llseek = default_llseek,
 };
 
-static int __init control_init(void)
+static int __init kprobes_control_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
 
-	debugfs_create_file("list", 0400, dir, NULL, &list_fops);
-	debugfs_create_file("enabled", 0600, dir, NULL, &enabled_fops);
-	debugfs_create_file("blacklist", 0400, dir, NULL, &blacklist_fops);
+	debugfs_create_file("list", 0400, dir, NULL, &kprobes_list_fops);
+	debugfs_create_file("enabled", 0600, dir, NULL, &kprobes_enabled_fops);
+	debugfs_create_file("blacklist", 0400, dir, NULL, &kprobes_blacklist_fops);
 	if (IS_ENABLED(CONFIG_OPTPROBES))
-		debugfs_create_file("jumps", 0400, dir, NULL, &jumps_fops);
+		debugfs_create_file("jumps", 0400, dir, NULL, &kprobes_jumps_fops);
 	return 0;
 }
-late_initcall(control_init);
+late_initcall(kprobes_control_init);

@@ -18,7 +18,7 @@
  * report that the text is gone. The text is restored only if it may still run
  * (@running), for instance initialisation that goes on asynchronously.
  */
-static void text_gone(unsigned long start, unsigned long end, bool running)
+static void kprobe_text_gone(unsigned long start, unsigned long end, bool running)
 {
 	struct kprobe_point *pt;
 	LIST_HEAD(disarm);
@@ -61,11 +61,11 @@ static void text_gone(unsigned long start, unsigned long end, bool running)
 void kprobe_free_init_mem(void)
 {
 	guard(mutex)(&kprobe_mutex);
-	text_gone((unsigned long)__init_begin, (unsigned long)__init_end, false);
+	kprobe_text_gone((unsigned long)__init_begin, (unsigned long)__init_end, false);
 }
 
 #ifdef CONFIG_MODULES
-static int module_event(struct notifier_block *nb, unsigned long event, void *data)
+static int kprobe_module_event(struct notifier_block *nb, unsigned long event, void *data)
 {
 	struct module *mod = data;
 	int ret = 0;
@@ -85,8 +85,8 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
 			if (!mem->size || (event == MODULE_STATE_LIVE &&
 					   type != MOD_INIT_TEXT))
 				continue;
-			text_gone((unsigned long)mem->base,
-				  (unsigned long)mem->base + mem->size,
+			kprobe_text_gone((unsigned long)mem->base,
+					 (unsigned long)mem->base + mem->size,
 				  event == MODULE_STATE_LIVE);
 		}
 		kprobe_blacklist_del_module(mod, event == MODULE_STATE_GOING);
@@ -99,8 +99,8 @@ static int module_event(struct notifier_block *nb, unsigned long event, void *da
  * Runs before the tracers' notifier, which sets probes on new modules: the blacklist
  * must know the module by then.
  */
-static struct notifier_block module_nb = {
-	.notifier_call = module_event,
+static struct notifier_block kprobe_module_nb = {
+	.notifier_call = kprobe_module_event,
 	.priority = 3,
 };
 
@@ -111,6 +111,6 @@ static struct notifier_block module_nb = {
  */
 int __init kprobe_gone_init(void)
 {
-	return register_module_notifier(&module_nb);
+	return register_module_notifier(&kprobe_module_nb);
 }
 #endif /* CONFIG_MODULES */

@@ -41,7 +41,7 @@ struct jprobe_cpu {
 static DEFINE_PER_CPU(struct jprobe_cpu, jprobe_cpu);
 
 /* Preemption is off. */
-static __always_inline void **this_frame(void)
+static __always_inline void **jprobe_this_frame(void)
 {
 	unsigned int ctx = kprobe_this_context();
 
@@ -55,28 +55,28 @@ static __always_inline void **this_frame(void)
  * have hooked meanwhile are forgotten. Calls in interrupts have returned.
  */
 #ifdef CONFIG_RETHOOK
-static __always_inline struct llist_node *hooks_now(void)
+static __always_inline struct llist_node *jprobe_hooks(void)
 {
 	return READ_ONCE(current->rethooks.first);
 }
 
-static __always_inline void forget_hooks(struct llist_node *before)
+static __always_inline void jprobe_forget_hooks(struct llist_node *before)
 {
 	struct llist_node *hook;
 
-	while (unlikely((hook = hooks_now()) != before)) {
+	while (unlikely((hook = jprobe_hooks()) != before)) {
 		WRITE_ONCE(current->rethooks.first, hook->next);
 		barrier();
 		rethook_recycle(container_of(hook, struct rethook_node, llist));
 	}
 }
 #else
-static __always_inline struct llist_node *hooks_now(void)
+static __always_inline struct llist_node *jprobe_hooks(void)
 {
 	return NULL;
 }
 
-static __always_inline void forget_hooks(struct llist_node *before)
+static __always_inline void jprobe_forget_hooks(struct llist_node *before)
 {
 }
 #endif
@@ -84,15 +84,15 @@ static __always_inline void forget_hooks(struct llist_node *before)
 /* The pre-handler of a jprobe. @handler is jprobe::entry, see kprobe_user::self. */
 static int __kprobe_hit jprobe_pre(struct kprobe *handler, struct pt_regs *regs)
 {
-	struct llist_node *hooks = hooks_now();
-	void **frame = this_frame();
+	struct llist_node *hooks = jprobe_hooks();
+	void **frame = jprobe_this_frame();
 
 	pause_graph_tracing();
 	arch_jprobe_call(handler, regs, frame);
 	barrier();
 	*frame = NULL;
 	unpause_graph_tracing();
-	forget_hooks(hooks);
+	jprobe_forget_hooks(hooks);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static int __kprobe_hit jprobe_pre(struct kprobe *handler, struct pt_regs *regs)
  */
 void jprobe_abandon(void)
 {
-	*this_frame() = NULL;
+	*jprobe_this_frame() = NULL;
 }
 NOKPROBE_SYMBOL(jprobe_abandon);
 
@@ -120,7 +120,7 @@ void __kprobe_hit jprobe_return(void)
 	void *frame;
 
 	preempt_disable_notrace();
-	frame = *this_frame();
+	frame = *jprobe_this_frame();
 	preempt_enable_notrace();
 
 	if (frame)

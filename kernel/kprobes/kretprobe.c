@@ -25,12 +25,12 @@
 #include "internal.h"
 
 /* How many calls may be under way if the user does not say. */
-static int default_maxactive(void)
+static int kretprobe_default_maxactive(void)
 {
 	return max(10U, 2 * num_possible_cpus());
 }
 
-static int no_handler(struct kretprobe_instance *ri, struct pt_regs *regs)
+static int kretprobe_no_handler(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	return 0;
 }
@@ -78,7 +78,7 @@ void __init kretprobe_init(void)
 	}
 }
 
-static bool stack_switcher(unsigned long addr)
+static bool kretprobe_switches_stack(unsigned long addr)
 {
 	struct kretprobe_blackpoint *bp;
 	unsigned long offset;
@@ -115,7 +115,7 @@ void kretprobe_ready(struct kprobe_user *user)
  */
 void kretprobe_stop(struct kretprobe_hook *hook)
 {
-	WRITE_ONCE(hook->handler, no_handler);
+	WRITE_ONCE(hook->handler, kretprobe_no_handler);
 	kretprobe_hook_stop(hook);
 }
 
@@ -132,7 +132,7 @@ void kretprobe_free(struct kretprobe_hook *hook)
 }
 
 /* Refuse a number that memory cannot hold before any of it is allocated. */
-static bool instances_fit(size_t size, int nr)
+static bool kretprobe_instances_fit(size_t size, int nr)
 {
 	u64 bytes = (u64)size * nr;
 
@@ -160,20 +160,20 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	user->post = NULL;
 
 	ret = -EINVAL;
-	if (!user->entry || stack_switcher(user->addr) ||
+	if (!user->entry || kretprobe_switches_stack(user->addr) ||
 	    rp->data_size > KRETPROBE_MAX_DATA_SIZE)
 		goto fail;
 
 	/* The caller's structure is not changed: it may be registered again. */
-	nr = rp->maxactive > 0 ? rp->maxactive : default_maxactive();
+	nr = rp->maxactive > 0 ? rp->maxactive : kretprobe_default_maxactive();
 	size = sizeof(struct kretprobe_instance) + rp->data_size;
-	hook = instances_fit(size, nr) ?
+	hook = kretprobe_instances_fit(size, nr) ?
 	       kretprobe_hook_alloc(size, nr, rp->maxactive <= 0) : ERR_PTR(-ENOMEM);
 	ret = PTR_ERR_OR_ZERO(hook);
 	if (ret)
 		goto fail;
 	hook->rp = rp;
-	hook->handler = rp->handler ? : no_handler;
+	hook->handler = rp->handler ? : kretprobe_no_handler;
 	hook->entry_handler = rp->entry_handler;
 	user->hook = hook;
 	user->pre = kretprobe_hook_pre(hook);

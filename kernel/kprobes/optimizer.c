@@ -51,8 +51,8 @@ static LIST_HEAD(jumps);
 
 static unsigned int allowed = 1;
 
-static void optimize(struct work_struct *work);
-static DECLARE_DELAYED_WORK(optimize_work, optimize);
+static void optimizer_work_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(optimizer_work, optimizer_work_fn);
 
 /* Changes the state of a point, and moves it to a list of the optimizer, or off. */
 static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
@@ -78,11 +78,11 @@ void kprobe_optimizer_want(struct kprobe_point *pt)
 	if (pt->state != KPROBE_BREAKPOINT || !allowed)
 		return;
 	optimizer_move(pt, KPROBE_QUEUED, &queued);
-	queue_delayed_work(system_unbound_wq, &optimize_work, OPTIMIZE_DELAY);
+	queue_delayed_work(system_unbound_wq, &optimizer_work, OPTIMIZE_DELAY);
 }
 
-static int by_address(void *unused, const struct list_head *a,
-		      const struct list_head *b)
+static int optimizer_by_address(void *unused, const struct list_head *a,
+				const struct list_head *b)
 {
 	unsigned long x = (unsigned long)list_entry(a, struct kprobe, list)->addr;
 	unsigned long y = (unsigned long)list_entry(b, struct kprobe, list)->addr;
@@ -90,8 +90,8 @@ static int by_address(void *unused, const struct list_head *a,
 	return x < y ? -1 : x > y;
 }
 
-static int by_address_queued(void *unused, const struct list_head *a,
-			     const struct list_head *b)
+static int optimizer_queued_by_address(void *unused, const struct list_head *a,
+				       const struct list_head *b)
 {
 	unsigned long x = list_entry(a, struct kprobe_point, opt)->node.key;
 	unsigned long y = list_entry(b, struct kprobe_point, opt)->node.key;
@@ -145,7 +145,7 @@ bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 		return false;
 
 	if (!list_empty(&was_jump)) {
-		list_sort(NULL, &was_jump, by_address);
+		list_sort(NULL, &was_jump, optimizer_by_address);
 		arch_detour_disarm(&was_jump, restore != KPROBE_RESTORE_NOTHING,
 				   breakpoint);
 	}
@@ -249,7 +249,7 @@ bool kprobe_wants_post(struct kprobe *p)
 	return to_point(p)->nr_want_post;
 }
 /* Makes the detours of some of the queued points. */
-static void make_detours(void)
+static void optimizer_make_detours(void)
 {
 	struct kprobe_point *pt, *next;
 	unsigned int nr = 0;
@@ -267,15 +267,15 @@ static void make_detours(void)
 	arch_kprobes_batch(false);
 }
 
-static void optimize(struct work_struct *work)
+static void optimizer_work_fn(struct work_struct *work)
 {
 	struct kprobe_point *pt;
 	LIST_HEAD(batch);
 
 	mutex_lock(&kprobe_mutex);
-	list_sort(NULL, &queued, by_address_queued);
+	list_sort(NULL, &queued, optimizer_queued_by_address);
 	while (!list_empty(&queued)) {
-		make_detours();
+		optimizer_make_detours();
 		mutex_unlock(&kprobe_mutex);
 		cond_resched();
 		mutex_lock(&kprobe_mutex);
@@ -294,7 +294,7 @@ static void optimize(struct work_struct *work)
 	mutex_lock(&kprobe_mutex);
 	list_for_each_entry(pt, &diverted, opt)
 		kprobe_batch_add(pt, &batch);
-	list_sort(NULL, &batch, by_address);
+	list_sort(NULL, &batch, optimizer_by_address);
 	if (!list_empty(&batch))
 		arch_detour_arm(&batch);
 	list_for_each_entry(pt, &batch, kp.list)
@@ -317,7 +317,7 @@ void wait_for_kprobe_optimizer(void)
 	bool done;
 
 	do {
-		flush_delayed_work(&optimize_work);
+		flush_delayed_work(&optimizer_work);
 		mutex_lock(&kprobe_mutex);
 		done = list_empty(&queued) && list_empty(&diverted);
 		mutex_unlock(&kprobe_mutex);
@@ -375,7 +375,7 @@ void free_detour_slot(void *slot, bool used)
 
 /* ------------------------------ The switch ------------------------------ */
 
-static void switch_jumps(bool on)
+static void optimizer_switch(bool on)
 {
 	struct kprobe_point *pt, *next;
 	LIST_HEAD(batch);
@@ -395,8 +395,8 @@ static void switch_jumps(bool on)
 	kprobe_batch_end(&batch);
 }
 
-static int optimization_sysctl(const struct ctl_table *table, int write,
-			       void *buffer, size_t *length, loff_t *ppos)
+static int optimizer_sysctl(const struct ctl_table *table, int write,
+			    void *buffer, size_t *length, loff_t *ppos)
 {
 	unsigned int before;
 	int ret;
@@ -405,7 +405,7 @@ static int optimization_sysctl(const struct ctl_table *table, int write,
 	before = allowed;
 	ret = proc_dointvec_minmax(table, write, buffer, length, ppos);
 	if (!ret && write && allowed != before)
-		switch_jumps(allowed);
+		optimizer_switch(allowed);
 	return ret;
 }
 
@@ -415,7 +415,7 @@ static struct ctl_table optimizer_table[] = {
 		.data		= &allowed,
 		.maxlen		= sizeof(allowed),
 		.mode		= 0644,
-		.proc_handler	= optimization_sysctl,
+		.proc_handler	= optimizer_sysctl,
 		.extra1		= SYSCTL_ZERO,
 		.extra2		= SYSCTL_ONE,
 	},

@@ -153,7 +153,7 @@ void kprobe_choose_only(struct kprobe_point *pt)
  * exception in between, and reorder reads, may run only the pre-handler for a hit
  * that overlaps with registration: such a hit may run no handler, too.
  */
-static void choose_post_handler(struct kprobe_point *pt)
+static void point_choose_post(struct kprobe_point *pt)
 {
 	if (pt->nr_post)
 		WRITE_ONCE(pt->kp.post_handler, kprobe_run_post);
@@ -176,7 +176,7 @@ void kprobe_count_user(struct kprobe_user *user, int sign)
 	pt->nr_enabled += sign;
 	if (user->post)
 		pt->nr_post += sign;
-	choose_post_handler(pt);
+	point_choose_post(pt);
 	if (pt->nr_enabled)
 		pt->kp.flags &= ~KPROBE_FLAG_DISABLED;
 	else
@@ -194,7 +194,7 @@ void __weak arch_kprobes_batch(bool begin)
 {
 }
 
-static int prepare_point(struct kprobe_point *pt)
+static int point_prepare(struct kprobe_point *pt)
 {
 	int ret;
 
@@ -237,7 +237,7 @@ void kprobe_release_point(struct kprobe_point *pt)
  * A point is always ready for the post-handlers of its users, even of disabled ones,
  * so that enabling cannot fail for lack of memory.
  */
-static int want_post(struct kprobe_point *pt, struct kprobe_user *user)
+static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 {
 	int ret;
 
@@ -251,7 +251,7 @@ static int want_post(struct kprobe_point *pt, struct kprobe_user *user)
 	return ret;
 }
 
-static void unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
+static void point_unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
 {
 	if (!user->post)
 		return;
@@ -368,7 +368,7 @@ static struct kprobe_point *point_make(struct kprobe_user *user)
 
 	if (!pt)
 		return ERR_PTR(-ENOMEM);
-	ret = prepare_point(pt);
+	ret = point_prepare(pt);
 	if (ret)
 		goto out_free;
 	ret = addr_table_reserve(&kprobe_point_table, 1);
@@ -394,7 +394,7 @@ static void point_unmake(struct kprobe_point *pt)
 	kprobe_point_free(pt);
 }
 
-static int place_on_point(struct kprobe_user *user)
+static int point_place(struct kprobe_user *user)
 {
 	struct kprobe_point *pt = kprobe_point_at(user->addr);
 	int ret;
@@ -403,7 +403,7 @@ static int place_on_point(struct kprobe_user *user)
 		pt = point_make(user);
 	if (IS_ERR(pt))
 		return PTR_ERR(pt);
-	ret = want_post(pt, user);
+	ret = point_want_post(pt, user);
 	if (ret) {
 		if (!pt->nr_users)
 			point_unmake(pt);
@@ -440,7 +440,7 @@ int kprobe_place_user(struct kprobe_user *user)
 	ret = kprobe_check_site(user->addr, &mod);
 	if (ret)
 		return ret;
-	ret = place_on_point(user);
+	ret = point_place(user);
 	module_put(mod);
 	return ret;
 }
@@ -459,7 +459,7 @@ void kprobe_displace_user(struct kprobe_user *user)
 	addr_table_del(&kprobe_user_table, &user->node);
 	user->point = NULL;
 	pt->nr_users--;
-	unwant_post(pt, user);
+	point_unwant_post(pt, user);
 	if (!pt->nr_users)
 		point_unmake(pt);
 }
@@ -510,5 +510,5 @@ void kprobe_unlink_user(struct kprobe_user *user)
 	if (user->enabled)
 		kprobe_count_user(user, -1);
 	pt->nr_users--;
-	unwant_post(pt, user);
+	point_unwant_post(pt, user);
 }

@@ -32,30 +32,30 @@
 static DEFINE_MUTEX(pool_mutex);
 
 /* Pools that want to grow or to go; see kretprobe_pool::refs. */
-static LLIST_HEAD(todo);
+static LLIST_HEAD(pool_todo);
 
-static void do_todo(struct work_struct *work);
-static DECLARE_WORK(todo_work, do_todo);
+static void pool_work_fn(struct work_struct *work);
+static DECLARE_WORK(pool_work, pool_work_fn);
 
-static void kick(struct irq_work *work)
+static void pool_queue_work(struct irq_work *work)
 {
-	queue_work(system_highpri_wq, &todo_work);
+	queue_work(system_highpri_wq, &pool_work);
 }
 
-static DEFINE_IRQ_WORK(kick_work, kick);
+static DEFINE_IRQ_WORK(pool_irq_work, pool_queue_work);
 
 /* In any context; hence the detour to get a worker. */
-static noinline void __kprobe_hit ask_worker(struct kretprobe_pool *pool)
+static noinline void __kprobe_hit pool_ask_worker(struct kretprobe_pool *pool)
 {
-	if (llist_add(&pool->todo, &todo))
-		irq_work_queue(&kick_work);
+	if (llist_add(&pool->todo, &pool_todo))
+		irq_work_queue(&pool_irq_work);
 }
 
 /* Nobody can have a pool in the list that has no references. */
-static void __kprobe_hit drop(struct kretprobe_pool *pool, unsigned int nr)
+static void __kprobe_hit pool_drop(struct kretprobe_pool *pool, unsigned int nr)
 {
 	if (nr && raw_atomic_sub_and_test(nr, &pool->refs))
-		ask_worker(pool);
+		pool_ask_worker(pool);
 }
 
 /**
@@ -70,16 +70,16 @@ noinline void __kprobe_hit kretprobe_pool_low(struct kretprobe_chunk *chunk)
 
 	if (!READ_ONCE(chunk->wanted)) {
 		WRITE_ONCE(chunk->wanted, true);
-		/* Pairs with that of grow(): it sees this, or we that we may ask. */
+		/* Pairs with that of pool_grow(): it sees this, or we that we may ask. */
 		smp_mb();
 	}
 	if (READ_ONCE(pool->asked) || raw_xchg(&pool->asked, true))
 		return;
 	raw_atomic_inc(&pool->refs);
-	ask_worker(pool);
+	pool_ask_worker(pool);
 }
 
-static __always_inline struct kretprobe_instance *search(struct kretprobe_pool *pool)
+static __always_inline struct kretprobe_instance *pool_search(struct kretprobe_pool *pool)
 {
 	unsigned int cpu = raw_smp_processor_id(), i;
 	struct kretprobe_chunk *chunk;
@@ -104,8 +104,8 @@ static __always_inline struct kretprobe_instance *search(struct kretprobe_pool *
 }
 
 /* In the chunks that have the first @total instances. */
-static void __kprobe_hit attention(struct kretprobe_pool *pool, unsigned int total,
-				   int add)
+static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int total,
+				    int add)
 {
 	struct kretprobe_chunk *chunk;
 	int cpu;
@@ -141,27 +141,27 @@ static void __kprobe_hit attention(struct kretprobe_pool *pool, unsigned int tot
 noinline __kprobe_hit struct kretprobe_instance *
 kretprobe_pool_search(struct kretprobe_pool *pool)
 {
-	struct kretprobe_instance *ri = search(pool);
+	struct kretprobe_instance *ri = pool_search(pool);
 	unsigned int total;
 	int puts;
 
 	if (likely(ri))
 		return ri;
 
-	/* Pairs with add_chunk(): their chunks are in the chains. */
+	/* Pairs with pool_add_chunk(): their chunks are in the chains. */
 	total = smp_load_acquire(&pool->total);
-	attention(pool, total, 1);
+	pool_watch(pool, total, 1);
 	do {
 		puts = raw_atomic_read(&pool->puts);
 		smp_rmb();	/* pairs with kretprobe_pool_attend() */
-		ri = search(pool);
+		ri = pool_search(pool);
 		smp_rmb();	/* likewise */
 	} while (!ri && puts != raw_atomic_read(&pool->puts));
-	attention(pool, total, -1);
+	pool_watch(pool, total, -1);
 	return ri;
 }
 
-static unsigned int __kprobe_hit take_all(struct kretprobe_chunk *chunk)
+static unsigned int __kprobe_hit chunk_take_all(struct kretprobe_chunk *chunk)
 {
 	return hweight_long(raw_atomic_long_xchg(&chunk->free, 0));
 }
@@ -184,13 +184,13 @@ noinline void __kprobe_hit kretprobe_pool_attend(struct kretprobe_chunk *home)
 	smp_mb__before_atomic();
 	raw_atomic_inc(&pool->puts);
 	if (READ_ONCE(pool->dead))
-		drop(pool, take_all(home));
+		pool_drop(pool, chunk_take_all(home));
 }
 
 /* ------------------------------ The worker ------------------------------ */
 
 /* The new chunk is the first of its chain; as many as fit in it, at most @nr. */
-static int add_chunk(struct kretprobe_pool *pool, int cpu, unsigned int nr)
+static int pool_add_chunk(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 {
 	struct kretprobe_chunk *chunk, *next = pool->first[cpu];
 	struct kretprobe_instance *ri;
@@ -228,12 +228,12 @@ static int add_chunk(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 }
 
 /* At least one chunk, so that every chain has one. */
-static int add(struct kretprobe_pool *pool, int cpu, unsigned int nr)
+static int pool_add(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 {
 	int ret;
 
 	do {
-		ret = add_chunk(pool, cpu, nr);
+		ret = pool_add_chunk(pool, cpu, nr);
 		if (ret < 0)
 			return ret;
 		nr -= ret;
@@ -241,7 +241,7 @@ static int add(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 	return 0;
 }
 
-static void grow(struct kretprobe_pool *pool)
+static void pool_grow(struct kretprobe_pool *pool)
 {
 	struct kretprobe_chunk *chunk;
 	unsigned int have;
@@ -262,14 +262,14 @@ static void grow(struct kretprobe_pool *pool)
 		for (have = 0; chunk; chunk = chunk->next)
 			have += chunk->nr;
 		have = min(max(have, GROW_MIN), pool->bound - pool->total);
-		if (!have || add(pool, cpu, have))
+		if (!have || pool_add(pool, cpu, have))
 			break;
 	}
 	if (pool->total == pool->bound)
 		WRITE_ONCE(pool->asked, true);
 }
 
-static void free_pool(struct kretprobe_pool *pool)
+static void pool_free(struct kretprobe_pool *pool)
 {
 	struct kretprobe_chunk *chunk, *next;
 	int cpu;
@@ -284,17 +284,17 @@ static void free_pool(struct kretprobe_pool *pool)
 	kprobe_test_count_pool(-1);
 }
 
-static void do_todo(struct work_struct *work)
+static void pool_work_fn(struct work_struct *work)
 {
 	struct kretprobe_pool *pool, *next;
 
-	llist_for_each_entry_safe(pool, next, llist_del_all(&todo), todo) {
+	llist_for_each_entry_safe(pool, next, llist_del_all(&pool_todo), todo) {
 		if (atomic_read(&pool->refs)) {
-			grow(pool);
+			pool_grow(pool);
 			if (!atomic_dec_and_test(&pool->refs))
 				continue;
 		}
-		free_pool(pool);
+		pool_free(pool);
 	}
 }
 
@@ -324,9 +324,9 @@ struct kretprobe_pool *kretprobe_pool_alloc(size_t size, unsigned int nr, bool g
 	atomic_set(&pool->refs, 1);
 
 	for_each_possible_cpu(cpu) {
-		ret = add(pool, cpu, share + (more ? 1 : 0));
+		ret = pool_add(pool, cpu, share + (more ? 1 : 0));
 		if (ret) {
-			free_pool(pool);
+			pool_free(pool);
 			return ERR_PTR(ret);
 		}
 		if (more)
@@ -354,11 +354,11 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 		 * what it has put, or has put it early enough for us to take.
 		 */
 		smp_mb();
-		attention(pool, pool->total, 1);
+		pool_watch(pool, pool->total, 1);
 		for_each_possible_cpu(cpu) {
 			for (chunk = pool->first[cpu]; chunk; chunk = chunk->next)
-				nr += take_all(chunk);
+				nr += chunk_take_all(chunk);
 		}
 	}
-	drop(pool, nr);
+	pool_drop(pool, nr);
 }

@@ -41,7 +41,7 @@ struct site {
 static struct site *sites;
 static unsigned int nr_sites;
 
-static int site_cmp(const void *a, const void *b)
+static int reserved_cmp(const void *a, const void *b)
 {
 	const struct site *x = a, *y = b;
 
@@ -52,7 +52,7 @@ static int site_cmp(const void *a, const void *b)
 extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
 #endif
 
-static void __maybe_unused note(unsigned long addr, unsigned int len)
+static void __maybe_unused reserved_note(unsigned long addr, unsigned int len)
 {
 	sites[nr_sites++] = (struct site){
 		.start = addr - (unsigned long)_stext,
@@ -60,7 +60,7 @@ static void __maybe_unused note(unsigned long addr, unsigned int len)
 	};
 }
 
-static bool build_index(void)
+static bool reserved_build_index(void)
 {
 	size_t most = 0;
 
@@ -85,7 +85,7 @@ static bool build_index(void)
 	jump_label_lock();
 	for (entry = __start___jump_table; entry < __stop___jump_table; entry++) {
 		if (core_kernel_text(jump_entry_code(entry)))
-			note(jump_entry_code(entry), jump_entry_size(entry));
+			reserved_note(jump_entry_code(entry), jump_entry_size(entry));
 	}
 	jump_label_unlock();
 #endif
@@ -94,15 +94,15 @@ static bool build_index(void)
 		unsigned long addr = (unsigned long)site->addr + (unsigned long)&site->addr;
 
 		if (core_kernel_text(addr))
-			note(addr, CALL_INSN_SIZE);
+			reserved_note(addr, CALL_INSN_SIZE);
 	}
 #endif
-	sort(sites, nr_sites, sizeof(*sites), site_cmp, NULL);
+	sort(sites, nr_sites, sizeof(*sites), reserved_cmp, NULL);
 	return true;
 }
 
 /* The owners' own word on it, at their own pace. */
-static bool ask_owners(unsigned long start, unsigned long end)
+static bool reserved_ask_owners(unsigned long start, unsigned long end)
 {
 	void *first = (void *)start, *last = (void *)end;
 	bool ret;
@@ -115,13 +115,13 @@ static bool ask_owners(unsigned long start, unsigned long end)
 }
 
 #ifdef CONFIG_MODULES
-static bool __maybe_unused near(unsigned long site, unsigned long start, unsigned long end)
+static bool __maybe_unused reserved_near(unsigned long site, unsigned long start, unsigned long end)
 {
 	return site <= end && site + SITE_MAX > start;
 }
 
 /* False if nothing of the module is near; its text is being probed, so it stays. */
-static bool near_in_module(unsigned long start, unsigned long end)
+static bool reserved_near_in_module(unsigned long start, unsigned long end)
 {
 	struct module *mod;
 
@@ -131,7 +131,7 @@ static bool near_in_module(unsigned long start, unsigned long end)
 		return true;
 #ifdef CONFIG_JUMP_LABEL
 	for (unsigned int i = 0; i < mod->num_jump_entries; i++) {
-		if (near(jump_entry_code(&mod->jump_entries[i]), start, end))
+		if (reserved_near(jump_entry_code(&mod->jump_entries[i]), start, end))
 			return true;
 	}
 #endif
@@ -139,21 +139,21 @@ static bool near_in_module(unsigned long start, unsigned long end)
 	for (unsigned int i = 0; i < mod->num_static_call_sites; i++) {
 		struct static_call_site *site = &mod->static_call_sites[i];
 
-		if (near((unsigned long)site->addr + (unsigned long)&site->addr,
-			 start, end))
+		if (reserved_near((unsigned long)site->addr + (unsigned long)&site->addr,
+				  start, end))
 			return true;
 	}
 #endif
 	return false;
 }
 #else
-static bool near_in_module(unsigned long start, unsigned long end)
+static bool reserved_near_in_module(unsigned long start, unsigned long end)
 {
 	return true;
 }
 #endif
 
-static bool within_site(unsigned long start, unsigned long end)
+static bool reserved_within(unsigned long start, unsigned long end)
 {
 	u32 first = start - (unsigned long)_stext, last = end - (unsigned long)_stext;
 	unsigned int low = 0, high = nr_sites, mid;
@@ -190,14 +190,14 @@ bool kprobe_text_reserved(unsigned long start, unsigned long end)
 
 		/* Those of a module that is coming are being sorted. */
 		jump_label_lock();
-		maybe = near_in_module(start, end);
+		maybe = reserved_near_in_module(start, end);
 		jump_label_unlock();
-		return maybe && ask_owners(start, end);
+		return maybe && reserved_ask_owners(start, end);
 	}
 	/* Init text comes and goes, so it is not in the index. */
-	if (system_state < SYSTEM_RUNNING || (!sites && !build_index()))
-		return ask_owners(start, end);
-	return within_site(start, end);
+	if (system_state < SYSTEM_RUNNING || (!sites && !reserved_build_index()))
+		return reserved_ask_owners(start, end);
+	return reserved_within(start, end);
 }
 
 /**

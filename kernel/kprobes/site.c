@@ -99,13 +99,13 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
  * The exception handler knows a trap of BUG() or WARN() by its address. Architectures
  * that refuse the instruction anyway need no search.
  */
-static bool is_known_trap(unsigned long addr)
+static bool site_is_trap(unsigned long addr)
 {
 	return !IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_TRAP_REFUSAL) && find_bug(addr);
 }
 
 #ifdef CONFIG_MODULES
-static int hold_module(unsigned long addr, struct module **mod)
+static int site_hold_module(unsigned long addr, struct module **mod)
 {
 	scoped_guard(preempt) {
 		*mod = __module_text_address(addr);
@@ -125,7 +125,7 @@ static int hold_module(unsigned long addr, struct module **mod)
 	return 0;
 }
 #else
-static int hold_module(unsigned long addr, struct module **mod)
+static int site_hold_module(unsigned long addr, struct module **mod)
 {
 	return -EINVAL;
 }
@@ -150,12 +150,12 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 
 	*mod = NULL;
 	if (!core_kernel_text(addr)) {
-		ret = hold_module(addr, mod);
+		ret = site_hold_module(addr, mod);
 		if (ret)
 			return ret;
 	}
 	if (!within_kprobe_blacklist(addr) && !kprobe_text_reserved(addr, addr) &&
-	    !is_known_trap(addr))
+	    !site_is_trap(addr))
 		return 0;
 
 	module_put(*mod);

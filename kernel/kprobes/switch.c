@@ -18,7 +18,7 @@ static bool switched_off;
  * Waits for the handlers of the probes that were switched off at these points, and then
  * for their fault handlers, which the handlers could call until then.
  */
-static void quiesce_switched(struct list_head *points)
+static void kprobe_quiesce_switched(struct list_head *points)
 {
 	struct kprobe_user *user;
 	struct kprobe_point *pt;
@@ -37,7 +37,7 @@ static void quiesce_switched(struct list_head *points)
 }
 
 /* -EINVAL if one of them is not registered, or its text is gone. */
-static int check_switchable(struct kprobe **kps, int num)
+static int kprobe_users_check(struct kprobe **kps, int num)
 {
 	struct kprobe_user *user;
 	int i;
@@ -50,7 +50,7 @@ static int check_switchable(struct kprobe **kps, int num)
 	return 0;
 }
 
-static void switch_off(struct kprobe_user *user)
+static void kprobe_user_disable(struct kprobe_user *user)
 {
 	WRITE_ONCE(user->enabled, false);
 	kprobe_choose_only(user->point);
@@ -58,7 +58,7 @@ static void switch_off(struct kprobe_user *user)
 	kprobe_report_flags(user);
 }
 
-static void switch_on(struct kprobe_user *user)
+static void kprobe_user_enable(struct kprobe_user *user)
 {
 	kprobe_count_user(user, 1);
 	kprobe_fault_switch(user, true);
@@ -68,7 +68,7 @@ static void switch_on(struct kprobe_user *user)
 	kprobe_optimizer_want(user->point);
 }
 
-static int disable_users(struct kprobe **kps, int num)
+static int kprobe_users_disable(struct kprobe **kps, int num)
 {
 	struct kprobe_point *pt, *next;
 	struct kprobe_user *user;
@@ -80,7 +80,7 @@ static int disable_users(struct kprobe **kps, int num)
 		user = kprobe_user_of(kps[i]);
 		if (!user->enabled)
 			continue;
-		switch_off(user);
+		kprobe_user_disable(user);
 		kprobe_batch_add(user->point, &switched);
 	}
 	if (list_empty(&switched))
@@ -92,12 +92,12 @@ static int disable_users(struct kprobe **kps, int num)
 	}
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, &switched);
-	quiesce_switched(&switched);
+	kprobe_quiesce_switched(&switched);
 	kprobe_batch_end(&switched);
 	return 0;
 }
 
-static int enable_users(struct kprobe **kps, int num)
+static int kprobe_users_enable(struct kprobe **kps, int num)
 {
 	struct kprobe_user *user;
 	LIST_HEAD(arm);
@@ -115,12 +115,12 @@ static int enable_users(struct kprobe **kps, int num)
 	for (i = 0; i < num; i++) {
 		user = kprobe_user_of(kps[i]);
 		if (!user->enabled)
-			switch_on(user);
+			kprobe_user_enable(user);
 	}
 	return 0;
 }
 
-static int switch_users(struct kprobe **kps, int num, bool on)
+static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
 {
 	int ret;
 
@@ -131,10 +131,10 @@ static int switch_users(struct kprobe **kps, int num, bool on)
 
 	guard(mutex)(&kprobe_mutex);
 
-	ret = check_switchable(kps, num);
+	ret = kprobe_users_check(kps, num);
 	if (ret)
 		return ret;
-	return on ? enable_users(kps, num) : disable_users(kps, num);
+	return on ? kprobe_users_enable(kps, num) : kprobe_users_disable(kps, num);
 }
 
 /**
@@ -152,7 +152,7 @@ static int switch_users(struct kprobe **kps, int num, bool on)
  */
 int disable_kprobes(struct kprobe **kps, int num)
 {
-	return switch_users(kps, num, false);
+	return kprobe_users_switch(kps, num, false);
 }
 EXPORT_SYMBOL_GPL(disable_kprobes);
 
@@ -183,7 +183,7 @@ EXPORT_SYMBOL_GPL(disable_kprobe);
  */
 int enable_kprobes(struct kprobe **kps, int num)
 {
-	return switch_users(kps, num, true);
+	return kprobe_users_switch(kps, num, true);
 }
 EXPORT_SYMBOL_GPL(enable_kprobes);
 
@@ -204,7 +204,7 @@ EXPORT_SYMBOL_GPL(enable_kprobe);
  * ftrace may have given a site to another user meanwhile. That must not keep all other
  * probes off.
  */
-static void arm_what_can_be(struct list_head *points)
+static void kprobe_arm_possible(struct list_head *points)
 {
 	struct kprobe_point *pt, *next;
 	LIST_HEAD(done);
@@ -247,7 +247,7 @@ void kprobes_switch(bool on)
 	}
 	if (on) {
 		if (kprobe_points_arm(&batch))
-			arm_what_can_be(&batch);
+			kprobe_arm_possible(&batch);
 		list_for_each_entry(pt, &batch, kp.list)
 			kprobe_optimizer_want(pt);
 	} else {
