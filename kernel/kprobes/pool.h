@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes: the instances of a return probe, where rethook does not own them.
+ * Kprobes: the instances of a return probe, on architectures that do not use rethook.
  *
- * A chunk holds up to as many instances as a word has bits, and the word says
- * which of them are free. Each CPU has a chain of chunks: a call takes from the
- * chain of its CPU, with one atomic operation on a word that others leave
- * alone, and when it returns, the instance goes back into the word it came
- * from, wherever that is. There is no list that a concurrent taker could find
- * half changed, so NMIs need no care: a word either has the bit or not.
+ * A chunk holds up to BITS_PER_LONG instances, and a word in it says which of them are
+ * free. Each CPU has a chain of chunks. A call takes an instance from the chain of its
+ * CPU, by one atomic operation on a word that other CPUs rarely use. When the call
+ * returns, the instance goes back into the word that it came from, on whatever CPU.
+ * There is no list that could be seen half changed, so NMIs need no care: a bit is
+ * either set or not.
  *
- * When the chain of a CPU is exhausted, the chains of the others are searched;
- * see kretprobe_pool_search() for why that never overlooks a free instance.
+ * When the chain of a CPU is empty, the chains of the others are searched.
+ * kretprobe_pool_search() says why that never misses a free instance.
  *
- * Some reads here are plain, for the compiler to merge them with the test of
- * what was read. That they cannot move is seen to by the atomic operations, or
- * by what is read through them: a chunk is published with a release.
+ * Some reads here are plain, so that the compiler merges them with the test of what was
+ * read. The atomic operations keep them in place, or what is read through them does:
+ * a chunk is published with a release.
  */
 #ifndef _KERNEL_KPROBES_POOL_H
 #define _KERNEL_KPROBES_POOL_H
@@ -30,17 +30,18 @@
 
 /**
  * struct kretprobe_chunk - some of the instances of a CPU
- * @free:   a bit for each that is free, the lowest is taken first
- * @low:    with no bit below this free, there should be more of them
- * @attention: not 0 while who gives an instance back has to tell others
+ * @free:   a bit for each free instance; the lowest is taken first
+ * @low:    if no bit below this one is set, the chunk is low
+ * @attention: not 0 if a call that gives an instance back has to call
+ *	    kretprobe_pool_attend()
  * @size:   of an instance, in bytes
  * @next:   in the chain of the CPU
- * @pool:   whose it is
- * @from:   total of the pool when it was added
- * @wanted: it has been low; set by who took from it, for the worker
- * @nr:	    how many
- * @rcu:    frees it once no hit can have it in hand
- * @instances: they follow each other
+ * @pool:   that the chunk belongs to
+ * @from:   kretprobe_pool::total when the chunk was added
+ * @wanted: the chunk was low when a call took from it; the worker clears this
+ * @nr:	    number of instances
+ * @rcu:    frees it once no hit uses it
+ * @instances: the instances, one after the other
  */
 struct kretprobe_chunk {
 	atomic_long_t free;
@@ -60,19 +61,20 @@ struct kretprobe_chunk {
  * struct kretprobe_pool - a return probe, and its instances
  * @hook:   what hits need of the probe
  * @size:   of an instance, in bytes
- * @puts:   how often they were told
- * @refs:   instances there are; and one each for the probe being registered,
- *	    and for standing in the worker's list
+ * @puts:   number of calls of kretprobe_pool_attend()
+ * @refs:   number of instances; one more while the probe is registered, and one while
+ *	    the pool is in the worker's list in order to grow
  * @todo:   in the worker's list
- * @asked:  the worker knows that there should be more, or there may be no more
- * @dead:   unregistered: instances that come back are not used again
- * @total:  instances there are, all of which are in chains
- * @bound:  as many as there may be
- * @rcu:    frees it once no hit can have it in hand
- * @first:  by CPU, the beginning of its chain, which has at least one chunk, be
- *	    it empty; a new one goes in front
+ * @asked:  the worker has been asked for more instances, or there may be no more
+ * @dead:   the probe is unregistered: instances are not used again
+ * @total:  number of instances, all of which are in chains
+ * @bound:  the most instances there may be
+ * @rcu:    frees it once no hit uses it
+ * @first:  by CPU, the head of its chain, which has at least one chunk, even if that
+ *	    has no instance; a new chunk becomes the head
  *
- * What a hit reads comes first, and is written by nobody meanwhile.
+ * Hits read @hook, @size and @first, which do not change meanwhile, except when the
+ * pool grows.
  */
 struct kretprobe_pool {
 	struct kretprobe_hook hook;
@@ -94,7 +96,7 @@ struct kretprobe_instance *kretprobe_pool_search(struct kretprobe_pool *pool);
 void kretprobe_pool_low(struct kretprobe_chunk *chunk);
 void kretprobe_pool_attend(struct kretprobe_chunk *home);
 
-/* Takes an instance, if any is free, and says which. */
+/* Takes an instance if one is free, and sets @nr to its number. */
 static __always_inline bool kretprobe_chunk_take(struct kretprobe_chunk *chunk,
 						 unsigned long *nr)
 {
@@ -109,7 +111,7 @@ static __always_inline bool kretprobe_chunk_take(struct kretprobe_chunk *chunk,
 	return true;
 }
 
-/* Having taken that, kretprobe_pool_low() is to be called. */
+/* If so, the caller that has taken instance @nr calls kretprobe_pool_low(). */
 static __always_inline bool kretprobe_chunk_is_low(struct kretprobe_chunk *chunk,
 						   unsigned long nr)
 {
@@ -128,10 +130,10 @@ kretprobe_pool_chunk(struct kretprobe_pool *pool)
 {
 	unsigned long cpu = raw_smp_processor_id();
 
-	return data_race(pool->first[cpu]);	/* any that was first will do */
+	return data_race(pool->first[cpu]);	/* an older head will do */
 }
 
-/* In any context, preemption off. NULL if so many calls are under way. */
+/* In any context, preemption off. NULL if all instances are in use. */
 static __always_inline struct kretprobe_instance *
 kretprobe_pool_get(struct kretprobe_pool *pool)
 {
@@ -145,18 +147,21 @@ kretprobe_pool_get(struct kretprobe_pool *pool)
 	return kretprobe_chunk_nth(chunk, nr);
 }
 
-/* In any context, preemption off: the chunk stays until that is on again. */
+/* In any context, preemption off, which keeps the chunk. */
 static __always_inline void kretprobe_pool_put(struct kretprobe_instance *ri)
 {
 	struct kretprobe_chunk *home = ri->home;
 
 	/*
-	 * What the handler has done is done before the next taker writes. Pairs
-	 * with the full barrier that kretprobe_chunk_take() is when it succeeds.
+	 * The next call that takes it writes after the handler has finished. Pairs with
+	 * the full barrier that a successful kretprobe_chunk_take() is.
 	 */
 	smp_mb__before_atomic();
 	raw_atomic_long_or(ri->bit, &home->free);
-	/* First to be free, then to look who waits for it: pairs with attention(). */
+	/*
+	 * Either a search sees the free instance, or this sees the attention: pairs
+	 * with pool_watch().
+	 */
 	smp_mb__after_atomic();
 	if (unlikely(data_race(home->attention.counter)))	/* ordered above */
 		kretprobe_pool_attend(home);
