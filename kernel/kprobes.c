@@ -40,6 +40,7 @@ struct placement {
 	struct kprobe_user *user;
 	kprobe_opcode_t *addr;
 	kprobe_opcode_t opcode;
+	int index;
 };
 
 static int kprobe_placement_cmp(const void *a, const void *b)
@@ -60,6 +61,7 @@ static void kprobe_plan_placements(struct placement *order, struct kprobe_user *
 
 	for (i = 0; i < num; i++) {
 		order[i].user = users[i];
+		order[i].index = i;
 		order[i].addr = users[i]->kp->addr;
 		order[i].opcode = users[i]->kp->opcode;
 		if (i && users[i]->addr < users[i - 1]->addr)
@@ -124,8 +126,10 @@ static int kprobe_users_place(struct placement *order, int num)
 			break;
 	}
 	arch_kprobes_batch(false);
-	if (ret)
+	if (ret) {
+		kprobe_refuse_batch(order[i].index, num, ret);
 		kprobe_users_displace(order, i);
+	}
 	return ret;
 }
 
@@ -203,7 +207,7 @@ static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 	int i, ret = 0;
 
 	if (num <= 0 || !probes)
-		return -EINVAL;
+		return kprobe_refuse_call("register", probes, num);
 	if (kprobe_deny_handler("register", *probe))
 		return -EDEADLK;
 	if (num > 1) {
@@ -213,9 +217,11 @@ static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 	}
 
 	for (i = 0; i < num; i++) {
-		users[i] = probe[i] ? make(probe[i]) : ERR_PTR(-EINVAL);
+		users[i] = probe[i] ? make(probe[i]) :
+				      ERR_PTR(kprobe_refuse(0, -EINVAL, "a pointer is NULL"));
 		if (IS_ERR(users[i])) {
 			ret = PTR_ERR(users[i]);
+			kprobe_refuse_batch(i, num, ret);
 			break;
 		}
 	}
@@ -292,6 +298,8 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 			continue;
 		user = kprobe_user_of(kps[i]);
 		if (!user) {
+			kprobe_refuse((unsigned long)kps[i]->addr, -EINVAL,
+				      "cannot unregister: it is not registered");
 			kps[i]->addr = NULL;
 			continue;
 		}

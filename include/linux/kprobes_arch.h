@@ -393,6 +393,7 @@ int arch_detour_prepare(struct kprobe *p);
 void arch_detour_arm(struct list_head *points);
 void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint);
 void arch_detour_free(struct kprobe *p);
+unsigned long arch_detour_branch(struct kprobe *p);
 
 void *get_detour_slot(void);
 void free_detour_slot(void *slot, bool used);
@@ -451,6 +452,7 @@ void opt_pre_handler(struct kprobe *p, struct pt_regs *regs);
 #endif
 
 /* Architectures call these back. */
+int kprobe_refuse(unsigned long addr, int err, const char *why);
 bool kprobe_text_reserved(unsigned long start, unsigned long end);
 void kprobe_label_targets(unsigned long start, unsigned long end,
 			  unsigned long *map);

@@ -99,8 +99,8 @@ DEFINE_SEQ_ATTRIBUTE(kprobes_list);
 static int kprobes_jumps_show(struct seq_file *m, void *v)
 {
 	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
-
 	unsigned long offset = 0;
+	unsigned long branch;
 	char name[KSYM_NAME_LEN];
 	char *module = NULL;
 	const char *symbol;
@@ -110,7 +110,11 @@ static int kprobes_jumps_show(struct seq_file *m, void *v)
 	seq_printf(m, "%s+0x%lx  ", symbol ?: "?", offset);
 	if (module)
 		seq_printf(m, "%s  ", module);
-	seq_printf(m, "%s\n", kprobe_optimizer_why(pt));
+	seq_puts(m, kprobe_optimizer_why(pt));
+	branch = kprobe_optimizer_branch(pt);
+	if (branch)
+		seq_printf(m, ": %pS", (void *)branch);
+	seq_putc(m, '\n');
 	return 0;
 }
 

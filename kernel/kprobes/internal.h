@@ -388,6 +388,9 @@ static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry);
 int kprobe_check_site(unsigned long addr, struct module **mod);
+int kprobe_refuse_probe(const struct kprobe *kp, int err, const char *why);
+int kprobe_refuse_call(const char *what, const void *probes, int num);
+void kprobe_refuse_batch(int i, int num, int err);
 
 /* -------------------------------- arm.c --------------------------------- */
 
@@ -603,6 +606,7 @@ void kprobe_optimizer_settle(struct list_head *points);
 void kprobe_optimizer_free(struct list_head *points);
 struct kprobe_point *kprobe_optimizer_over(unsigned long addr);
 const char *kprobe_optimizer_why(struct kprobe_point *pt);
+unsigned long kprobe_optimizer_branch(struct kprobe_point *pt);
 #else
 static inline void kprobe_optimizer_want(struct kprobe_point *pt) { }
 static inline bool kprobe_optimizer_undo(struct list_head *points,

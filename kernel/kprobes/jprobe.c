@@ -146,11 +146,13 @@ struct kprobe_user *jprobe_make_user(void *probe)
 	struct kprobe_user *user;
 
 	if (!jp->entry)
-		return ERR_PTR(-EINVAL);
+		return ERR_PTR(kprobe_refuse_probe(&jp->kp, -EINVAL, "a jprobe needs a handler"));
 	user = kprobe_user_alloc(&jp->kp);
 	if (IS_ERR(user))
 		return user;
 	if (!user->entry) {
+		kprobe_refuse(user->addr, -EINVAL,
+			      "a jprobe has to be on the entry of a function");
 		kprobe_user_free(user);
 		return ERR_PTR(-EINVAL);
 	}

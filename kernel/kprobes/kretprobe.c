@@ -139,6 +139,21 @@ static bool kretprobe_instances_fit(size_t size, int nr)
 	return bytes < SZ_1M || bytes >> PAGE_SHIFT < si_mem_available() / 2;
 }
 
+static int kretprobe_check_function(const struct kprobe_user *user, const struct kretprobe *rp)
+{
+	const char *why;
+
+	if (!user->entry)
+		why = "a return probe has to be on the entry of a function";
+	else if (kretprobe_switches_stack(user->addr))
+		why = "it returns on another stack, or in another context";
+	else if (rp->data_size > KRETPROBE_MAX_DATA_SIZE)
+		why = "data_size is above KRETPROBE_MAX_DATA_SIZE";
+	else
+		return 0;
+	return kprobe_refuse(user->addr, -EINVAL, why);
+}
+
 /**
  * kretprobe_make_user - make the user of a return probe
  * @probe: the struct kretprobe
@@ -159,9 +174,8 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 		return user;
 	user->post = NULL;
 
-	ret = -EINVAL;
-	if (!user->entry || kretprobe_switches_stack(user->addr) ||
-	    rp->data_size > KRETPROBE_MAX_DATA_SIZE)
+	ret = kretprobe_check_function(user, rp);
+	if (ret)
 		goto fail;
 
 	/* The caller's structure is not changed: it may be registered again. */

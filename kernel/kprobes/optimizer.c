@@ -472,3 +472,25 @@ const char *kprobe_optimizer_why(struct kprobe_point *pt)
 		return why_text[pt->why];
 	return "soon";
 }
+
+unsigned long __weak arch_detour_branch(struct kprobe *p)
+{
+	return 0;
+}
+
+/**
+ * kprobe_optimizer_branch - the branch that keeps a point from being a jump
+ * @pt: the point
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: its address, or 0 if kprobe_optimizer_why() gives another reason, or
+ * it is not known where the branch is.
+ */
+unsigned long kprobe_optimizer_branch(struct kprobe_point *pt)
+{
+	lockdep_assert_held(&kprobe_mutex);
+
+	if (kprobe_optimizer_why(pt) != why_text[KPROBE_WHY_TARGET])
+		return 0;
+	return arch_detour_branch(&pt->kp);
+}

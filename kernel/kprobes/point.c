@@ -203,13 +203,14 @@ static int point_prepare(struct kprobe_point *pt)
 	unsigned long site = ftrace_location_range(addr, addr);
 
 	if (site && site != addr)
-		return -EILSEQ;
+		return kprobe_refuse(addr, -EILSEQ, "inside of an ftrace site");
 	if (site) {
 #ifdef CONFIG_KPROBES_ON_FTRACE
 		pt->kp.flags |= KPROBE_FLAG_FTRACE;
 		return arch_prepare_kprobe_ftrace(&pt->kp);
 #else
-		return -EINVAL;	/* only ftrace may patch it */
+		/* Only ftrace may patch it. */
+		return kprobe_refuse(addr, -EINVAL, "an ftrace site");
 #endif
 	}
 #endif
@@ -436,7 +437,7 @@ int kprobe_place_user(struct kprobe_user *user)
 
 	lockdep_assert_held(&kprobe_mutex);
 	if (kprobe_user_of(user->kp))
-		return -EINVAL;
+		return kprobe_refuse(user->addr, -EINVAL, "the probe is registered already");
 	ret = kprobe_check_site(user->addr, &mod);
 	if (ret)
 		return ret;

@@ -6,12 +6,82 @@
 
 #include <linux/bug.h>
 #include <linux/cleanup.h>
+#include <linux/err.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/module.h>
 
 #include "internal.h"
+
+/*
+ * An errno has many reasons. These functions tell them to developers who ask, by
+ * dynamic debug: see "Errors" in Documentation/trace/kprobes.rst.
+ */
+
+/**
+ * kprobe_refuse - report why an address gets no probe
+ * @addr: the address
+ * @err:  the error that the caller of the API gets
+ * @why:  the reason
+ *
+ * Context: process context.
+ * Return: @err.
+ */
+int kprobe_refuse(unsigned long addr, int err, const char *why)
+{
+	pr_debug("%pS: %pe: %s\n", (void *)addr, ERR_PTR(err), why);
+	return err;
+}
+
+/**
+ * kprobe_refuse_probe - report why a probe is refused, by what its user gave
+ * @kp:	 the probe
+ * @err: the error that the caller of the API gets
+ * @why: the reason
+ *
+ * Context: process context.
+ * Return: @err.
+ */
+int kprobe_refuse_probe(const struct kprobe *kp, int err, const char *why)
+{
+	if (!kp->symbol_name)
+		return kprobe_refuse((unsigned long)kp->addr + kp->offset, err, why);
+	pr_debug("%s+%#x: %pe: %s\n", kp->symbol_name, kp->offset, ERR_PTR(err), why);
+	return err;
+}
+
+/**
+ * kprobe_refuse_call - report a call of the API that names no probes
+ * @what:   the name of the operation
+ * @probes: the array
+ * @num:    number of its elements
+ *
+ * Context: process context.
+ * Return: -EINVAL.
+ */
+int kprobe_refuse_call(const char *what, const void *probes, int num)
+{
+	if (probes)
+		pr_debug("cannot %s %d probes\n", what, num);
+	else
+		pr_debug("cannot %s probes: the array is NULL\n", what);
+	return -EINVAL;
+}
+
+/**
+ * kprobe_refuse_batch - report which probe has made a batch fail
+ * @i:	 its index
+ * @num: number of probes in the batch
+ * @err: the error that the caller of the API gets
+ *
+ * Context: process context.
+ */
+void kprobe_refuse_batch(int i, int num, int err)
+{
+	if (num > 1)
+		pr_debug("%pe: batch of %d: because of index %d\n", ERR_PTR(err), num, i);
+}
 
 /**
  * kprobe_lookup_name - find the symbol that a probe names
@@ -56,20 +126,30 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 {
 	unsigned long into, size;
 
-	if (!addr == !symbol)
-		return -EINVAL;
+	const struct kprobe given = {
+		.addr = addr,
+		.symbol_name = symbol,
+		.offset = offset,
+	};
+
+	if (!addr && !symbol)
+		return kprobe_refuse(0, -EINVAL, "neither a symbol nor an address is given");
+	if (addr && symbol)
+		return kprobe_refuse_probe(&given, -EINVAL, "a symbol and an address are given");
 	if (symbol) {
 		addr = kprobe_lookup_name(symbol, offset);
 		if (!addr)
-			return -ENOENT;
+			return kprobe_refuse_probe(&given, -ENOENT, "no such symbol");
 	}
 	*target = (unsigned long)addr + offset;
 	if (!kallsyms_lookup_size_offset(*target, &size, &into))
-		return -ENOENT;
+		return kprobe_refuse_probe(&given, -ENOENT, "no symbol covers the address");
 	if (kprobe_is_prefix(*target - into, size))
-		return -EINVAL;
+		return kprobe_refuse(*target, -EINVAL, "padding before a function");
 	*target = (unsigned long)arch_adjust_kprobe_addr(*target - into, into, entry);
-	return *target ? 0 : -EINVAL;
+	if (!*target)
+		return kprobe_refuse_probe(&given, -EINVAL, "the architecture has no place for it");
+	return 0;
 }
 
 /**
@@ -110,24 +190,24 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 	scoped_guard(preempt) {
 		*mod = __module_text_address(addr);
 		if (!*mod)
-			return -EINVAL;
+			return kprobe_refuse(addr, -EINVAL, "no kernel text");
 		if (!try_module_get(*mod)) {
 			*mod = NULL;
-			return -ENOENT;
+			return kprobe_refuse(addr, -ENOENT, "its module is being unloaded");
 		}
 	}
 	/* Init text may be probed only while it cannot be freed. */
 	if (within_module_init(addr, *mod) && (*mod)->state != MODULE_STATE_COMING) {
 		module_put(*mod);
 		*mod = NULL;
-		return -EINVAL;
+		return kprobe_refuse(addr, -EINVAL, "init text that is about to be freed");
 	}
 	return 0;
 }
 #else
 static int site_hold_module(unsigned long addr, struct module **mod)
 {
-	return -EINVAL;
+	return kprobe_refuse(addr, -EINVAL, "no kernel text");
 }
 #endif
 
@@ -144,6 +224,7 @@ static int site_hold_module(unsigned long addr, struct module **mod)
  */
 int kprobe_check_site(unsigned long addr, struct module **mod)
 {
+	const char *why;
 	int ret;
 
 	lockdep_assert_held(&kprobe_mutex);
@@ -154,11 +235,16 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 		if (ret)
 			return ret;
 	}
-	if (!within_kprobe_blacklist(addr) && !kprobe_text_reserved(addr, addr) &&
-	    !site_is_trap(addr))
+	if (within_kprobe_blacklist(addr))
+		why = "it is on the blacklist";
+	else if (kprobe_text_reserved(addr, addr))
+		why = "others patch it: a jump label or a static call";
+	else if (site_is_trap(addr))
+		why = "the trap of a BUG() or WARN()";
+	else
 		return 0;
 
 	module_put(*mod);
 	*mod = NULL;
-	return -EINVAL;
+	return kprobe_refuse(addr, -EINVAL, why);
 }

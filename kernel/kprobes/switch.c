@@ -44,8 +44,13 @@ static int kprobe_users_check(struct kprobe **kps, int num)
 
 	for (i = 0; i < num; i++) {
 		user = kps[i] ? kprobe_user_of(kps[i]) : NULL;
-		if (!user || kprobe_point_gone(user->point))
-			return -EINVAL;
+		if (user && !kprobe_point_gone(user->point))
+			continue;
+		kprobe_refuse(kps[i] ? (unsigned long)kps[i]->addr : 0, -EINVAL,
+			      user ? "cannot switch: its text is gone" :
+				     "cannot switch: it is not registered");
+		kprobe_refuse_batch(i, num, -EINVAL);
+		return -EINVAL;
 	}
 	return 0;
 }
@@ -125,7 +130,7 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
 	int ret;
 
 	if (num <= 0 || !kps)
-		return -EINVAL;
+		return kprobe_refuse_call(on ? "enable" : "disable", kps, num);
 	if (kprobe_deny_handler(on ? "enable" : "disable", *kps))
 		return -EDEADLK;
 

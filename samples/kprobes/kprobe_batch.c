@@ -59,7 +59,8 @@ static int __init kprobe_batch_init(void)
 
 	err = register_kprobes(batch, nr_symbols);
 	if (err) {
-		pr_err("cannot set %d probes: %pe\n", nr_symbols, ERR_PTR(err));
+		pr_err("cannot set %d probes: %pe: try the functions one by one\n",
+		       nr_symbols, ERR_PTR(err));
 		return err;
 	}
 

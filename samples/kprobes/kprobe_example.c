@@ -2,9 +2,15 @@
 /*
  * What a kprobe sees: registers before and after one instruction.
  *
- *	insmod kprobe_example.ko symbol=vfs_read offset=0x1c limit=5
+ *	insmod kprobe_example.ko symbol=vfs_read limit=5
+ *	cat /etc/passwd
  *	dmesg | grep 'kprobe_example: '
  *	rmmod kprobe_example
+ *
+ * The entry of a function is a call of ftrace in many kernels, which changes the
+ * instruction pointer only. Other instructions show more: offset=N takes one,
+ * counted in bytes from the function's symbol. Which offsets there are depends on
+ * the kernel: "objdump -d vmlinux" or gdb's "disassemble" show them.
  *
  * Each hit prints two lines, "before" and "after". Lines of hits on other CPUs may
  * come between them; the task shows which belong together. Printing from a handler
@@ -14,10 +20,12 @@
 
 #include <linux/atomic.h>
 #include <linux/err.h>
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 
 static char *symbol = "kernel_clone";
 module_param(symbol, charp, 0444);
@@ -67,6 +75,33 @@ static struct kprobe probe = {
 	.post_handler = after,
 };
 
+/* Dynamic debug gives the exact reason, see "Errors" in kprobes.rst. */
+static const char *hint(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "choose a function that is in /proc/kallsyms";
+	case -EILSEQ:
+		return "choose the offset of an instruction's first byte";
+	case -EINVAL:
+		return "choose a function that is not in kprobes/blacklist";
+	default:
+		return "see register_kprobe()";
+	}
+}
+
+/* An offset counts on into the functions that follow. */
+static bool is_beyond(void)
+{
+	char name[KSYM_SYMBOL_LEN];
+	unsigned int into;
+	char *plus;
+
+	sprint_symbol(name, (unsigned long)probe.addr);
+	plus = strrchr(name, '+');
+	return plus && sscanf(plus, "+%x/", &into) == 1 && into < offset;
+}
+
 static int __init kprobe_example_init(void)
 {
 	int err;
@@ -76,11 +111,15 @@ static int __init kprobe_example_init(void)
 
 	err = register_kprobe(&probe);
 	if (err) {
-		pr_err("cannot probe %s+%#x: %pe\n", symbol, offset, ERR_PTR(err));
+		pr_err("cannot probe %s+%#x: %pe: %s\n", symbol, offset, ERR_PTR(err),
+		       hint(err));
 		return err;
 	}
 
 	pr_info("probe set on %pS\n", probe.addr);
+	if (is_beyond())
+		pr_notice("%s+%#x is beyond the end of %s: choose a smaller offset\n",
+			  symbol, offset, symbol);
 	return 0;
 }
 

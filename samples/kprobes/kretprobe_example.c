@@ -3,6 +3,7 @@
  * What a kretprobe sees: what a function returned, and how long it took.
  *
  *	insmod kretprobe_example.ko func=vfs_read limit=5
+ *	cat /etc/passwd
  *	dmesg | grep 'kretprobe_example: '
  *	rmmod kretprobe_example
  *
@@ -79,7 +80,9 @@ static int __init kretprobe_example_init(void)
 
 	err = register_kretprobe(&probe);
 	if (err) {
-		pr_err("cannot watch %s: %pe\n", func, ERR_PTR(err));
+		pr_err("cannot watch %s: %pe: %s\n", func, ERR_PTR(err),
+		       err == -ENOENT ? "choose a function that is in /proc/kallsyms" :
+		       "choose a function that is not in kprobes/blacklist");
 		return err;
 	}
 

@@ -303,7 +303,8 @@ int arch_prepare_kprobe(struct kprobe *p)
 {
 #ifdef CONFIG_SMP
 	if (x86_lock_prefix_within((unsigned long)p->addr, (unsigned long)p->addr))
-		return -EINVAL;
+		return kprobe_refuse((unsigned long)p->addr, -EINVAL,
+				     "others patch it: a lock prefix");
 #endif
 	return x86_insn_prepare(p);
 }

@@ -609,6 +609,7 @@ int x86_insn_prepare(struct kprobe *p)
 	struct arch_specific_insn *a = &p->ainsn;
 	u8 buf[MAX_INSN_SIZE + 1] = { };
 	struct insn insn;
+	const char *why;
 	int ret;
 
 	/*
@@ -616,16 +617,23 @@ int x86_insn_prepare(struct kprobe *p)
 	 * it will be.
 	 */
 	mutex_lock(&text_mutex);
+	why = "not the start of an instruction";
 	ret = x86_boundary_check(addr);
-	if (!ret)
+	if (!ret) {
+		why = "the decoder does not know the instruction";
 		ret = x86_insn_read(&insn, buf, addr);
-	if (!ret && is_static_call_trampoline(addr))
+	}
+	if (!ret && is_static_call_trampoline(addr)) {
+		why = "the trampoline of a static call";
 		ret = -EINVAL;
+	}
 	mutex_unlock(&text_mutex);
-	if (!ret)
+	if (!ret) {
+		why = "such an instruction cannot be probed";
 		ret = x86_insn_classify(a, &insn, buf);
+	}
 	if (ret)
-		return ret;
+		return kprobe_refuse(addr, ret, why);
 
 	a->len = insn.length;
 	p->opcode = buf[0];

@@ -57,6 +57,8 @@ static struct {
 	bool std;		/* it sets the direction flag */
 	bool falls;		/* it runs into the next function */
 	int why;		/* no jump in this function, for this reason */
+	unsigned long into;	/* look for a branch into the jump's bytes from here, or 0 */
+	unsigned long branch;	/* it */
 } function;
 
 static void forget_function(void)
@@ -144,6 +146,8 @@ static int scan(unsigned long start, unsigned long end)
 		target = branch_target(&insn, at);
 		if (target - function.start < function.end - function.start)
 			__set_bit(target - function.start, function.targets);
+		if (function.into && target - function.into < JMP32_INSN_SIZE - 1)
+			function.branch = at;
 	}
 	return 0;
 }
@@ -481,4 +485,24 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	if (patched_by_others(addr, addr + plan->total - 1))
 		return KPROBE_WHY_PATCHED;
 	return 0;
+}
+
+/**
+ * arch_detour_branch - the branch that leads into the bytes of a jump
+ * @p: a point for which x86_reach_plan() has returned KPROBE_WHY_TARGET
+ *
+ * A jump needs to know only that there is one. So this looks again.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: the address of one of them, or 0 if it is a jump label.
+ */
+unsigned long arch_detour_branch(struct kprobe *p)
+{
+	forget_function();
+	function.branch = 0;
+	function.into = (unsigned long)p->addr + 1;
+	look_at_function((unsigned long)p->addr);
+	function.into = 0;
+	forget_function();
+	return function.branch;
 }

@@ -18,6 +18,20 @@ is "kprobe_batch, second" "$(messages kprobe_batch | awk '$2 == "kprobe_target_r
 # All or nothing.
 insmod /modules/kprobe_batch.ko symbols=kprobe_target_add,no_such_function 2>/dev/null &&
 	fail "a batch with an unknown function was accepted"
-is "error of an unknown function" "$(messages kprobe_batch | tail -n 1)" "kprobe_batch: cannot set 2 probes: -ENOENT"
+is "error of an unknown function" "$(messages kprobe_batch | tail -n 1)" "kprobe_batch: cannot set 2 probes: -ENOENT: try the functions one by one"
 is "what is left of the batch" "$(cat $kp/list)" ""
+
+# They say what to do, and where the probe is.
+insmod /modules/kprobe_example.ko symbol=no_such_function 2>/dev/null && fail "an unknown function was accepted"
+matches "hint for a function that is not there" "$(messages kprobe_example | tail -n 1)" \
+	'kprobe_example: cannot probe no_such_function\+0x0: -ENOENT: choose .*'
+# Of these two, take the first in memory: an offset leads from it to the second.
+first=kprobe_target_add second=kprobe_target_recurse
+address() { echo $((0x$(awk -v name="$1" '$3 == name { print $1 }' /proc/kallsyms))); }
+[ "$(address $first)" -lt "$(address $second)" ] || { first=kprobe_target_recurse second=kprobe_target_add; }
+load kprobe_example symbol=$first offset=$(($(address $second) - $(address $first))) limit=0
+unload kprobe_example
+matches "where that probe is" "$(messages kprobe_example | grep 'probe set' | tail -n 1)" \
+	"kprobe_example: probe set on $second.*"
+is "an offset beyond the function" "$(messages kprobe_example | grep -c "is beyond the end of $first")" 1
 done_testing
