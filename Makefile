@@ -28,8 +28,12 @@ help:
 #:               (PARTS="icount crowd events cpus coverage": only those)
 #: make coverage  the share of all instructions that can be probed by a jump
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
+#: make series   our changes as patches against the base, into build/series/
+#: make series-check  do they apply, build at each patch, and make what we build?
+#: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
+#: KPROBES_INSTALL=0  name missing packages instead of installing them
 #: EMULATOR_PATCHES=0  kernels and guests without the change that QEMU up to 8.0 needs
 
 tree:
@@ -49,9 +53,13 @@ ifdef ARCH
 test: tree
 	@$(T)/test-arch.sh $(ARCH)
 else
-test: kernel
+test: test-names kernel
 	@$(T)/test.sh
 endif
+
+# A wrong TEST= is no reason to build.
+test-names:
+	@$(T)/test.sh --check
 
 test-arches: tree
 	@$(T)/test-arch.sh all
@@ -80,9 +88,18 @@ coverage: kernel
 lint:
 	@$(T)/lint.sh
 
+compile_commands: kernel
+	@$(T)/compile_commands.sh
+
+series:
+	@$(T)/series.sh
+
+series-check:
+	@$(T)/series.sh check $(RANGE)
+
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-arches expect stress shell ftracetest icount bench coverage lint clean
+.PHONY: help tree kernel stock run test test-names test-arches expect stress shell ftracetest icount bench coverage lint compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

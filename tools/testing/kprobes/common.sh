@@ -41,6 +41,8 @@ need()
 	[ ${#missing[@]} -gt 0 ] || return 0
 
 	mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+	[ "${KPROBES_INSTALL:-1}" != 0 ] ||
+		die "missing packages, and KPROBES_INSTALL=0 forbids to install them: ${missing[*]}"
 	say "installing missing packages: ${missing[*]}"
 	command -v apt-get >/dev/null ||
 		die "missing ${missing[*]}: no apt-get here, install them by hand"
@@ -204,6 +206,17 @@ ccache_env()
 	export KBUILD_BUILD_VERSION=1
 }
 
+# kill_tree PID: a process and all that it has started
+kill_tree()
+{
+	local child
+
+	cat /proc/"$1"/task/*/children 2>/dev/null | tr ' ' '\n' | while read -r child; do
+		[ -z "$child" ] || kill_tree "$child"
+	done
+	kill "$1" 2>/dev/null || true
+}
+
 # progress PID WHAT LOG: a line every ten seconds until it ends; its status.
 progress()
 {
@@ -211,6 +224,10 @@ progress()
 
 	while kill -0 "$1" 2>/dev/null; do
 		sleep 0.2
+		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
+			kill_tree "$1"
+			die "$2: nobody waits for it any more"
+		fi
 		[ $((SECONDS - start)) -ge $next ] || continue
 		next=$((next + 10))
 		steps=$(grep -cE '^  (CC|AS|LD|AR)' "$3") || true

@@ -70,7 +70,9 @@ done >"$tmp/root/job.env"
 
 # oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
 # QEMU's end too. The firmware is the fast one that kunit.py uses.
-append="console=ttyS0 loglevel=6 panic=-1 oops=panic rdinit=/init $append"
+# In a shell somebody wants to see what is left after an oops.
+append="console=ttyS0 loglevel=6 panic=-1 rdinit=/init $append"
+[ "$job" = shell ] || append="oops=panic $append"
 # With "max" the kernel sees a CPU that needs no return thunks in the way that
 # real ones do; see configs for what is compiled in. Without CMPXCHG16B: QEMU 7.2
 # spoils the flags behind it if a comparison precedes it and an exception has
@@ -96,8 +98,18 @@ args+=($qemu_args)
 if [ "$job" = shell ]; then
 	# A serial line has no end of file.
 	[ -t 0 ] || die "a shell needs a terminal; commands run with: guest.sh $kernel cmd CMD='...'"
-	qemu-system-x86_64 "${args[@]}" -append "$append" -serial mon:stdio
-	exit
+	# QEMU has the terminal, so somebody else looks whether make is there.
+	: >"$tmp/pid"
+	{
+		while kill -0 "$KPROBES_OWNER" 2>/dev/null && [ -e "$tmp/pid" ]; do sleep 1; done
+		[ ! -s "$tmp/pid" ] || kill "$(cat "$tmp/pid")"
+	} </dev/null >/dev/null 2>&1 &
+	status=0
+	# shellcheck disable=SC2016
+	sh -c 'echo $$ >"$0/pid"; exec "$@"' "$tmp" \
+		qemu-system-x86_64 "${args[@]}" -append "$append" -serial mon:stdio || status=$?
+	rm -f "$tmp/pid"
+	exit $status
 fi
 
 : >"$log.console"

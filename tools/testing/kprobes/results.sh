@@ -109,6 +109,22 @@ expected_lines()
 		}' "$2"
 }
 
+# picked_lines RUN RESULTS: which of the suites and cases on standard input have
+# not run
+picked_lines()
+{
+	awk -F '\t' -v run="$1" '
+		NR == FNR {
+			if ($2 == run && $1 != "pskip") {
+				part = $3
+				sub(/\..*/, "", part)
+				ran[$3] = ran[part] = 1
+			}
+			next
+		}
+		!($1 in ran) { print "not ok - " run " " $1 ": has not run" }' "$2" -
+}
+
 # expectation RESULTS: such a file from what has run
 expectation()
 {

@@ -5,5 +5,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
+[[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|[0-9]+)$ ]] || die "OFFSET=$OFFSET is no number"
+[ -z "${OFFSET:-}" ] || OFFSET=$((OFFSET))
 exec "$here/guest.sh" -t 120 "$build/${KERNEL:-$CONFIG}" run \
-	SYMBOL="${SYMBOL:-kernel_clone}" OFFSET="${OFFSET:-0}"
+	SYMBOL="${SYMBOL:-kernel_clone}" OFFSET="${OFFSET:-}"

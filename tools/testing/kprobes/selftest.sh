@@ -9,6 +9,8 @@ set -euo pipefail
 . "$here/results.sh"
 # shellcheck source=tools/testing/kprobes/warnings.sh
 . "$here/warnings.sh"
+# shellcheck source=tools/testing/kprobes/names.sh
+. "$here/names.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -120,6 +122,54 @@ expected_lines "$tmp/list" "$results" 'kprobes_t*' | sees picked "with TEST= onl
 expectation "$results" >"$tmp/written"
 sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
 	sees written_list "the list that is written from a run is what the run needs" ''
+
+
+# TEST=
+cat >"$tmp/suites.c" <<'END'
+static struct kunit_case one_cases[] = {
+	KUNIT_CASE(first),
+	SITE_CASE(second),
+	KUNIT_CASE_PARAM(third, gen),
+	{}
+};
+
+static struct kunit_suite one_suite = {
+	.name = "kprobes_one",
+	.test_cases = one_cases,
+};
+
+static struct kunit_case two_cases[] = {
+	KUNIT_CASE(only_first),
+	{}
+};
+
+static struct kunit_suite two_suite = {
+	.name = "kprobes_two",
+	.test_cases = two_cases,
+};
+END
+# picks NAME PROVES GLOB WANTED: what TEST=GLOB picks of these, in a run "maxcpus=1"
+picks()
+{
+	local got
+
+	got=$(TEST=$3; kunit_names "$tmp/suites.c" | picked 'maxcpus=1: ' | paste -sd' ')
+	[ "$got" = "$4" ] || got="not ok - $got, wanted: $4"
+	printf '%s\n' "$got" | sees "$1" "$2" ''
+}
+picks pick_suite "TEST= with a suite picks all of it" kprobes_one kprobes_one
+picks pick_case "TEST= with a part of a name picks the cases of all suites" '*first*' \
+	'kprobes_one.first kprobes_two'
+picks pick_whole "TEST= with a whole name picks one case" kprobes_one.third kprobes_one.third
+picks pick_run "TEST= with the prefix of a run picks from that run" 'maxcpus=1: *second' kprobes_one.second
+picks pick_nothing "TEST= with no test's name picks nothing" '*fourth*' ''
+picks pick_part "TEST= has to match the whole name" first ''
+: >"$results"
+{ kunit_lines <"$tmp/good" | record kunit ''; } >/dev/null
+printf '%s\n' kprobes_one.first kprobes_one.fourth kprobes_two kprobes_three |
+	picked_lines kunit "$results" | sees pick_missing "what was picked and has not run is missed" \
+"not ok - kunit kprobes_one.fourth: has not run
+not ok - kunit kprobes_three: has not run"
 
 # Nothing is lost between a run and the end.
 : >"$results"

@@ -13,8 +13,9 @@
 # allowed; what did not run is "not ok". "make expect" writes the list anew, from
 # what the latest "make test" of that kernel has run.
 #
-# TEST=glob runs only the guest tests and the KUnit suites or cases of that
-# name. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
+#   test.sh --check    only look whether TEST= names a test
+#
+# TEST=glob runs only the tests with such a name, see names.sh. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often.
 set -euo pipefail
@@ -25,11 +26,50 @@ set -euo pipefail
 . "$here/results.sh"
 # shellcheck source=tools/testing/kprobes/warnings.sh
 . "$here/warnings.sh"
+# shellcheck source=tools/testing/kprobes/names.sh
+. "$here/names.sh"
 
 kernel=${KERNEL:-$CONFIG}
 expected=$here/expected/$kernel
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
+
+# Whoever builds a kernel first wants to know before.
+case $kernel:${TEST:+picked} in
+stock-*) ;;
+*:picked)
+	! nothing_picked ||
+		die "no test has the name $TEST: see guest/tests/ and lib/tests/kprobes/, or what make test prints" ;;
+esac
+[ "${1:-}" != --check ] || exit 0
+
+# The suites that a run has, by the list; without one, those that it is for.
+suites_of()
+{
+	if [ -e "$expected" ] && grep -q "^$1 " "$expected"; then
+		awk -v run="$1" '$1 == run { print $2 }' "$expected"
+	elif [ "$1" = kunit ]; then
+		kunit_names "${kunit_sources[@]}" | sed 's/\..*//' | sort -u
+	fi
+}
+
+# kunit_picks RUN: what to run there of what TEST= picks: suites and cases, a line
+# each. Nothing if it is not to run. A suite that is not on the list yet can be
+# run all the same, on the default run.
+kunit_picks()
+{
+	local run=$1 prefix="$1: "
+
+	[ "$run" != kunit ] || prefix=''
+	if [ -z "${TEST:-}" ]; then
+		suites_of "$run"
+	elif [[ $kernel == stock-* ]]; then
+		[ "$run" != kunit ] || echo "$TEST"
+	else
+		kunit_names "${kunit_sources[@]}" |
+			grep -xE "($(suites_of "$run" | paste -sd'|'))\..*" | picked "$prefix"
+	fi
+}
 
 # A guest that does not come to its end is a failure of its own.
 guest()
@@ -46,8 +86,9 @@ kunit_in_guest()
 	# The results are taken from the console: what was done before a crash
 	# is there too.
 	guest kunit -t 900 -l "kunit-$kernel" \
-		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=${TEST:-k*probe*}" \
-		"$build/$kernel" kunit >"$build/logs/kunit-$kernel.txt" 2>&1
+		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
+		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks kunit | paste -sd' ')}" \
+		>"$build/logs/kunit-$kernel.txt" 2>&1
 	{
 		kunit_lines "${TEST:+1}" <"$build/logs/kunit-$kernel.console"
 		cat "$build/logs/kunit-$kernel.txt"
@@ -59,8 +100,9 @@ kunit_on_one_cpu()
 {
 	say "KUnit on $kernel with maxcpus=1"
 	guest kunit -t 300 -l "kunit-$kernel-maxcpus" \
-		-a "loglevel=7 maxcpus=1 kunit.enable=1 kunit.filter_glob=${TEST:-kprobes_text}" \
-		"$build/$kernel" kunit >"$build/logs/kunit-$kernel-maxcpus.txt" 2>&1
+		-a "loglevel=7 maxcpus=1 kunit.enable=1 kunit.filter_glob=kprobes_text" \
+		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks maxcpus=1 | paste -sd' ')}" \
+		>"$build/logs/kunit-$kernel-maxcpus.txt" 2>&1
 	{
 		kunit_lines "${TEST:+1}" <"$build/logs/kunit-$kernel-maxcpus.console"
 		cat "$build/logs/kunit-$kernel-maxcpus.txt"
@@ -84,8 +126,9 @@ kunit_with_mitigations()
 		esac
 		say "KUnit on $kernel with $what"
 		guest kunit -t 300 -l "$log" -s 'LFENCE mitigation is not' -q "-cpu $cpu" \
-			-a "loglevel=7 kunit.enable=1 kunit.filter_glob=${TEST:-kprobes_jump*} $param" \
-			"$build/$kernel" kunit >"$build/logs/$log.txt" 2>&1
+			-a "loglevel=7 kunit.enable=1 kunit.filter_glob=kprobes_jump* $param" \
+			"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks "$what" | paste -sd' ')}" \
+			>"$build/logs/$log.txt" 2>&1
 		{
 			kunit_lines "${TEST:+1}" <"$build/logs/$log.console"
 			cat "$build/logs/$log.txt"
@@ -95,8 +138,14 @@ kunit_with_mitigations()
 
 kunit_by_tool()
 {
-	local dir=lib/tests/kprobes log=$build/logs/kunit-tool status=0
+	local dir=lib/tests/kprobes log=$build/logs/kunit-tool status=0 picks=''
 
+	# It takes one glob.
+	[ -z "${TEST:-}" ] || picks=$(kunit_picks kunit.py)
+	if [[ $picks == *$'\n'* ]]; then
+		say "not through kunit.py, which takes one suite or one case: $TEST names more"
+		return
+	fi
 	[ -e "$src/$dir/.kunitconfig" ] ||
 		die "no $dir/.kunitconfig in build/linux: is lib/tests/ complete?"
 	say "KUnit through tools/testing/kunit/kunit.py, which builds a kernel in build/kunit"
@@ -108,7 +157,7 @@ kunit_by_tool()
 		--make_options=KCPPFLAGS=-fmacro-prefix-map=../linux/= \
 		--kernel_args="$(guest_time)" \
 		--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max,-cx16' \
-		--timeout=900 ${TEST:+"$TEST"}) >"$log.out" 2>&1 &
+		--timeout=900 ${TEST:+"$picks"}) >"$log.out" 2>&1 &
 	progress $! "kunit.py" "$log.out" || status=$?
 	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
 	{
@@ -127,12 +176,9 @@ guest_tests()
 
 	shift 3
 	for f; do
-		# shellcheck disable=SC2254
-		case $(basename "$f") in
-		${TEST:-*}.sh|${TEST:-*})
-			names="$names $(basename "$f" .sh)"
-			cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")" ;;
-		esac
+		is_picked "$(basename "$f" .sh)" "$prefix" || continue
+		names="$names $(basename "$f" .sh)"
+		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done
 	[ -n "$names" ] || return 0
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
@@ -151,7 +197,7 @@ run_shows()
 	local log=$build/logs/run-$kernel.txt
 
 	if "$here/guest.sh" -t 300 -l "run-$kernel" "$build/$kernel" run \
-			SYMBOL=kernel_clone OFFSET=0 >"$log" 2>&1 &&
+			SYMBOL=kernel_clone OFFSET= >"$log" 2>&1 &&
 	   grep -q '^The probes saw' "$log"; then
 		echo "ok - run: make run shows what it says, and its probes are hit"
 	else
@@ -160,47 +206,24 @@ run_shows()
 	fi | record run ''
 }
 
-# wants NAME...: does TEST= let one of them through?
-wants()
-{
-	local name
+# wanted RUN: does any test of it run?
+wanted() { [ -n "$(kunit_picks "$1")" ]; }
 
-	[ -n "${TEST:-}" ] || return 0
-	for name; do
-		# shellcheck disable=SC2254
-		case $name in
-		${TEST%%.*}) return 0 ;;
+# The self-test takes a second, so it runs as a whole.
+selftest()
+{
+	"$here/selftest.sh" | sed 's/^\(not \)\?ok - /&selftest./' | while IFS= read -r line; do
+		name=${line#*ok - }
+		case $line in
+		'ok - '*|'not ok - '*) ! is_picked "${name%%: *}" || printf '%s\n' "$line" ;;
+		*) printf '%s\n' "$line" ;;
 		esac
-	done
-	return 1
-}
-
-# The suites of a run, by the list; without one, any name is a suite's.
-suites()
-{
-	if [ -e "$expected" ]; then
-		awk -v run="$1" '$1 == run { print $2 }' "$expected"
-	else
-		echo "${TEST:-}"
-	fi
-}
-
-# wanted RUN: does any suite of it run?
-wanted()
-{
-	local names
-
-	# One that is not on the list yet can be run all the same.
-	case $1:${TEST:-} in
-	kunit:k*probe*) return 0 ;;
-	esac
-	mapfile -t names < <(suites "$1")
-	wants "${names[@]}"
+	done | record selftest ''
 }
 
 mkdir -p "$build/logs"
 need_qemu
-! wants selftest || { "$here/selftest.sh" || true; } | sed 's/^\(not \)\?ok - /&selftest./' | record selftest ''
+[ -z "$(selftest_names | picked '')" ] || selftest
 ! wanted kunit || kunit_in_guest
 ! wanted maxcpus=1 || kunit_on_one_cpu
 [ "$kernel" != x86_64 ] || kunit_with_mitigations
@@ -209,14 +232,15 @@ if [ "$kernel" = x86_64 ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
 	guest_tests preempt 'preempt=full: ' preempt=full "${preempt[@]}"
 fi
-! wants run || run_shows
+! is_picked run || run_shows
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || ! wanted kunit.py || kunit_by_tool
 
-[ -s "$results" ] || die "no test is named $TEST: see guest/tests/ and lib/tests/kprobes/"
+[ -s "$results" ] || die "no test of $kernel has the name ${TEST:-}"
 [ -n "${TEST:-}" ] || cp "$results" "$build/logs/results-$kernel"
 if [ -e "$expected" ]; then
 	expected_lines "$expected" "$results" "${TEST:-}" | record expected ''
+	[ -z "${TEST:-}" ] || kunit_picks kunit | picked_lines kunit "$results" | record expected ''
 elif [[ $kernel != stock-* ]]; then
 	echo "not ok - expected: nobody knows what has to run: no $expected" | record expected ''
 fi

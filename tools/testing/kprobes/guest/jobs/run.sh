@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's half of "make run": probe SYMBOL+OFFSET while something uses it,
-# and show each thing that kprobes offer.
+# and show each thing that kprobes offer. Without OFFSET: the first instruction
+# after the entry, as that one shows more than a call of ftrace.
 
 ctl=/sys/kernel/debug/kprobes
 failed=
@@ -8,7 +9,7 @@ failed=
 step() { printf '\n== %s\n' "$*"; }
 fail() { echo "kprobes: run: $*"; failed=1; }
 # What a module printed, without the time stamps.
-lines() { dmesg | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
+lines() { { cat /tmp/dmesg; dmesg; } 2>/dev/null | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
 
 # Fork and read files until stopped.
 workload()
@@ -23,9 +24,42 @@ load()
 {
 	module=$1
 	shift
+	dmesg -c >>/tmp/dmesg
 	insmod "/modules/$module.ko" "$@" 2>/tmp/err && return
+	lines "$module"
 	fail "$module did not load: $(cat /tmp/err)"
+	reason
 	return 1
+}
+
+# Why the latest probe was refused, as dynamic debug says.
+reason() { dmesg | sed -n 's/^\[[^]]*\] kprobes: /kprobes: because: /p'; }
+
+# accepted OFFSET: may there be a probe?
+accepted()
+{
+	insmod /modules/kprobe_example.ko symbol="$SYMBOL" offset="$1" limit=0 2>/dev/null &&
+		rmmod kprobe_example
+	set -- $?
+	dmesg -c >/tmp/accepted
+	return "$1"
+}
+
+# nearest FROM STEP: the nearest offset in that direction that may have one
+nearest()
+{
+	at=$1
+	for _ in $(seq 16); do
+		at=$((at + $2))
+		[ $at -ge 0 ] || return
+		! accepted $at || { echo $at; return; }
+	done
+}
+
+stop()
+{
+	kill $workload
+	exit 1
 }
 
 # Wait for the workload to be seen, ten seconds at most.
@@ -37,21 +71,35 @@ wait_for()
 	done
 }
 
+echo 'func kprobe_refuse* +p' >/sys/kernel/debug/dynamic_debug/control
 echo "Linux $(uname -r) on $(nproc) CPUs. Meanwhile a loop forks and reads files."
 workload &
 workload=$!
 
 step "1. The function that we look into, and where it is in this kernel's memory"
 if ! grep " [tTwW] ${SYMBOL#*:}\$" /proc/kallsyms; then
-	kill $workload
 	echo "kprobes: run: no function $SYMBOL in this kernel: give another SYMBOL="
-	exit 1
+	stop
 fi
 
+if [ -z "$OFFSET" ]; then
+	# The entry may be after an endbr, and is several bytes long.
+	OFFSET=0
+	! accepted 0 || OFFSET=$(sed -n 's/.* probe set on .*+0x\([0-9a-f]*\).*/\1/p' /tmp/accepted)
+	OFFSET=$(nearest $((0x$OFFSET)) 1)
+	OFFSET=${OFFSET:-0}
+fi
 step "2. A kprobe on $SYMBOL+$OFFSET: registers before and after that one instruction"
 echo "insmod kprobe_example.ko symbol=$SYMBOL offset=$OFFSET limit=4"
-load kprobe_example symbol="$SYMBOL" offset="$OFFSET" limit=4 &&
-	wait_for kprobe_example 'before' 2
+if ! load kprobe_example symbol="$SYMBOL" offset="$OFFSET" limit=4; then
+	if grep -q 'Invalid or incomplete' /tmp/err; then
+		before=$(nearest "$OFFSET" -1)
+		after=$(nearest "$OFFSET" 1)
+		echo "kprobes: run: instructions around it: ${before:+OFFSET=$before }${after:+OFFSET=$after}"
+	fi
+	stop
+fi
+wait_for kprobe_example 'before' 2
 lines kprobe_example
 
 step "3. A return probe on $SYMBOL: what each call returned and how long it took"

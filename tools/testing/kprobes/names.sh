@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+# The names of the tests, and which of them TEST= picks. Sourced.
+# shellcheck shell=bash disable=SC2154
+#
+# A name is what "make test" prints: SUITE.CASE of a KUnit suite or of the
+# self-test, or TEST of a guest test. TEST= is a glob for all of the name, with or
+# without the prefix of its run ("maxcpus=1: "), or for the name of a suite, which
+# stands for all of its cases.
+
+# kunit_names FILE...: "SUITE.CASE", a line each, of the suites in these sources
+kunit_names()
+{
+	awk '
+	function cases_of(suite, array,    i) {
+		for (i = 1; i <= n[array]; i++)
+			print suite "." name[array, i]
+	}
+	FNR == 1 { suite = "" }
+	/struct kunit_case .*\[\]/ {
+		array = $0
+		sub(/\[\].*/, "", array)
+		sub(/.*[ *]/, "", array)
+		n[array] = 0
+		inside = 1
+	}
+	/^};/ { inside = 0 }
+	/^#define [A-Z_]+[ \t]+KUNIT_CASE\(/ {
+		macro[$2] = $3
+		sub(/.*\(/, "", macro[$2])
+		sub(/\).*/, "", macro[$2])
+	}
+	inside && NF == 1 && (sub(/,$/, "", $1) || 1) && ($1 in macro) {
+		name[array, ++n[array]] = macro[$1]
+	}
+	inside && match($0, /[A-Z]_?CASE[A-Z_]*\([a-z_0-9A-Z]+/) {
+		case_name = substr($0, RSTART, RLENGTH)
+		sub(/.*\(/, "", case_name)
+		name[array, ++n[array]] = case_name
+	}
+	/struct kunit_suite / { suite = "?" }
+	suite == "?" && /\.name = / {
+		suite = $0
+		sub(/.*\.name = "/, "", suite)
+		sub(/".*/, "", suite)
+	}
+	suite != "" && /\.test_cases = / {
+		array = $0
+		sub(/.*\.test_cases = /, "", array)
+		sub(/[,;}].*/, "", array)
+		cases_of(suite, array)
+		suite = ""
+	}' "$@" | LC_ALL=C sort
+}
+
+# selftest_names: likewise
+selftest_names()
+{
+	sed -n 's/^.*\<\(sees\|warns\|picks\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+}
+
+# The guest tests
+guest_names() { (cd "$here/guest/tests" && printf '%s\n' *.sh | sed 's/\.sh$//'); }
+
+# is_picked NAME [PREFIX]: does TEST= let this one through?
+is_picked()
+{
+	local name=$1 prefix=${2:-}
+
+	[ -n "${TEST:-}" ] || return 0
+	# shellcheck disable=SC2254
+	case $name in $TEST) return 0 ;; esac
+	# shellcheck disable=SC2254
+	case $prefix$name in $TEST) return 0 ;; esac
+	case $name in
+	*.*) is_picked "${name%%.*}" "$prefix" ;;
+	*) return 1 ;;
+	esac
+}
+
+# picked PREFIX: of the names on standard input. A suite all of whose cases are
+# picked is named instead of them.
+picked()
+{
+	local prefix=$1 name suite='' all='' some=''
+
+	flush()
+	{
+		[ -z "$suite" ] || { [ -n "$all" ] && echo "$suite"; } || printf %s "$some"
+	}
+	while read -r name; do
+		if [ "${name%%.*}" != "$suite" ]; then
+			flush
+			suite=${name%%.*} all=1 some=''
+		fi
+		if is_picked "$name" "$prefix"; then
+			some="$some$name"$'\n'
+		else
+			all=''
+		fi
+	done
+	flush
+}
+
+# nothing_picked: is there no such test at all?
+nothing_picked()
+{
+	local prefix
+
+	for prefix in '' 'maxcpus=1: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
+		      'spectre_v2=retpoline,lfence: ' 'ITS: ' 'stuffing: '; do
+		[ -z "$({ kunit_names "${kunit_sources[@]}"; selftest_names
+			  guest_names; echo run; } | picked "$prefix")" ] || return 1
+	done
+}
+
+kunit_sources=("$top"/lib/tests/kprobes/fixture.h "$top"/lib/test_kprobes.c "$top"/lib/tests/kprobes/*.c)
