@@ -105,7 +105,7 @@ our_files()
 	else
 		(cd "$top" && find . -path ./build -prune -o -type f -print) |
 			sed 's,^\./,,'
-	fi | grep -Ev '^(Makefile|README\.md|MAINTAINERS|\.gitignore|patches/.*|\.ci/.*|\.git.*|build/.*)$' |
+	fi | grep -Ev '^(Makefile|README\.md|CONTRIBUTING\.md|MAINTAINERS|\.clang-format|\.editorconfig|compile_commands\.json|\.gitignore|patches/.*|\.ci/.*|\.git.*|build/.*)$' |
 		sort -u | while read -r f; do [ ! -f "$top/$f" ] || echo "$f"; done
 }
 

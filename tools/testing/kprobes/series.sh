@@ -1,0 +1,444 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What a maintainer gets: patches against the untouched base, for git am.
+#
+#   series.sh           make all series, into build/series/NAME/
+#   series.sh check     apply them by git am, run checkpatch, compare the end state
+#                       with build/linux, and build at each patch with KPROBES=y
+#                       and =n. Takes hours, and goes on where it ended.
+#   series.sh check NAME=FROM-TO     only build at these patches of that series;
+#   series.sh check nobuild          at none
+#
+# series/NAME says which files and hunks make up which patch, in this order:
+#
+#   base: SERIES        it applies after that series, or to the "pristine" base
+#   cover: SUBJECT      then the text of the cover letter
+#   == SUBJECT          a patch; then its text
+#   == GLOB.patch       one of patches/, with the subject and the text in it
+#
+# In the text of a patch a line that begins with one of these is an instruction:
+#
+#   +<tab>GLOB          our files that it adds or replaces
+#   -<tab>PATH          what it removes from the base, a directory with all in it
+#   *<tab>GLOB          one of patches/, folded in
+#   !<tab>PATH SED      an edit of a file of the base that a later patch undoes
+#
+# Every file of ours and every one of patches/ has to be named; so a new one
+# cannot be forgotten. "@figures" in a cover letter is the table of "make bench".
+set -euo pipefail
+shopt -s extglob
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+out=$build/series
+state=$build/.tree
+orders=$here/series
+repo=$out/repo
+tab=$'\t'
+
+g() { git -C "$repo" "$@"; }
+
+# The base's files that any series touches, in their original form.
+pristine()
+{
+	local prefix f files=() stamp
+
+	mapfile -t files < <(
+		sed -n "s/^-$tab//p; s/^!$tab\([^ ]*\) .*/\1/p" "$orders"/*
+		cat "$state/laid" "$state/patched"
+	)
+	stamp="$(cat "$state/base") $(printf '%s\n' "${files[@]}" | sort -u | cksum)"
+	[ "$(cat "$out/base.stamp" 2>/dev/null)" != "$stamp" ] || return 0
+	say "reading the base's files"
+	rm -rf "$out/base"
+	mkdir -p "$out/base"
+	# It ends as soon as somebody has read the first name.
+	prefix=$(tar -tf "$base" 2>/dev/null | head -n 1 || true)
+	prefix=${prefix%%/*}
+	# What is ours alone is not in there.
+	tar -C "$out/base" --strip-components=1 -xf "$base" \
+		"${files[@]/#/$prefix/}" 2>/dev/null || true
+	for f in arch/Kconfig kernel/Makefile; do
+		[ -e "$out/base/$f" ] || die "$base has no $f: is it whole?"
+	done
+	printf '%s\n' "$stamp" >"$out/base.stamp"
+}
+
+# bodies FILE: of a patch in patches/: subject, empty line, text
+message_of()
+{
+	sed -n '/^--- a\//q; /^diff /q; p' "$top/patches/$1" | sed '1s/^Subject: *//'
+}
+
+# take GLOB: files of ours into the index
+take()
+{
+	local glob=$1 f any=''
+
+	while read -r f; do
+		# shellcheck disable=SC2254
+		case $f in
+		$glob) ;;
+		*) continue ;;
+		esac
+		! grep -qxF "$f" "$out/taken" || continue
+		mkdir -p "$(dirname "$repo/$f")"
+		cp "$src/$f" "$repo/$f"
+		echo "$f" >>"$out/taken"
+		any=1
+	done < <(cat "$state/laid"; echo MAINTAINERS)
+	[ -n "$any" ] || die "series/$name: no file of ours is left that matches $glob"
+}
+
+# patch_file GLOB: which of patches/ it is
+patch_file()
+{
+	local files
+
+	mapfile -t files < <(cd "$top/patches" && compgen -G "$1")
+	[ ${#files[@]} -eq 1 ] || die "series/$name: ${#files[@]} files in patches/ are named $1"
+	echo "${files[0]}"
+}
+
+# fold FILE: one of patches/
+fold()
+{
+	patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - -d "$repo" \
+		<"$top/patches/$1" >"$out/patch.log" 2>&1 ||
+		die "series/$name: patches/$1 does not apply there: see $out/patch.log"
+	echo "$1" >>"$out/folded"
+}
+
+# Paragraphs to 72 columns, as a commit has them. What is indented stays.
+wrap()
+{
+	python3 -c '
+import sys, textwrap
+lines = sys.stdin.read().rstrip().split("\n")
+print(lines[0])
+for block in "\n".join(lines[1:]).split("\n\n"):
+    if any(l[:1] in (" ", "\t", "-", "*") for l in block.split("\n") if l):
+        print(block + "\n")
+    elif block.strip():
+        head = "\n" * (len(block) - len(block.lstrip("\n")))
+        print(head + textwrap.fill(block.strip(), 72, break_long_words=False,
+                                   break_on_hyphens=False) + "\n")'
+}
+
+# One patch: its message is in $out/message.
+commit()
+{
+	[ -s "$out/message" ] || return 0
+	g add -A
+	! g diff --cached --quiet || die "series/$name: this patch is empty: $(head -n 1 "$out/message")"
+	wrap <"$out/message" >"$out/wrapped"
+	g -c core.commentChar=';' commit -q -s -F "$out/wrapped"
+	: >"$out/message"
+}
+
+# make_series NAME: commits on top of what is checked out
+make_series()
+{
+	local line in_cover='' path
+
+	name=$1
+	: >"$out/message"
+	: >"$out/$name.cover"
+	while IFS= read -r line || [ -n "$line" ]; do
+		case $line in
+		'base: '*) ;;
+		'cover: '*)
+			echo "${line#cover: }" >"$out/$name.cover"
+			in_cover=1
+			;;
+		'== '*.patch)
+			commit
+			in_cover=''
+			path=$(patch_file "${line#== }")
+			message_of "$path" >"$out/message"
+			fold "$path"
+			;;
+		'== '*)
+			commit
+			in_cover=''
+			echo "${line#== }" >"$out/message"
+			;;
+		"+$tab"*) take "${line#??}" ;;
+		"-$tab"*)
+			path=${line#??}
+			[ -e "$repo/$path" ] || die "series/$name: the base has no $path"
+			g rm -rq --cached "$path"
+			rm -rf "${repo:?}/$path"
+			;;
+		"*$tab"*)
+			path=$(patch_file "${line#??}")
+			fold "$path"
+			;;
+		"!$tab"*)
+			path=${line#??}
+			sed -i "${path#* }" "$repo/${path%% *}"
+			;;
+		@figures) figures >>"$out/$name.cover" ;;
+		*)
+			if [ -n "$in_cover" ]; then
+				echo "$line" >>"$out/$name.cover"
+			else
+				echo "$line" >>"$out/message"
+			fi
+			;;
+		esac
+	done <"$orders/$name"
+	commit
+}
+
+# The table of "make bench" in plain text.
+figures()
+{
+	sed -n '/output:bench -->/,/\/output:bench/p' "$figures" |
+		awk -F ' *[|] *' '
+			/^[|] ---|^[|] [|]/ { next }
+			/^[|] \*\*/ { gsub(/\*/, ""); printf "\n%-46s%11s%11s%8s\n", $2, "stock", "ours", "ratio"; next }
+			/^[|]/ { printf "%-46s%11s%11s%8s\n", "  " $2, $3, $4, $5 }'
+}
+
+# The series in the order in which they are to be applied.
+series()
+{
+	grep -l '^base: pristine' "$orders"/kprobes
+	grep -l '^base: ' "$orders"/* | grep -v '/kprobes$'
+}
+
+# The commits of a series become files.
+write_series()
+{
+	local name=$1 from=$2 to=$3
+
+	rm -rf "${out:?}/$name"
+	# -B writes a file that was replaced as such, not as a mixture of the two.
+	g format-patch -q -B -M95% --no-signature --cover-letter --cover-from-description=none \
+		--zero-commit -o "$out/$name" "$from..$to"
+	awk -v cover="$out/$name.cover" '
+		/\*\*\* SUBJECT HERE \*\*\*/ { getline subject < cover; sub(/\*\*\* SUBJECT HERE \*\*\*/, subject) }
+		/\*\*\* BLURB HERE \*\*\*/ { while ((getline line < cover) > 0) print line; next }
+		{ print }' "$out/$name/0000-cover-letter.patch" >"$out/cover"
+	mv "$out/cover" "$out/$name/0000-cover-letter.patch"
+	say "build/series/$name: $(g rev-list --count "$from..$to") patches"
+}
+
+generate()
+{
+	local f date left
+
+	need git:git patch:patch
+	"$here/tree.sh" >/dev/null
+	mkdir -p "$out"
+	pristine
+	rm -rf "$repo" "$out/taken" "$out/folded"
+	: >"$out/taken"
+	: >"$out/folded"
+	mkdir -p "$repo"
+	git init -q -b pristine "$repo"
+	date=$(git -C "$top" log -1 --format=%cI 2>/dev/null || date -Iseconds)
+	export GIT_AUTHOR_DATE=$date GIT_COMMITTER_DATE=$date
+	for f in user.name user.email; do
+		g config "$f" "$(git -C "$top" config "$f" || die "git does not know your $f, which goes into the patches: git config --global $f ...")"
+	done
+	g config core.autocrlf false
+	cp -a "$out/base/." "$repo/"
+	g add -A -f
+	g commit -q -m 'The base'
+	for f in $(series); do
+		f=$(basename "$f")
+		g checkout -q -b "$f"
+		make_series "$f"
+	done
+	left=$(sort "$out/taken" | comm -13 - <({ cat "$state/laid"; echo MAINTAINERS; } | sort))
+	[ -z "$left" ] || die "no patch in series/ takes $(echo "$left" | paste -sd' ')"
+	left=$(sort "$out/folded" | comm -13 - <(cd "$top/patches" && printf '%s\n' *.patch | sort))
+	[ -z "$left" ] || die "no patch in series/ is made of patches/$(echo "$left" | paste -sd' ')"
+
+	f=pristine
+	for name in $(series); do
+		name=$(basename "$name")
+		write_series "$name" "$f" "$name"
+		f=$name
+	done
+}
+
+# --------------------------------- Checks ------------------------------------
+
+bad=0
+complain() { printf '%s\n' "$*"; bad=$((bad + 1)); }
+
+# The patches of a series, without the cover letter
+patches_of() { find "$out/$1" -name '[0-9]*.patch' ! -name '0000-*' | sort; }
+
+# Each applies to what it says it is for; and all of them in a row.
+check_apply()
+{
+	local name on patches
+
+	for name in "${names[@]}"; do
+		on=$(sed -n 's/^base: //p' "$orders/$name")
+		mapfile -t patches < <(patches_of "$name")
+		g checkout -q -B check "$on"
+		if ! g am -q "${patches[@]}" >"$out/am.log" 2>&1; then
+			g am --abort
+			complain "$name does not apply to $on: $(tail -n 1 "$out/am.log")"
+		fi
+	done
+	g checkout -q -B check pristine
+	for name in "${names[@]}"; do
+		mapfile -t patches < <(patches_of "$name")
+		g am -q "${patches[@]}" >"$out/am.log" 2>&1 ||
+			{ g am --abort; complain "not all series apply in a row: $name"; }
+	done
+	say "git am: ${#names[@]} series"
+}
+
+# What all of them make is what make kernel builds, but for what the emulator needs.
+check_end()
+{
+	local f p differ=''
+
+	rm -rf "$out/end"
+	mkdir -p "$out/end"
+	cp -a "$repo/." "$out/end/"
+	rm -rf "$out/end/.git"
+	for p in $(emulator_patches); do
+		# Of files that no series touches there is no copy.
+		while read -r f; do
+			[ -e "$out/end/$f" ] || { mkdir -p "$out/end/$(dirname "$f")"; cp "$state/pristine/$f" "$out/end/$f"; }
+		done < <(sed -n 's,^--- a/\([^	]*\).*,\1,p' "$p")
+		patch -s -p1 --fuzz=0 --force -d "$out/end" <"$p" >/dev/null || complain "cannot apply ${p##*/} to the end state"
+	done
+	while read -r f; do
+		cmp -s "$out/end/$f" "$src/$f" || differ="$differ $f"
+	done < <(cd "$out/end" && find . -type f -printf '%P\n'; cat "$state/laid")
+	# What is gone has to be gone there too.
+	while read -r f; do
+		[ -e "$out/end/$f" ] || [ ! -e "$src/$f" ] || differ="$differ $f"
+	done < <(cd "$out/base" && find . -type f -printf '%P\n')
+	[ -z "$differ" ] || complain "the end state differs from build/linux:$differ"
+	say "end state: $(find "$out/end" -type f | wc -l) files compared with build/linux"
+}
+
+# What lint.sh knows better, and the style of scripts, which shellcheck looks at.
+checkpatch()
+{
+	cd "$src" && scripts/checkpatch.pl --strict --terse --no-summary --show-types --showfile \
+		--ignore FILE_PATH_CHANGES,LINE_SPACING,TRAILING_SEMICOLON,MACRO_ARG_UNUSED,ARCH_INCLUDE_LINUX \
+		"$1"
+}
+
+check_patches()
+{
+	local name p found=0 line
+
+	for name in "${names[@]}"; do
+		while read -r p; do
+			while IFS= read -r line; do
+				complain "$name/${p##*/}: $line"
+				found=$((found + 1))
+			done < <({ checkpatch "$p" 2>&1 || true; } |
+				 grep -Ev '^tools/testing/kprobes/[^:]*([^chS]|[^.][chS]):[0-9]*: .*:LONG_LINE')
+		done < <(patches_of "$name")
+	done
+	say "checkpatch: $found lines"
+}
+
+# build NAME NUMBER PATCH: at this patch, with KPROBES=y where it can be had, and
+# without. What is noted in built was done with the same patches up to here.
+build_at()
+{
+	local name=$1 nr=$2 key y kout log start=$SECONDS
+
+	key=$(cat "$out/chain" "$3" | sha256sum | cut -c1-16)
+	echo "$key" >"$out/chain"
+	patch -s -p1 --fuzz=0 --force -d "$tree" <"$3" >"$out/patch.log" 2>&1 ||
+		die "$name/$nr does not apply to the whole base: see $out/patch.log"
+	case $range in
+	all) ;;
+	"$name="*)
+		[ "$nr" -ge "${from:-1}" ] && [ "$nr" -le "${to:-999}" ] || return 0 ;;
+	*) return 0 ;;
+	esac
+	for y in y n; do
+		! grep -qxF "$key $y" "$out/built" || continue
+		kout=$out/build-$y
+		log=$out/build-$y.log
+		mkdir -p "$kout"
+		if [ "$y" = y ]; then
+			config_options >"$kout/.options"
+		else
+			config_options | grep -vE 'CONFIG_(KPROBES|JPROBES)=' >"$kout/.options"
+			echo '# CONFIG_KPROBES is not set' >>"$kout/.options"
+			echo '# CONFIG_KGDB is not set' >>"$kout/.options"
+		fi
+		KCONFIG_ALLCONFIG=$kout/.options kmake "$kout" -s allnoconfig >"$log" 2>&1 </dev/null ||
+			die "$name/$nr does not configure: see $log"
+		kmake "$kout" -j"$(nproc)" bzImage modules >>"$log" 2>&1 </dev/null &
+		progress $! "$name/$nr KPROBES=$y" "$log" || {
+			grep -m 5 -E 'error:|undefined|ERROR' "$log" >&2 || true
+			die "$name/$nr does not build with KPROBES=$y: see $log"
+		}
+		echo "$key $y" >>"$out/built"
+	done
+	say "$name/$nr builds ($(grep -c '^CONFIG_KPROBES=y' "$out/build-y/.config") with kprobes, $((SECONDS - start)) s): ${3##*/}"
+}
+
+kmake()
+{
+	local kout=$1
+
+	shift
+	make -C "$tree" O="$kout" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" LOCALVERSION= \
+		KCPPFLAGS="-fmacro-prefix-map=../tree/=" "$@"
+}
+
+# The patches of all series, one after the other, on the whole base.
+check_build()
+{
+	local name p nr
+
+	need_build
+	ccache_env
+	need_space 6000 "building the series"
+	touch "$out/built"
+	tree=$out/tree
+	# Files that are the same keep their times, so only what a patch changes
+	# is built again; what is built anew comes from ccache.
+	rm -rf "$tree.new"
+	mkdir -p "$tree.new"
+	say "unpacking the base"
+	tar -C "$tree.new" --strip-components=1 -xf "$base"
+	rm -rf "$tree"
+	mv "$tree.new" "$tree"
+	: >"$out/chain"
+	for name in "${names[@]}"; do
+		nr=0
+		while read -r p; do
+			nr=$((nr + 1))
+			build_at "$name" "$nr" "$p"
+		done < <(patches_of "$name")
+	done
+}
+
+# ---------------------------------------------------------------------------
+
+figures=$here/bench/figures.md
+range=${2:-all}
+from=${range#*=}
+to=${from#*-}
+from=${from%-*}
+[[ $range == *=* ]] || { from=''; to=''; }
+lock series 2>/dev/null || { mkdir -p "$build"; lock series; }
+generate
+[ "${1:-}" = check ] || exit 0
+mapfile -t names < <(series | sed 's,.*/,,')
+check_apply
+check_end
+check_patches
+[ "$range" = nobuild ] || check_build
+[ $bad -eq 0 ] || die "series: $bad complaints, above"
+say "series: all is well"
