@@ -4,7 +4,7 @@
 # as a chart in build/bench/bench.svg. What was measured on a kernel once is
 # taken from there as long as kernel and measurement stay what they were.
 #
-#   bench.sh [--markdown]    prints the table as README has it
+#   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
 #
 #   PARTS="..."   only some of: icount crowd events cpus coverage
@@ -223,7 +223,7 @@ if [ "${1:-}" = --readme ]; then
 		/^<!-- output:bench -->/ {
 			skip = 1
 			while ((getline line < report) > 0) print line
-		}' "$top/README.md" >"$tmp/README.md"
-	cp "$tmp/README.md" "$top/README.md"
+		}' "$here/bench/figures.md" >"$tmp/figures.md"
+	cp "$tmp/figures.md" "$here/bench/figures.md"
 fi
 [ "$status" -eq 0 ] || die "bench: a rule is broken, see above"
