@@ -3,7 +3,7 @@
 
 CONFIG ?= x86_64
 T := tools/testing/kprobes
-export CONFIG SYMBOL OFFSET TEST PARTS MINUTES
+export CONFIG SYMBOL OFFSET TEST PARTS MINUTES DEB_CONFIG
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
@@ -30,6 +30,7 @@ help:
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make series   our changes as patches against the base, into build/series/
 #: make series-check  do they apply, build at each patch, and make what we build?
+#: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
 #: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
@@ -88,6 +89,9 @@ coverage: kernel
 lint:
 	@$(T)/lint.sh
 
+deb:
+	@$(T)/deb.sh
+
 compile_commands: kernel
 	@$(T)/compile_commands.sh
 
@@ -100,6 +104,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-names test-arches expect stress shell ftracetest icount bench coverage lint compile_commands series series-check clean
+.PHONY: help tree kernel stock run test test-names test-arches expect stress shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

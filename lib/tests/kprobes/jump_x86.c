@@ -226,7 +226,7 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 		expect_no_jump(test, pr);
 		if (debugfs.mnt)
 			KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(kpt_jump_reason(test, &pr->kp),
-							       "a branch leads inside: kpt_jump_inner"),
+							       "leads inside: kpt_jump_inner"),
 						  "at %u", i + 1);
 		KUNIT_ASSERT_FALSE(test, is_jump(inner[i].addr));
 		/* Once from above, twice by the branch. */

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 # The scripts also lie in the prepared tree, next to the kernel that they
 # build; the repository is always three levels up from the original.
 top=$(cd "$here/../../.." && pwd -P)
-build=$top/build
+build=${KPROBES_BUILD:-$top/build}
 CONFIG=${CONFIG:-x86_64}
 src=$build/linux
 stock_src=$build/stock/linux-source-6.12
