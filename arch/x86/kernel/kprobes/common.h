@@ -177,7 +177,10 @@ int x86_insn_prepare_step(struct kprobe *p);
 void x86_insn_batch(void);
 
 /* emulate.c */
+typedef bool (*x86_emulator_t)(struct kprobe *p, struct pt_regs *regs);
+
 bool x86_emulate(struct kprobe *p, struct pt_regs *regs);
+x86_emulator_t x86_emulator(unsigned int kind);
 
 /* core.c */
 const struct x86_copy *x86_copy_at(unsigned long addr);

@@ -6,6 +6,7 @@
  * simple ones that a post-handler waits for. It is on the path of a hit: all of it
  * is inline, so that nothing here can carry a probe.
  */
+#include <linux/array_size.h>
 #include <linux/kprobes.h>
 #include <linux/uaccess.h>
 
@@ -179,23 +180,19 @@ fault:
 	return false;
 }
 
-/**
- * x86_emulate - execute the instruction at a point
- * @p:	  the point
- * @regs: registers before the instruction; on return, those after it
- *
- * Context: in the exception of the breakpoint at @p, whose entry has left room
- * for a push below the stack of @regs.
- * Return: false if it was not executed, because it is not emulated or would fault;
- * only @regs->ip is undefined then.
+/*
+ * Where @kind is constant, only its part is left. False if the instruction was not
+ * executed, because it is not emulated or would fault; only @regs->ip is undefined
+ * then.
  */
-bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
+static __always_inline bool emulate(struct kprobe *p, struct pt_regs *regs,
+				    unsigned int kind)
 {
 	const struct arch_specific_insn *a = &p->ainsn;
 	unsigned long next = (unsigned long)p->addr + a->len;
 	unsigned long target;
 
-	switch (a->kind) {
+	switch (kind) {
 	case X86_NOP:
 		break;
 
@@ -264,3 +261,66 @@ bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 	regs->ip = next;
 	return true;
 }
+
+/**
+ * x86_emulate - execute the instruction at a point
+ * @p:	  the point
+ * @regs: registers before the instruction; on return, those after it
+ *
+ * Context: in the exception of the breakpoint at @p, whose entry has left room
+ * for a push below the stack of @regs.
+ * Return: false if it was not executed, because it is not emulated or would fault;
+ * only @regs->ip is undefined then.
+ */
+bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
+{
+	return emulate(p, regs, p->ainsn.kind);
+}
+
+#ifdef CONFIG_OPTPROBES
+/* For detours, which are made for one kind and need not look for it. */
+#define EMULATE_ONLY(kind)						\
+static bool __kprobe_hit emulate_##kind(struct kprobe *p, struct pt_regs *regs) \
+{									\
+	return emulate(p, regs, kind);					\
+}
+
+EMULATE_ONLY(X86_NOP)
+EMULATE_ONLY(X86_JMP)
+EMULATE_ONLY(X86_JCC)
+EMULATE_ONLY(X86_PUSH_REG)
+EMULATE_ONLY(X86_PUSH_IMM)
+EMULATE_ONLY(X86_POP_REG)
+EMULATE_ONLY(X86_MOV_REG)
+EMULATE_ONLY(X86_MOV_IMM)
+EMULATE_ONLY(X86_LEA)
+
+#define EMULATOR(kind)	[kind] = emulate_##kind
+
+static const x86_emulator_t emulator[] = {
+	EMULATOR(X86_NOP),
+	EMULATOR(X86_JMP),
+	EMULATOR(X86_JCC),
+	EMULATOR(X86_PUSH_REG),
+	EMULATOR(X86_PUSH_IMM),
+	EMULATOR(X86_POP_REG),
+	EMULATOR(X86_MOV_REG),
+	EMULATOR(X86_MOV_IMM),
+	EMULATOR(X86_LEA),
+};
+
+/**
+ * x86_emulator - what executes instructions of one kind
+ * @kind: enum x86_insn_kind
+ *
+ * Context: any.
+ * Return: x86_emulate(), or what does the same for instructions of @kind only,
+ * by fewer of the CPU's.
+ */
+x86_emulator_t x86_emulator(unsigned int kind)
+{
+	if (kind < ARRAY_SIZE(emulator) && emulator[kind])
+		return emulator[kind];
+	return x86_emulate;
+}
+#endif

@@ -439,7 +439,7 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
 	branch[2] = emit_jcc32(g, 5);			/* jnz */
 	if (to->post) {
-		emit_handler(g, p, x86_emulate);
+		emit_handler(g, p, x86_emulator(p->ainsn.kind));
 		if (p->ainsn.len == INT3_INSN_SIZE) {
 			/* movq $-1, orig_ax(%rsp): see emit_save() */
 			EMIT(g, 0x48, 0xc7, 0x84, 0x24);
