@@ -51,6 +51,13 @@ static const char *const hit_path[] __initconst = {
 	"srso_alias_untrain_ret", "srso_alias_safe_ret", "entry_untrain_ret",
 	"__x86_indirect_thunk_array", "__x86_indirect_call_thunk_array",
 	"__x86_indirect_jump_thunk_array", "__x86_indirect_its_thunk_array",
+#ifdef CONFIG_X86_32
+	/*
+	 * The compiler calls these wherever structures are copied or cleared. The
+	 * 64-bit ones are noinstr for that reason.
+	 */
+	"memcpy", "memset", "memmove",
+#endif
 };
 
 /*
