@@ -55,11 +55,11 @@ static noinline notrace void *kpt_allocates_nothing(void)
 
 static int fail_pre(struct kprobe *p, struct pt_regs *regs)
 {
-	unsigned long gfp;
+	gfp_t gfp;
 
 	if (current != victim || !in_task())
 		return 0;
-	gfp = regs_get_kernel_argument(regs, allocators[p - failers].gfp);
+	gfp = (__force gfp_t)regs_get_kernel_argument(regs, allocators[p - failers].gfp);
 	if (gfp & __GFP_NOFAIL || !countdown || --countdown)
 		return 0;
 	instruction_pointer_set(regs, (unsigned long)kpt_allocates_nothing);

@@ -35,7 +35,7 @@ known_is_fine()
 			! sed -n "${line}p" "$file" | grep -q '^NOKPROBE_SYMBOL(' || continue ;;
 		*:TRAILING_SEMICOLON:*|*:MACRO_ARG_UNUSED:*)
 			[ "$file" != include/asm-generic/kprobes.h ] || continue ;;
-		*:ARCH_INCLUDE_LINUX:*)
+		*:ARCH_INCLUDE_LINUX:*|*:INCLUDE_LINUX:*)
 			! sed -n "${line}p" "$file" | grep -q '<asm/nmi.h>' || continue ;;
 		esac
 		echo "$file:$line:$rest"
@@ -67,18 +67,20 @@ config_options >"$out/.kprobes-config"
 	KCONFIG_ALLCONFIG=$out/.kprobes-config kmake allnoconfig </dev/null &&
 	kmake -j"$(nproc)" prepare modules_prepare
 } >"$out/log" 2>&1 || die "lint: cannot prepare build/lint: see $out/log"
-objects=()
+targets=()
 for f in "${kernel_files[@]}"; do
-	case $f:$(config_arch) in
-	*_32.S:x86_64|*_64.S:i386) ;;
-	*.[cS]:*)
-		objects+=("${f%.*}.o")
-		rm -f "$out/${f%.*}.o"
-		;;
-	esac
+	case $f in *.[cS]) ;; *) continue ;; esac
+	rm -f "$out/${f%.*}.o"
+	# In a directory of ours the config decides what is built.
+	dir=${f%/*}/
+	if grep -qxF "${dir}Makefile" "$build/.tree/laid"; then
+		case " ${targets[*]} " in *" $dir "*) ;; *) targets+=("$dir") ;; esac
+	else
+		targets+=("${f%.*}.o")
+	fi
 done
-[ ${#objects[@]} -eq 0 ] ||
-	kmake -k -j"$(nproc)" W=1 C=1 "${objects[@]}" >>"$found" 2>&1 || true
+[ ${#targets[@]} -eq 0 ] ||
+	kmake -k -j"$(nproc)" W=1 C=1 "${targets[@]}" >>"$found" 2>&1 || true
 
 # The test modules as kernel.sh builds them: in a copy.
 mkdir -p "$out/kprobes-modules"

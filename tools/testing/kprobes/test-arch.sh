@@ -30,7 +30,7 @@ boot()
 {
 	local log=$2 start=$SECONDS broken='' why='' args
 
-	# shellcheck disable=SC2206
+	# shellcheck disable=SC2054,SC2206
 	args=($machine -nodefaults -no-reboot -display none -m 1024
 		-accel tcg,thread=multi -kernel "$build/$1/$image")
 	! grep -qx CONFIG_SMP=y "$build/$1/.config" || args+=(-smp 2)
