@@ -188,6 +188,13 @@ static inline int kpt_refused(void *addr)
 	return ret;
 }
 
+/* Rethook has as many instances as it was given first. */
+static inline void kpt_skip_if_pools_stay(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
+		kunit_skip(test, "rethook does not grow its pools");
+}
+
 /* Whether @cond came true in time. */
 #define kpt_wait_until(cond)						\
 ({									\

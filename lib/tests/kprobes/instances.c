@@ -289,6 +289,7 @@ static void pool_grows_until_nothing_is_missed(struct kunit *test)
 	int first = max_t(int, 10, 2 * num_possible_cpus());
 	int round, before = 0;
 
+	kpt_skip_if_pools_stay(test);
 	if (first > DEEP)
 		kunit_skip(test, "too many CPUs");
 	for (round = 1; round <= 20; round++) {
@@ -328,6 +329,7 @@ static void growth_ends_at_its_bound(struct kunit *test)
 	struct inst_probe *p = inst_probe(test, kpt_recurse_waits, 0);
 	int round, i, before = 0;
 
+	kpt_skip_if_pools_stay(test);
 	for (round = 0; round < 20 && atomic_read(&p->most) < 4096; round++) {
 		atomic_t inside = ATOMIC_INIT(0), done = ATOMIC_INIT(0);
 		struct task_struct *tasks[CROWD];
