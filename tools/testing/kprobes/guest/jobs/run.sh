@@ -26,14 +26,13 @@ load()
 	shift
 	dmesg -c >>/tmp/dmesg
 	insmod "/modules/$module.ko" "$@" 2>/tmp/err && return
-	lines "$module"
-	fail "$module did not load: $(cat /tmp/err)"
-	reason
+	# busybox tries in two ways.
+	dmesg >/tmp/refused
+	sed 's/^\[[^]]*\] //' /tmp/refused | grep "^$module: " | tail -n 1
+	sed -n 's/^\[[^]]*\] kprobes: /because: /p' /tmp/refused | tail -n 1
+	fail "$module did not load"
 	return 1
 }
-
-# Why the latest probe was refused, as dynamic debug says.
-reason() { dmesg | sed -n 's/^\[[^]]*\] kprobes: /kprobes: because: /p'; }
 
 # accepted OFFSET: may there be a probe?
 accepted()
@@ -71,7 +70,8 @@ wait_for()
 	done
 }
 
-echo 'func kprobe_refuse* +p' >/sys/kernel/debug/dynamic_debug/control
+control=/sys/kernel/debug/dynamic_debug/control
+[ ! -e $control ] || echo 'func kprobe_refuse* +p' >$control
 echo "Linux $(uname -r) on $(nproc) CPUs. Meanwhile a loop forks and reads files."
 workload &
 workload=$!
