@@ -48,8 +48,13 @@ suites_of()
 {
 	if [ -e "$expected" ] && grep -q "^$1 " "$expected"; then
 		awk -v run="$1" '$1 == run { print $2 }' "$expected"
-	elif [ "$1" = kunit ]; then
-		kunit_names "${kunit_sources[@]}" | sed 's/\..*//' | sort -u
+	else
+		kunit_names "${kunit_sources[@]}" | sed 's/\..*//' | sort -u |
+			case $1 in
+			kunit|kunit.py) cat ;;
+			maxcpus=1) grep -x kprobes_text ;;
+			*) grep '^kprobes_jump' ;;
+			esac
 	fi
 }
 
