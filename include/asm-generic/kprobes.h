@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Marks for code that must never carry a probe point.
+ * Annotations for code that must not be probed.
  *
- * Light enough to be included from everywhere: nothing here needs a type.
- * Linkers and modpost know the two section names, see KPROBES_TEXT and
- * KPROBE_BLACKLIST in asm-generic/vmlinux.lds.h.
+ * Any header may include this: nothing here needs a type. The linker scripts and modpost
+ * know the two section names, see KPROBES_TEXT and KPROBE_BLACKLIST in
+ * asm-generic/vmlinux.lds.h.
  */
 #ifndef _ASM_GENERIC_KPROBES_H
 #define _ASM_GENERIC_KPROBES_H
@@ -13,16 +13,15 @@
 
 #ifdef CONFIG_KPROBES
 
-/* Puts a function into the text section that is out of bounds as a whole. */
+/* Puts a function into a text section that must not be probed. */
 # define __kprobes		__section(".kprobes.text")
 
-/* Inlined for sure, so that it is as unprobeable as the function around it. */
+/* Always inlined, so that it cannot be probed if its caller cannot. */
 # define nokprobe_inline	__always_inline
 
 /*
- * Enters a function that stays in its own section into the blacklist. What is
- * stored is the function's address; its size comes from kallsyms. Half of the
- * users end it with a semicolon, half do not.
+ * Adds a function to the blacklist, and leaves it in its section. This stores the address
+ * of the function; kallsyms knows its size. Not all users end it with a semicolon.
  */
 # define NOKPROBE_SYMBOL(fn)						\
 	static const unsigned long __used				\

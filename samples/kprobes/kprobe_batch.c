@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Many probes at once: how often each of some functions is called.
+ * Many probes at once: counts the calls of several functions.
  *
  *	insmod kprobe_batch.ko symbols=vfs_read,vfs_write,do_sys_openat2
  *	rmmod kprobe_batch

@@ -94,7 +94,7 @@ static void __exit kretprobe_example_exit(void)
 {
 	unregister_kretprobe(&probe);
 
-	/* Missed for want of a free instance, or as called from a handler. */
+	/* Missed: no instance was free, or a handler was running. */
 	pr_info("return probe removed: %ld returns, %lu calls missed\n",
 		atomic_long_read(&return_count), probe.nmissed + probe.kp.nmissed);
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# The architectures, each with how it is built and where it boots. To be sourced
-# after common.sh.
+# The architectures: how each is built, and where it boots. Source it after
+# common.sh.
 #
-# The kernels of others than x86 have no user space: the KUnit suites are built
-# in, and end the guest.
+# Kernels for architectures other than x86 run without user space: the KUnit suites are
+# built in, and end the guest.
 # shellcheck shell=bash disable=SC2034
 
-# What make test-arches runs; configs/NAME.config is what to build.
+# "make test-arches" runs these. Each has a configs/NAME.config.
 arches="arm64 riscv64 s390x ppc64le ppc64 arm mips"
 # Built only: no machine here boots them.
 arches_built="sparc64 parisc sh arc"

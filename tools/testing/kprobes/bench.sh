@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # All figures, ours beside stock, in one table, in build/bench/results.json and
-# as a chart in build/bench/bench.svg. What was measured on a kernel once is
-# taken from there as long as kernel and measurement stay what they were.
+# as a chart in build/bench/bench.svg. A part is not measured again as long as the
+# kernel and the files of the measurement have not changed.
 #
 #   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
@@ -10,8 +10,8 @@
 #   PARTS="..."   only some of: icount crowd events cpus coverage
 #   KERNEL=name   measure only this one of the two
 #
-# Instructions are exact. What is by the clock depends on this machine and on
-# what else it does: only how ours and stock compare says something.
+# Instructions are exact. Times depend on this machine and on its other load: only
+# the ratio of ours and stock is meaningful.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -25,8 +25,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir -p "$out" "$tmp/results"
 
-# known PART KERNEL FILE...: where the lines of this part are or go: a change of
-# the kernel or of one of the files makes it another place.
+# known PART KERNEL FILE...: the file for the lines of this part; its name changes
+# with the kernel and with the files.
 known()
 {
 	local part=$1 name=$2
@@ -37,8 +37,8 @@ known()
 		   sha1sum | cut -c1-16)"
 }
 
-# guest PART KERNEL FILES [OPTIONS...]: the job's lines; those that were printed
-# before it broke or took too long count.
+# guest PART KERNEL FILES [OPTIONS...]: the lines of the job, including those that it
+# has printed before a failure or a time-out.
 guest()
 {
 	local part=$1 name=$2 files=$3
@@ -76,7 +76,7 @@ part_crowd()
 	cat "$known" >>"$tmp/results/$name"
 }
 
-# Functions of both kernels, of which neither has two.
+# Functions that exist exactly once in each of the two kernels.
 common_names()
 {
 	local name
@@ -105,7 +105,7 @@ part_events()
 			FILENAME ~ /names$/ { known[$1] = 1; next }
 			$2 !~ /^[tTwW]$/ { next }
 			{
-				# Of equal length, so they compare as text.
+				# They have the same length, so they compare as text.
 				while (i < n && at[i] "" < $1 "") {
 					if (start && name in known && at[i] != start)
 						print name, at[i], start

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Does everybody who uses kprobes still compile, with kprobes and without?
+# Compiles all users of kprobes in the tree, with kprobes and without.
 #
 #   callers.sh           the callers with KPROBES=y and =n, and the base's own
 #                        samples against our header
@@ -53,7 +53,7 @@ fi
 for kprobes in y n; do
 	out=$build/callers-$kprobes
 	mkdir -p "$out"
-	# What the callers need, and no more kprobes users than can be had.
+	# What the callers need, and as many users of kprobes as possible.
 	{
 		config_options | grep -vE 'KPROBE|KRETPROBE'
 		printf 'CONFIG_%s\n' KPROBES=$kprobes LKDTM=m KGDB=y HAVE_HW_BREAKPOINT=y \
@@ -75,7 +75,7 @@ for kprobes in y n; do
 	fi
 done
 
-# Not looked at by anybody but the compiler.
+# Only the compiler reads this.
 out=$build/callers-y
 dir=$out/base-samples
 rm -rf "$dir"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What share of all instructions can be probed by a jump: random instruction
-# boundaries of vmlinux are probed in a guest, and what became of them counted.
-# A workload runs over them meanwhile. With NR=50000 it is a crowd.
+# Measures the share of all instructions that can be probed by a jump: probes random
+# instruction boundaries of vmlinux in a guest, under a workload, and counts the jumps.
+# NR=50000 makes it a test with a crowd of probes.
 #
-#   NR=n           how many for each seed (default 6000)
-#   SEEDS="..."    which ones (default "1 2 3"); the same seed gives the same ones
+#   NR=n           instructions for each seed (default 6000)
+#   SEEDS="..."    seeds (default "1 2 3"); a seed always gives the same instructions
 #   KERNEL=name    another kernel under build/, e.g. stock-x86_64
 #   LIST=1         name the points that are no jumps
 #   WORK_SECONDS=  how long the workload runs for each seed (default 10)
@@ -18,10 +18,10 @@ kernel=$build/$name
 nr=${NR:-6000}
 seeds=${SEEDS:-1 2 3}
 
-# Starts of instructions that can be reached, in a random order, none within
-# the bytes that a probe on another one might replace. Half as many again as
-# wanted, as not each can be probed. The generator is the one of Park and
-# Miller, so that each awk gives the same.
+# Starts of reachable instructions, in random order, none in the bytes that a jump on
+# another one might replace. There are half as many again as wanted, because some
+# cannot be probed. The random numbers are those of Park and Miller, so that every awk
+# gives the same.
 sites()
 {
 	awk -v want=$((nr + nr / 2)) -v seed="$1" '
@@ -30,7 +30,7 @@ sites()
 			for (x = seed; k < want && tries < 20 * want; tries++) {
 				x = 16807 * x % 2147483647
 				i = int(x / 2147483647 * n)
-				# Of one byte or more each: ten are ten bytes.
+				# Ten instructions have at least ten bytes.
 				free = 1
 				for (j = i - 10; j <= i + 10; j++)
 					if (j in taken) free = 0

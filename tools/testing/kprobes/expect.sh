@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# "make expect": expected/$CONFIG is what the latest whole "make test" of that
-# kernel has run, the skips too. Look at what "git diff" says of it.
+# "make expect": writes the tests and skips of the latest whole "make test" of that
+# kernel to expected/$CONFIG. Check the result by "git diff".
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

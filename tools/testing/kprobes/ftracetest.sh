@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The ftrace project's own kprobe tests on our kernel, or with "stock" as
-# argument on the untouched one; TEST=glob runs only those of that name.
+# Runs the ftrace project's own kprobe tests on our kernel, or with the argument "stock"
+# on the unchanged base. TEST=glob runs only tests with a matching name.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

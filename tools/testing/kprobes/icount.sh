@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What a hit, and setting and removing a probe, costs in guest instructions:
-# ours beside stock. A guest with one CPU under "-icount shift=0" executes one
-# instruction a nanosecond, so the figures are exact and repeatable, whatever
-# else this machine does. Time in which the guest waits is not counted.
+# Counts the guest instructions of a hit, of setting a probe and of removing it, ours
+# beside stock. A guest with one CPU under "-icount shift=0" executes one instruction
+# a nanosecond, so the figures are exact and repeatable on a loaded machine, too. Time
+# in which the guest waits is not counted.
 #
 #   icount.sh [KERNEL...]    names under build/ (default: $CONFIG stock-$CONFIG)
 #
-#   MANY="n..."   so many probes set and removed in one call, and 100 others one
-#                 by one beside them, all where they are not hit (default 10000)
-#   COLD="n..."   a hit with so many others set (default 10000)
+#   MANY="n..."   sizes of batches that are set and removed, with 100 other probes set
+#                 one by one beside them; none of them is hit (default 10000)
+#   COLD="n..."   numbers of other probes beside one that is hit (default 10000)
 #   JOBS=n        guests at a time (default 2; each keeps one CPU busy)
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
@@ -27,8 +27,8 @@ measure()
 	local name=$1 kernel=$build/$1 known
 
 	[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
-	# The same kernel gives the same figures, and the crowds take stock a
-	# quarter of an hour: measure once.
+	# The same kernel gives the same figures, and the crowds take a quarter of an
+	# hour on stock: measure a kernel once.
 	known=$kernel/.icount-$(cat "$kernel/arch/x86/boot/bzImage" "$here/guest/jobs/icount.sh" \
 		"$kernel/kprobes-modules/kprobe_cost.ko" "$kernel/kprobes-modules/kprobe_crowd.ko" \
 		"$here/sites.sh" <(echo "$many, $cold") | sha1sum | cut -c1-16)

@@ -21,7 +21,7 @@ out=$build/$name
 log=$build/$name.log
 arch_is "$(config_arch)"
 
-# Lets options through; of ours the untouched base knows none.
+# Filters out our options for the unchanged base, which does not have them.
 known()
 {
 	if [ "$src" = "$stock_src" ]; then

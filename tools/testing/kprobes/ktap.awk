@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# A console with KUnit's KTAP on standard input to lines as the guest's tests
-# print them, one a case:
+# Reads a console with KUnit's KTAP, and prints a line for each case, as the guest's
+# tests do:
 #
 #   ok - SUITE.CASE
 #   ok - SUITE.CASE (N parameters, M skipped)
@@ -8,10 +8,9 @@
 #   not ok - SUITE.CASE: WHY, if it was not an expectation
 #   pskip - SUITE.CASE: REASON, for each parameter that was skipped
 #
-# A case that says why it failed does so in the lines before its own. What did
-# not run is "not ok": a suite that failed without a case that did, cases that
-# were planned and are not there, a case without a single parameter. With
-# picked=1 there may be no case at all.
+# A case says why it has failed in the lines before its own. Tests that did not run are
+# "not ok": a suite that has failed without a failed case, planned cases that are
+# missing, a case without a parameter. With picked=1 there may be no case at all.
 
 function reason(line)
 {
@@ -20,7 +19,7 @@ function reason(line)
 	return line
 }
 
-# The suite is over, or the console is.
+# The suite has ended, or the console has.
 function suite_ends()
 {
 	if (suite != "" && seen < planned)
@@ -89,7 +88,7 @@ keep > 0 && !/^ +(not )?ok / { why[++nw] = $0; keep-- }
 	any = 1
 }
 
-# One that could not be initialised says nothing else.
+# A suite that could not be initialised prints nothing else.
 /^(not )?ok [0-9]+ / {
 	name = $1 == "not" ? $4 : $3
 	if ($1 == "not" && !(suite == name && failed))

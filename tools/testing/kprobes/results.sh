@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What test.sh makes of what its runs print. Sourced, by its self-test too.
+# Evaluates the output of tests. Sourced by test.sh, and by its self-test.
 # shellcheck shell=bash disable=SC2154
 
 # kunit_lines [PICKED]: a console to lines, see ktap.awk
@@ -36,8 +36,8 @@ record()
 	done
 }
 
-# tool_lines STATUS OUT CONSOLE: of a run of kunit.py. That it ended well is not
-# enough: its parser forgives a crash, and it looks at no splat.
+# tool_lines STATUS OUT CONSOLE: the verdict on a run of kunit.py. Its exit status is
+# not enough: its parser ignores a crash, and it does not look for splats.
 tool_lines()
 {
 	local status=$1 out=$2 console=$3
@@ -60,7 +60,7 @@ tool_lines()
 	fi
 }
 
-# expected_lines FILE RESULTS [GLOB]: what had to be there and is not. FILE has a
+# expected_lines FILE RESULTS [GLOB]: the expected tests that have not run. FILE has a
 # line for each suite or test, and one for each skip that is allowed:
 #
 #   RUN NAME CASES PARAMETERS    so many at least, skipped ones among them
@@ -80,7 +80,7 @@ expected_lines()
 		esac
 		awk -F '\t' -v run="$run" -v name="$name" -v cases="$cases" -v params="$params" '
 			$2 != run || ($3 != name && index($3, name ".") != 1) { next }
-			# What is said of a whole suite is no case of it.
+			# A line about a whole suite is not one of its cases.
 			$1 == "not ok" && $3 == name && $2 ~ /^(kunit|maxcpus)/ { next }
 			$1 != "pskip" { n++; p += $4 }
 			END {
@@ -109,6 +109,7 @@ expected_lines()
 		}' "$2"
 }
 
+<<<<<<< HEAD
 # picked_lines RUN RESULTS: which of the suites and cases on standard input have
 # not run
 picked_lines()
@@ -126,6 +127,9 @@ picked_lines()
 }
 
 # expectation RESULTS: such a file from what has run
+=======
+# expectation RESULTS: writes such a file from the tests that have run
+>>>>>>> 757e83e (tools/kprobes: Write comments in plain kernel English)
 expectation()
 {
 	awk -F '\t' '

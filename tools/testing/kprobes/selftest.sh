@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Do the scripts here see what goes wrong? Canned logs, one defect each; a line
-# for each, as the tests print them.
+# Tests that the scripts here notice failures: logs with one defect each. Prints a line
+# for each, as the tests do.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -17,7 +17,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 results=$tmp/results
 
-# sees NAME PROVES WANTED: standard input has that line, "" is no failure at all
+# sees NAME PROVES WANTED: standard input has that line; "" means no failure at all
 sees()
 {
 	local got
@@ -74,7 +74,7 @@ run()
 		expected_lines "$tmp/list" "$results" | record expected ''
 	}
 }
-# spoilt SED: the good console with that done to it
+# spoilt SED: the good console, edited by that
 spoilt() { sed "$1" "$tmp/good" | run; }
 
 spoilt '' | sees good_run "a run with all that is expected is good" ''
@@ -123,6 +123,7 @@ expectation "$results" >"$tmp/written"
 sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
 	sees written_list "the list that is written from a run is what the run needs" ''
 
+<<<<<<< HEAD
 
 # TEST=
 cat >"$tmp/suites.c" <<'END'
@@ -172,6 +173,9 @@ printf '%s\n' kprobes_one.first kprobes_one.fourth kprobes_two kprobes_three |
 not ok - kunit kprobes_three: has not run"
 
 # Nothing is lost between a run and the end.
+=======
+# No line is lost between a run and the end.
+>>>>>>> 757e83e (tools/kprobes: Write comments in plain kernel English)
 : >"$results"
 seq 5000 | sed 's/.*/ok - n&: text/' | record tests '' >/dev/null
 { [ "$(wc -l <"$results")" = 5000 ] || echo "not ok - $(wc -l <"$results") of 5000"; } |

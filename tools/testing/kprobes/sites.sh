@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Addresses of a kernel that can carry a probe. They are found out in a guest,
-# once a kernel, and kept in build/NAME/.sites-*; prints where that is:
+# Finds addresses of a kernel that can carry a probe, in a guest, once for each kernel.
+# Keeps them in a directory build/NAME/.sites-*, whose name it prints:
 #
 #   sites.sh NAME    name under build/, e.g. x86_64 or stock-x86_64
 #
 #   all      10,000 from everywhere in its text
-#   quiet    10,100 in functions that do not run when probes come and go, so
+#   quiet    10,100 in functions that do not run when probes are set and removed, so
 #            that a crowd of probes does not hit itself
-#   cold     55,000 in such functions; not tried, some are refused
-#   names    such functions, those of ours for stock too
+#   cold     55,000 in such functions; untested, some are refused
+#   names    names of such functions, those of our kernel for stock, too
 #
 # None is an ftrace site. The first 100, 1,000 and 10,000 are spread as evenly as
 # all of them, and each of these parts is in ascending order.
@@ -31,7 +31,7 @@ if [ -e "$known" ]; then
 	exit
 fi
 
-# spread COUNT...: so many of the lines of the input, evenly, then more of them
+# spread COUNT...: that many lines of the input, evenly spread, then more of them
 spread()
 {
 	awk -v counts="$*" '
@@ -60,15 +60,15 @@ need objdump:binutils
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/files" "$tmp/sites"
-# Starts of instructions that can be reached, with the function; some more than
-# wanted, as not each can be probed. Without ftrace sites, of which each costs
-# as much as a thousand others.
+# Starts of reachable instructions, with their functions; some more than wanted, because
+# not all can be probed. Ftrace sites are left out: one costs as much as a thousand
+# others.
 objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
 	/^[0-9a-f]+ </ { padding = /<__pfx_/; name = $2; gsub(/[<>:]/, "", name) }
 	padding || $2 == "int3" || /call .*<__fentry__>|nopl +0x0\(%rax,%rax,1\)$/ { next }
 	/^ *[0-9a-f]+:\t/ { sub(/:.*/, "", $1); print $1, name }' >"$tmp/text"
 spread 14500 <"$tmp/text" | cut -d' ' -f1 >"$tmp/files/all"
-# Nothing to do there once the machine is up.
+# These do not run once the machine is up.
 awk '$2 ~ /^acpi_(ds|ex|ns|ps|ut)_/ { print $1 }' "$tmp/text" >"$tmp/files/acpi"
 case $name in
 stock-*) names=$("$0" "${name#stock-}")/names ;;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The stress test for long, beside a compile job on all CPUs: what the guest has
-# of this machine comes and goes all the time. Passes only if the test passed,
-# its kernel did not complain and the job did compile.
+# Runs the stress test for long, beside a compile job on all CPUs, so that the guest's
+# share of this machine varies all the time. Passes only if the test has passed, its
+# kernel has not complained, and the job has compiled.
 #
 #   MINUTES=n      how long (default 30)
 #   KERNEL=name    a kernel under build/ (default $CONFIG), e.g. stock-x86_64
@@ -20,8 +20,7 @@ need_build
 need_space 4000 "the compile job"
 mkdir -p "$build/logs"
 
-# The base or ours, whichever the kernel is built from, over and over. No ccache:
-# it would only read.
+# Compiles the tree of the kernel again and again. No ccache: it would only read.
 compile()
 {
 	local tree=$src

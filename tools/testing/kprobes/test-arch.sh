@@ -5,9 +5,9 @@
 #   test-arch.sh NAME      build, boot, show each case and count
 #   test-arch.sh all       all of them, a line each
 #
-# What has to run is listed in expected/NAME, with the skips that are allowed, as
-# for x86; "make expect CONFIG=NAME" writes it anew from the latest whole run.
-# TEST=glob runs only the suites or cases of that name.
+# expected/NAME lists the suites that have to run, and the skips that are allowed, as for
+# x86; "make expect CONFIG=NAME" writes it from the latest whole run. TEST=glob runs
+# only suites or cases with a matching name.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -95,7 +95,7 @@ summary()
 }
 
 [ $# -eq 1 ] || die "test-arch.sh: no architecture given: have $arches $arches_built"
-# Whose ARCH= names one of ours, not the kernel's.
+# ARCH= is a name of ours here, not the kernel's.
 unset ARCH MAKEFLAGS MAKEOVERRIDES
 mkdir -p "$build/logs"
 status=0

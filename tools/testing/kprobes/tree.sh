@@ -7,7 +7,7 @@
 #   tree.sh          prepare build/linux
 #   tree.sh stock    unpack the untouched base to build/stock
 #
-# Both get what the emulator in use needs: see emulator_patches() in common.sh.
+# Both get the patches that the emulator needs: see emulator_patches() in common.sh.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -64,8 +64,8 @@ unpack()
 	rm -rf "$new.old"
 }
 
-# put FROM PATH: only if it differs, with a new time stamp even if FROM is
-# older than what was built from the tree's.
+# put FROM PATH: copies it if it differs, with a new time stamp, even if FROM is older
+# than the objects that were built.
 put()
 {
 	[ ! -L "$src/$2" ] || rm "$src/$2"
@@ -76,7 +76,7 @@ put()
 	changed=$((changed + 1))
 }
 
-# keep PATH: remember the base's own file before the first change to it.
+# keep PATH: saves the file of the base before the first change to it.
 keep()
 {
 	[ ! -e "$state/pristine/$1" ] && [ -e "$src/$1" ] || return 0
@@ -85,7 +85,7 @@ keep()
 	cp "$src/$1" "$state/pristine/$1"
 }
 
-# drop PATH: back to what the base had there, or to nothing.
+# drop PATH: restores the file of the base, or removes the file.
 drop()
 {
 	if [ -e "$state/pristine/$1" ]; then
@@ -197,7 +197,7 @@ prepare()
 	say "tree ready: build/linux, $changed file(s) changed"
 }
 
-# The untouched base, and what is applied to it nevertheless.
+# The base, with the patches for the emulator only.
 stock_stamp()
 {
 	base_stamp

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# What a build says about our files. Sourced.
+# Finds the warnings of a build about our files. Sourced.
 # shellcheck shell=bash disable=SC2154
 
-# our_warnings LOG LAID SYMBOLS: the warnings that a build has about our files.
-# LAID lists them; SYMBOLS lists functions of theirs, as objtool and modpost
-# name nothing else. One of those two that names no function counts as ours.
+# our_warnings LOG LAID SYMBOLS: the warnings of a build about our files. LAID lists the
+# files, SYMBOLS their functions: objtool and modpost name nothing else. A warning of
+# these two that names no function counts as ours.
 our_warnings()
 {
 	awk -v laid="$2" -v symbols="$3" '
@@ -47,8 +47,8 @@ our_warnings()
 		ours' "$1"
 }
 
-# warnings_of OUT LOG: those of a build of build/linux into OUT. What they are
-# about is built again the next time, so that it is said again.
+# warnings_of OUT LOG: those of a build of build/linux into OUT. Their files are built
+# again the next time, so that the warnings appear again.
 warnings_of()
 {
 	local out=$1 log=$2 objects=() tmp f

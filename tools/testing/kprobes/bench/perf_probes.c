@@ -5,8 +5,8 @@
  *
  *	perf_probes N <LINES
  *
- * with N lines of "symbol offset", or more, as not each can carry one. Prints
- * how long it took to set N and to close them.
+ * with N or more lines of "symbol offset": some may not be probed. Prints the times of
+ * setting N and of closing them.
  */
 #include <linux/perf_event.h>
 #include <stdint.h>

@@ -15,7 +15,7 @@ import math
 import os
 import sys
 
-# Title, unit, part of bench.sh, rows of (name, label). What stands behind "/N "
+# Title, unit, part of bench.sh, rows of (name, label). A value after "/N "
 # is divided by N.
 GROUPS = [
     ("One hit", "instructions", "icount", [
@@ -150,7 +150,7 @@ def rules(ours, parts):
     broken = []
     if "cpus" not in parts.split():
         return broken
-    # The watcher must see it when there is something to see.
+    # The control: the plugin must report a line that is shared.
     if not ours.get("control_one_shared"):
         broken.append("the control shares no cache line: nothing was watched")
     for state in STATES:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A plugin of QEMU: which cache lines does more than one CPU write to, while
- * the windows that kprobe_cpus.ko marks are open on them?
+ * A plugin of QEMU that finds the cache lines that several CPUs write to during the
+ * windows that kprobe_cpus.ko marks.
  *
  *	qemu-system-x86_64 -plugin stores.so,out=FILE
  *
@@ -10,10 +10,10 @@
  *	window N cpus C lines L stores S shared X
  *	line N ADDRESS cpus C stores S by PC PC...
  *
- * with one "line" for each of the X that are shared, and up to four places in
- * the code that wrote to it. Lines are told apart by physical address, so that
- * no alias hides one. What the processor itself pushes for a trap is not seen;
- * that goes to the stack of the running task.
+ * with a "line" for each of the X shared lines, and up to four places in the code that
+ * wrote to it. Lines are identified by their physical address, so that no alias hides
+ * one. The plugin does not see the frame that the processor pushes for a trap, which
+ * goes to the stack of the running task.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static bool full;
 static char out[4096];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Each is written and read by the thread of that CPU only. */
+/* Only the thread of the CPU reads and writes its entry. */
 static struct {
 	int window;
 	char pad[60];
@@ -97,7 +97,7 @@ static void on_store(unsigned int cpu, uint32_t info, uint64_t addr, void *pc)
 	struct qemu_plugin_hwaddr *hw;
 	struct line *line;
 
-	/* QEMU 7.2 calls for loads, too. */
+	/* QEMU 7.2 calls this for loads, too. */
 	if (!window || !qemu_plugin_mem_is_store(info))
 		return;
 	hw = qemu_plugin_get_hwaddr(info, addr);

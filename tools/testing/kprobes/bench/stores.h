@@ -3,7 +3,7 @@
 #define _STORES_H
 
 /*
- * Of QEMU's plugin interface, what is needed here: distributions do not package
+ * The part of QEMU's plugin interface that stores.c uses: distributions do not package
  * its header. QEMU 9.1 changed one prototype.
  */
 #include <stdbool.h>

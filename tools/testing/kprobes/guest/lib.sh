@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# For the guest's tests: sourced by each. A test runs to its end; each check
-# that does not hold makes it fail, with its reason.
+# For the guest's tests, which source it. A test runs to its end. It fails if one of its
+# checks fails, and prints why.
 # shellcheck shell=dash disable=SC2034
 
 kp=/sys/kernel/debug/kprobes
@@ -14,14 +14,14 @@ x86_64) arg1=%di arg2=%si ;;
 *) arg1=%ax arg2=%dx ;;
 esac
 
-# The file is for those who fail in a subshell.
+# The file is for failures in a subshell.
 fail() { echo "# $*"; failed=1; : >/tmp/failed; }
 skip() { echo "# skip: $*"; exit 4; }
 # is WHAT GOT WANTED
 is() { [ "$2" = "$3" ] || fail "$1: got '$2', wanted '$3'"; }
 # at_least WHAT GOT MINIMUM
 at_least() { [ "$2" -ge "$3" ] 2>/dev/null || fail "$1: got '$2', wanted at least $3"; }
-# matches WHAT TEXT REGEX: every line of the text, of which there is one at least
+# matches WHAT TEXT REGEX: every line of the text matches, and there is at least one
 matches()
 {
 	[ -n "$2" ] || { fail "$1: nothing there"; return; }
@@ -52,13 +52,13 @@ unload() { rmmod "$1" || fail "$1 does not unload"; }
 loaded() { [ -d "/sys/module/$1" ]; }
 messages() { dmesg | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
 
-# The events that a test made, on, off, gone
+# The events of a test are made, switched on and off, and removed by these
 event() { echo "$1" >>$tracing/kprobe_events || fail "no event '$1'"; }
 event_on() { echo 1 >"$tracing/events/$1/enable" || fail "cannot enable $1"; }
 event_off() { echo 0 >"$tracing/events/$1/enable" || fail "cannot disable $1"; }
 # traced NAME: how many hits of an event are in the trace
 traced() { grep -c " $1: " $tracing/trace; }
-# as_user COMMAND: what it says to somebody who is not root
+# as_user COMMAND: its output for a user that is not root
 as_user()
 {
 	echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd
@@ -66,7 +66,7 @@ as_user()
 }
 mode() { stat -c %a "$1"; }
 
-# A test starts on a clean table and leaves one; the runner calls this.
+# A test starts and ends without probes; the runner calls this.
 clean()
 {
 	echo 1 >$kp/enabled

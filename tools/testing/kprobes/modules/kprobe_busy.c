@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A task that keeps a CPU to itself, as real-time tasks do on machines that
- * isolate CPUs: no work item runs there for as long as this module is loaded.
- * It says of itself that RCU need not wait for it, as user mode would.
+ * A task that keeps a CPU busy, as real-time tasks do on machines that isolate CPUs:
+ * no work item runs there while this module is loaded. Like a task in user mode, it
+ * does not delay RCU.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -19,7 +19,7 @@ static struct task_struct *task;
 
 static int keep_busy(void *unused)
 {
-	/* Real-time priority alone leaves the CPU's fair server a share. */
+	/* With real-time priority alone, the fair server of the CPU would get a share. */
 	preempt_disable();
 	while (!kthread_should_stop()) {
 		local_irq_disable();

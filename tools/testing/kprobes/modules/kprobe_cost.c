@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a hit costs.
+ * Measures the cost of a hit.
  *
  * Made for a guest under "-icount shift=0", where the time stamp counter
  * counts instructions: the figures are exact and repeatable. Loading prints
@@ -10,7 +10,7 @@
  *		else jumps, once they have had time to settle; ftrace sites
  *	hit	only the first of these, which is quick
  *
- * Only the public API, so that one source measures any implementation.
+ * This uses the public API only, so that it measures any implementation.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -69,7 +69,7 @@ static noinline __noclone unsigned long cost_traced(unsigned long x)
 	return x;
 }
 
-/* Interrupts off, so that none is counted; the least of some rounds. */
+/* Interrupts are off, so that none is counted. The least of some rounds counts. */
 #define MEASURE(fn) ({							\
 	u64 least = U64_MAX;						\
 	int round, call;						\
@@ -114,7 +114,7 @@ static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-/* Is one time stamp one instruction? If not, no figure means anything. */
+/* Without -icount, time stamps do not count instructions. */
 static int check_counter(void)
 {
 	unsigned long flags;

@@ -5,8 +5,8 @@
 #include <linux/kprobes.h>
 
 /*
- * Where in cost_body() the probes go: defined by the assembly there. A pointer,
- * as a label that the kernel knows as a symbol would cut the function in two.
+ * The place in cost_body() for probes, which the assembly there defines. This is a
+ * pointer: a label there would be a symbol, which would split the function.
  */
 extern kprobe_opcode_t * const kprobe_cost_site;
 

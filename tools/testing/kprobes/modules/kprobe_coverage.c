@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many of the addresses in a file, once probed, are hit by a jump?
+ * Counts how many of the addresses in a file can be probed by a jump.
  *
- * Sets a probe on each that can carry one, when the module is loaded, and waits
- * until no more of them become jumps. In debugfs:
+ * Loading sets a probe on each that can carry one, and waits until no more of them
+ * become jumps. In debugfs:
  *
  *	kprobe_coverage/result	read: "name value" lines
- *				(among them how often a function with a probe of its
- *				own was called on all CPUs, and how often that was
- *				hit: the same, if nothing is lost)
+ *				(two of them count the calls on all CPUs of a function
+ *				with a probe, and its hits: if no hit is lost, they are
+ *				equal)
  *	kprobe_coverage/points	read: address, "jump", "breakpoint" or "ftrace",
  *				and how often it was hit, one point a line
  *
- * When the module is unloaded, the text under those that were jumps must become
- * what it was before. Only the public API, so that one source looks at any
- * implementation: whether a point is a jump is read from its text.
+ * Unloading checks that the text of all jumps is restored. This uses the public API
+ * only, so that it works with any implementation: the text shows if a point is a jump.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -46,7 +45,7 @@ static int quiet = 3;
 module_param(quiet, int, 0444);
 MODULE_PARM_DESC(quiet, "seconds without a new jump after which there will be none");
 
-/* Many CPUs count a hit at once, and only whether there was one matters. */
+/* Several CPUs may count at once, but only zero or not matters. */
 struct point {
 	struct kprobe kp;
 	unsigned long hits;
@@ -139,7 +138,7 @@ static unsigned long sum(unsigned long __percpu *count)
 	return all;
 }
 
-/* ---------------------------- All the others ---------------------------- */
+/* --------------------------- Other addresses ---------------------------- */
 
 static bool read_text(struct point *pt, unsigned char *text)
 {
@@ -159,7 +158,7 @@ static unsigned int count_jumps(void)
 	return n;
 }
 
-/* Tried with probes that are switched off, for speed. */
+/* Tries with disabled probes, for speed. */
 static int find_points(void)
 {
 	unsigned long addr;
@@ -200,7 +199,7 @@ static void settle(void)
 	unsigned long began = jiffies, last = jiffies;
 	unsigned int n;
 
-	/* The first one may take its time. */
+	/* The first jump may take longer. */
 	nr_jumps = 0;
 	while (time_before(jiffies, last + (nr_jumps ? quiet : 20 * quiet) * HZ)) {
 		msleep(50);
@@ -225,7 +224,7 @@ static int result_show(struct seq_file *m, void *unused)
 		   nr_offered, nr_refused, nr_points, nr_ftrace, nr_jumps);
 	seq_printf(m, "hit %u\nhit_jumps %u\nsettled_ms %lu\n", hit, hit_jumps, settled_ms);
 	seq_printf(m, "register_us %lld\n", register_us);
-	/* In the middle of a call the two may differ. */
+	/* The two may differ during a call. */
 	stop_callers();
 	seq_printf(m, "calls %lu\ncounted %lu\n", sum(&calls), sum(&hits));
 	start_callers();
@@ -261,7 +260,7 @@ static int __init kprobe_coverage_init(void)
 	for (i = 0; i < nr_points; i++) {
 		kprobe_opcode_t *addr = points[i].kp.addr;
 
-		/* A struct as from a user that has never registered it. */
+		/* A structure that looks as if it had never been registered. */
 		points[i].kp = (struct kprobe){ .addr = addr, .pre_handler = count_hit };
 		if (!read_text(&points[i], points[i].text)) {
 			ret = -EFAULT;
@@ -294,7 +293,7 @@ fail:
 	return ret;
 }
 
-/* How many places do not have their own text? */
+/* Counts addresses whose text is not restored. */
 static unsigned int count_changed(bool tell)
 {
 	unsigned char text[JUMP_SIZE];
@@ -330,7 +329,7 @@ static void __exit kprobe_coverage_exit(void)
 	stop_callers();
 	if (sum(&hits) != before)
 		pr_err("%lu hits after unregistering\n", sum(&hits) - before);
-	/* Some leave the jumps for a while, when nobody minds any more. */
+	/* An implementation may restore the text some time after unregistering. */
 	for (i = 0; i < 100 && count_changed(false); i++)
 		msleep(100);
 	pr_info("%u of %u jumps have left something behind\n", count_changed(true), nr_jumps);

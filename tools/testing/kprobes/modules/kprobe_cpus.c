@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All CPUs hit probes at once: is each hit counted, and what do they share?
+ * All CPUs hit probes at once, to see if each hit is counted, and what the CPUs share.
  *
  *	echo "plain one" >/sys/kernel/debug/kprobe_cpus/run
  *	cat /sys/kernel/debug/kprobe_cpus/result
@@ -10,7 +10,7 @@
  * variable. With "one" all CPUs call the same function, with "distinct" each
  * calls its own.
  *
- * Only the public API, so that one source looks at any implementation.
+ * This uses the public API only, so that it works with any implementation.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,7 +31,7 @@
 #include <linux/uaccess.h>
 
 #define MAX_CPUS	8
-/* Of one window, in which interrupts are off, and of a run. */
+/* Calls in one window, in which interrupts are off, and in a run. */
 #define CALLS		50
 #define WINDOWS		200
 
@@ -40,9 +40,8 @@ module_param(settle, int, 0644);
 MODULE_PARM_DESC(settle, "milliseconds from setting probes to hitting them");
 
 /*
- * Long nops that nobody else has, for those who watch the machine from outside:
- * the next run begins; from here on this CPU only calls what is probed; and no
- * more.
+ * Long nops that no other code uses, as marks for QEMU's plugin: the next run begins;
+ * this CPU only calls probed functions from here on; and that ends.
  */
 #define MARK(n)		".byte 0x0f, 0x1f, 0x80, " #n ", 0x62, 0x70, 0x6b"
 #define MARK_RUN	MARK(1)
@@ -51,7 +50,7 @@ MODULE_PARM_DESC(settle, "milliseconds from setting probes to hitting them");
 
 typedef unsigned long (*site_fn_t)(unsigned long x);
 
-/* None is like another, or the compiler would make one of them. */
+/* They all differ, or the compiler would merge them. */
 #define SITES(n)								\
 static noinline __noclone notrace unsigned long plain_##n(unsigned long x)	\
 {										\
@@ -77,7 +76,7 @@ static const site_fn_t traced[MAX_CPUS] = {
 	traced_10, traced_11, traced_12, traced_13, traced_14, traced_15, traced_16, traced_17,
 };
 
-/* Cache lines of their own: what is shared must not be ours. */
+/* Each has a cache line of its own: the test itself must not share any. */
 struct counts {
 	unsigned long calls;
 	unsigned long hits;
@@ -114,7 +113,7 @@ static int hitter(void *unused)
 	struct counts *mine = this_cpu_ptr(&counts);
 	unsigned int n, call;
 
-	/* All at once. */
+	/* All CPUs start at once. */
 	atomic_dec(&waiting);
 	while (atomic_read(&waiting))
 		cond_resched();
@@ -229,7 +228,7 @@ static const struct file_operations run_fops = {
 	.write = run_write,
 };
 
-/* "unequal" is the number of CPUs whose hits are not what they called. */
+/* "unequal" is the number of CPUs whose hits are not equal to their calls. */
 static int result_show(struct seq_file *m, void *unused)
 {
 	unsigned long calls = 0, hits = 0;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A crowd of probes that comes and goes when told to, and what that takes.
+ * Sets and removes many probes on command, and measures that.
  *
  * The addresses are read from a file, one a line. In debugfs:
  *
- *	kprobe_crowd/run	write: what to do, one of
+ *	kprobe_crowd/run	write: a command, one of
  *		set N		all up to the Nth in one call
  *		set_each N	one call each
  *		remove N	all but the first N in one call
  *		remove_each N	one call each
- *		grow N		one call each, those that are refused left out;
+ *		grow N		one call each, without those that are refused;
  *				only "grow" may follow until all are removed
- *	kprobe_crowd/result	read: what the last of these took
+ *	kprobe_crowd/result	read: the cost of the last command
  *
- * What is done in one call each ends when it has taken "seconds".
+ * A command with one call each ends after "seconds".
  *
- * With find=1 nothing of that: the probes are tried, switched off, and
- * kprobe_crowd/result has the addresses that can carry one.
+ * With find=1 there are no commands: loading tries all addresses with disabled probes,
+ * and kprobe_crowd/result has those that can carry one.
  *
- * Only the public API, so that one source measures any implementation.
+ * This uses the public API only, so that it measures any implementation.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -58,12 +58,12 @@ static struct kprobe **batch;
 static int count, offered;
 static struct dentry *dir;
 
-/* Protects all that is here, the probes too. */
+/* Protects all variables here, and the probes. */
 static DEFINE_MUTEX(lock);
 
 /*
- * What one command took. Grace periods are those that began and ended
- * meanwhile, wherever they were asked for.
+ * The cost of one command. Grace periods are all that began and ended meanwhile,
+ * whatever has asked for them.
  */
 static struct {
 	u64 ns;
@@ -77,7 +77,7 @@ static int pre(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-/* As from a user that has never registered it. */
+/* Makes the structure look as if it had never been registered. */
 static void fresh(struct kprobe *p, u32 flags)
 {
 	*p = (struct kprobe){
@@ -111,7 +111,7 @@ static void end(int done)
 	took.ns = ktime_get_ns() - took.ns;
 	took.idle_us = idle_us() - took.idle_us;
 	get_state_synchronize_rcu_full(&now);
-	/* The two low bits say how far the one that runs has got. */
+	/* The two low bits are the state of the grace period that is under way. */
 	took.rcu.rgos_norm = (now.rgos_norm - took.rcu.rgos_norm) >> 2;
 	took.rcu.rgos_exp = (now.rgos_exp - took.rcu.rgos_exp) >> 2;
 	took.done = done;
@@ -255,7 +255,7 @@ static int result_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
-/* Tried with probes that are switched off, for speed. */
+/* Tries with disabled probes, for speed. */
 static int read_sites(void)
 {
 	int n = 0;

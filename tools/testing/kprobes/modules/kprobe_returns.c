@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Do return probes pair every entry with its return, and lose nothing?
+ * Tests that return probes pair every entry with its return, and lose none.
  *
- *	kprobe_returns/sleepers	write TASKS CALLS: so many tasks sleep at once
- *				in a function under a return probe that leaves
+ *	kprobe_returns/sleepers	write TASKS CALLS: that many tasks sleep at once
+ *				in a function with a return probe that leaves
  *				maxactive to the kernel, again and again, until
- *				there were so many calls
- *	kprobe_returns/pairing	write SECONDS: for so long, 64 tasks call each
+ *				there were that many calls
+ *	kprobe_returns/pairing	write SECONDS: for that time, 64 tasks call each
  *				other's functions, to a depth of 50
- *	kprobe_returns/hold	write 1 during a pairing run: all tasks stop where
- *				they are, somewhere in these functions, and none
- *				is on a CPU; write 0: they go on. Fails if the run
- *				has ended, or did meanwhile.
+ *	kprobe_returns/hold	write 1 during a pairing run: all tasks stop in
+ *				these functions, and none is on a CPU; write 0:
+ *				they go on. Fails if the run has ended, or ends
+ *				meanwhile.
  *	kprobe_returns/maxactive
  *				write N: registers a return probe with that
  *				maxactive and removes it
- *	kprobe_returns/result	read: what came of the latest
+ *	kprobe_returns/result	read: the result of the last run
  *
- * In a pairing run each of two functions, one that ftrace knows and one that it
- * does not, has two return probes, and the former an fprobe as well. All tasks
- * sleep, take faults that are fixed up, and get signals meanwhile. Each task
- * keeps a list of its own of the calls that it is in, for each probe: a return
- * has to be that of the latest entry, with what the function was called with.
+ * In a pairing run each of two functions, an ftrace site and one that is not, has two
+ * return probes, and the former an fprobe as well. All tasks sleep, take faults that
+ * are fixed up, and get signals meanwhile. For each probe, each task has a list of the
+ * calls that it is in: a return has to belong to the latest entry, and have the
+ * argument of that call.
  *
- * Only the public API, so that one source tests any implementation.
+ * This uses the public API only, so that it tests any implementation.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -53,10 +53,9 @@
 
 /**
  * struct caller - a task of a pairing run
- * @rnd:   what it does next
- * @in:	   for each probe, and the fprobe: what the calls that it is in were
- *	   called with
- * @nr_in: how many they are
+ * @rnd:   random numbers, which choose what it does next
+ * @in:	   for each probe, and the fprobe: the arguments of the calls that it is in
+ * @nr_in: the number of these calls
  */
 struct caller {
 	struct rnd_state rnd;
@@ -161,8 +160,7 @@ out:
 /* ------------------------------- Holding -------------------------------- */
 
 /*
- * A stack can only be told right from wrong if its task does not begin to run
- * while somebody walks it.
+ * A stack can only be checked if its task does not start to run during the walk.
  */
 static DEFINE_MUTEX(hold_lock);		/* of the following */
 static struct task_struct *callers_of_run[TASKS];
@@ -195,7 +193,7 @@ static void hold_all(void)
 	WRITE_ONCE(hold, true);
 	while (atomic_read(&nr_held) < nr_callers)
 		msleep(20);
-	/* Counted, but maybe still on its way to sleep. */
+	/* It is counted, but may not be asleep yet. */
 	for (i = 0; i < nr_callers; i++) {
 		while (on_a_cpu(callers_of_run[i]))
 			msleep(20);
@@ -222,7 +220,7 @@ static void run_ends(void)
 {
 	unsigned int i;
 
-	/* Whoever looks at the stacks may end that, if it does not take for ever. */
+	/* The reader of the stacks ends this, or the time-out. */
 	for (i = 0; READ_ONCE(hold) && i < 3000; i++)
 		msleep(20);
 	mutex_lock(&hold_lock);
@@ -235,7 +233,7 @@ static void run_ends(void)
 
 static unsigned long traced(struct caller *c, unsigned long x, unsigned long depth);
 
-/* A page fault that the exception tables cure. */
+/* A page fault that the exception tables fix up. */
 static __always_inline void fault(void)
 {
 	unsigned long x = 0;
@@ -390,13 +388,13 @@ static int set_probes(void)
 		};
 		rps[i] = &probes[i];
 	}
-	/* One before the fprobe, the others behind it. */
+	/* One is registered before the fprobe, the others after it. */
 	ret = register_kretprobe(rps[0]);
 #ifdef CONFIG_FPROBE
 	if (!ret) {
 		unsigned long ip = (unsigned long)traced;
 
-		/* What the last run has freed is still in there. */
+		/* The counts still have what the last run has freed. */
 		fprobe = (struct fprobe){
 			.entry_data_size = sizeof(struct watched),
 			.nr_maxactive = TASKS * (DEPTH + 2),
@@ -601,7 +599,7 @@ static int __init kprobe_returns_init(void)
 	page = vmalloc(PAGE_SIZE);
 	if (!page)
 		return -ENOMEM;
-	/* Nothing is mapped behind it. */
+	/* Nothing is mapped after it. */
 	nowhere = page + PAGE_SIZE;
 	dir = debugfs_create_dir("kprobe_returns", NULL);
 	debugfs_create_file("sleepers", 0200, dir, NULL, &sleepers_fops);

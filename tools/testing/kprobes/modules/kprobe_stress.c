@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many probes on hot kernel functions, coming and going while others count.
+ * Registers and unregisters many probes on hot kernel functions while others count.
  *
  * Functions to probe are named through debugfs, one a line:
  *
  *	kprobe_stress/symbols	write: registers a pair of probes on each name;
  *				names that cannot be probed are skipped
  *	kprobe_stress/run	write SECONDS: returns when the time is over
- *	kprobe_stress/result	read: what came of it
+ *	kprobe_stress/result	read: the result
  *
- * What is checked to be exact:
+ * These counts have to be exact:
  *
- *  - The two probes of a pair sit on one point, so they see the same hits.
- *    They count while the run lasts: the counts are equal but for a hit that
- *    was under way on a CPU when counting began or ended.
- *  - Two functions of our own are called by a thread on each CPU. Each has a
- *    probe all the time, one at its entry, one on a function that ftrace knows
- *    nothing of: as many hits as calls.
+ *  - The two probes of a pair are at one point, so they see the same hits. They count
+ *    during the run, and the counts are equal, except for a hit that was under way on
+ *    a CPU when counting began or ended.
+ *  - A thread on each CPU calls two functions of this module. Each of them has a probe
+ *    all the time; one of them is not an ftrace site. There are as many hits as
+ *    calls.
  *
- * Meanwhile a thread on each CPU registers and unregisters more probes on the
- * same functions, in batches of changing size, singly, and by switching them
- * off and on; a hit that comes after unregistering finds poison and is counted.
+ * Meanwhile a thread on each CPU registers and unregisters more probes on the same
+ * functions, in batches of changing size, singly, and by switching them off and on. A
+ * hit after unregistering finds poison and is counted.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -89,7 +89,7 @@ static void churned_post(struct kprobe *kp, struct pt_regs *regs, unsigned long 
 		atomic_long_inc(&late_hits);
 }
 
-/* One that ftrace knows, one that it does not. */
+/* An ftrace site, and a function that is not. */
 static noinline unsigned long traced_target(unsigned long x)
 {
 	return x * 3 + 1;
@@ -160,7 +160,7 @@ static int caller_thread(void *unused)
 	return x & 1;
 }
 
-/* Frees and allocates them anew each time: a hit that is late must show. */
+/* Frees and allocates them each time, so that a late hit is noticed. */
 static void churn_batch(struct rnd_state *rnd)
 {
 	unsigned int num = 1 + prandom_u32_state(rnd) % MAX_BATCH;
@@ -263,7 +263,7 @@ static int run_for(unsigned int seconds)
 		threads[n++] = start_on(caller_thread, cpu, "kps_call");
 		threads[n++] = start_on(churn_thread, cpu, "kps_churn");
 	}
-	/* In pieces: who sleeps for long looks hung. */
+	/* In pieces, or the task looks hung. */
 	while (seconds--)
 		msleep(1000);
 	WRITE_ONCE(counting, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions to set probes on, which run when and as often as a test says:
+ * Functions to probe, which run on command:
  *
  *	echo add 5 >/sys/kernel/debug/kprobe_target/call
  *	cat /sys/kernel/debug/kprobe_target/calls
@@ -28,7 +28,7 @@ noinline int kprobe_target_add(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_add);
 
-/* Not a tail call: every depth has its own return. */
+/* Not a tail call, so that every depth has a return. */
 noinline int kprobe_target_recurse(int depth, int sum)
 {
 	int below = depth > 0 ? kprobe_target_recurse(depth - 1, sum) : sum;
@@ -105,7 +105,7 @@ static struct dentry *dir;
 static int magic = 41;
 module_param(magic, int, 0444);
 
-/* In init text, whose memory goes when init is over. */
+/* In init text, which is freed after initialisation. */
 static noinline __noclone int __init kprobe_target_starts(int magic)
 {
 	barrier();

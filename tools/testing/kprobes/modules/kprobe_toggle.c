@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Points that become jumps and breakpoints again all the time, under fire.
+ * Turns points into jumps and back into breakpoints all the time, while they are hit.
  *
  *	kprobe_toggle/run	write SECONDS: returns when the time is over
- *	kprobe_toggle/result	read: what came of it
+ *	kprobe_toggle/result	read: the result
  *
- * Functions of known instructions, the lanes, are called by two threads on each
- * CPU, which preempt each other, and by a timer interrupt on each. Of every lane
- * there are two. One has a probe all the time: it must see every hit, whatever
- * happens around it. On the other one probes come and go.
+ * On each CPU, two threads that preempt each other, and a timer interrupt, call functions
+ * of known instructions, the lanes. There are two of every lane. One has a probe all the
+ * time, which must see every hit. On the other one probes are set and removed.
  *
- * What happens: a thread on each CPU sets probes inside the bytes that the jump
- * of a lane replaces, adds others to the one that stays, switches them off and
- * on, and takes all away, singly and in batches. Somebody outside may flip
- * debug.kprobes-optimization. Only the public API, so that one source tests any
- * implementation.
+ * A thread on each CPU sets probes inside the bytes that the jump of a lane replaces,
+ * adds others to the permanent one, switches them off and on, and removes them, singly
+ * and in batches. The test script may switch debug.kprobes-optimization meanwhile. This
+ * uses the public API only, so that it tests any implementation.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -48,9 +46,9 @@
 /* --------------------------------- Lanes -------------------------------- */
 
 /*
- * Two functions of each, toggle_NAME_a and _b, and for each a struct
- * lane_text: the function, and up to five places in it, of which the first is
- * for the probe whose jump reaches over the others; then 0.
+ * Two functions of each, toggle_NAME_a and _b, and for each a struct lane_text: the
+ * function, and up to five places in it, then 0. The jump of a probe at the first place
+ * replaces the others.
  */
 asm(".macro place fn\n"
 	"98:\n"
@@ -89,7 +87,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* One that is as long as the jump. */
+	/* One instruction that is as long as the jump. */
 	".macro alone fn\n"
 	"	place	\\fn\n"
 	"	mov	$0x1111, %edx\n"
@@ -97,7 +95,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* Five of one byte, which use the stack. */
+	/* Five instructions of one byte, which use the stack. */
 	".macro bytes fn\n"
 	"	place	\\fn\n"
 	"	push	%rdi\n"
@@ -113,7 +111,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* A call, from which one returns behind the jump. */
+	/* A call, which returns to after the jump. */
 	".macro calls fn\n"
 	"	sub	$8, %rsp\n"
 	"	place	\\fn\n"
@@ -124,7 +122,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* A conditional jump, taken at times. */
+	/* A conditional jump, which is sometimes taken. */
 	".macro branch fn\n"
 	"	lea	1(%rdi,%rdi,2), %rax\n"
 	"	place	\\fn\n"
@@ -173,13 +171,13 @@ static kprobe_opcode_t *place(unsigned int lane, unsigned int n)
 	return (kprobe_opcode_t *)toggle_lanes[lane].fn + toggle_lanes[lane].place[n];
 }
 
-/* Of each two, the first is the one whose probe stays. */
+/* The first of each two has the permanent probe. */
 static bool is_counted(unsigned int lane)
 {
 	return !(lane & 1);
 }
 
-/* And every second of those has a post-handler. */
+/* Every second of those has a post-handler. */
 static bool has_post(unsigned int lane)
 {
 	return !(lane & 3);
@@ -235,7 +233,7 @@ static int caller_thread(void *unused)
 
 	while (!READ_ONCE(stop)) {
 		call_all(x++);
-		/* A task that never sleeps would keep all from becoming jumps. */
+		/* If a task never slept, no point would become a jump. */
 		if (!(x % 256))
 			cond_resched_tasks_rcu_qs();
 	}
@@ -297,7 +295,7 @@ static struct churned *churned_alloc(struct rnd_state *rnd, kprobe_opcode_t *add
 	return c;
 }
 
-/* A hit that comes after this must show. */
+/* A hit after this is noticed. */
 static void churned_free(struct churned *c)
 {
 	if (!c)
@@ -312,7 +310,7 @@ static void check(int err)
 		atomic_long_inc(&errors);
 }
 
-/* Mostly none, sometimes so long that all become jumps meanwhile. */
+/* Mostly no pause, sometimes one in which all become jumps. */
 static void wait_a_while(struct rnd_state *rnd)
 {
 	unsigned int r = prandom_u32_state(rnd);
@@ -383,7 +381,7 @@ out:
 	}
 }
 
-/* So that a run in which nothing became a jump does not count. */
+/* A run without any jump proves nothing. */
 static void look_at_texts(void)
 {
 	unsigned int i;
@@ -454,7 +452,7 @@ static int run_for(unsigned int seconds)
 	}
 	on_each_cpu(start_timer, NULL, 1);
 	cpus_read_unlock();
-	/* In pieces: who sleeps for long looks hung. */
+	/* In pieces, or the task looks hung. */
 	while (seconds--)
 		msleep(1000);
 	WRITE_ONCE(stop, true);

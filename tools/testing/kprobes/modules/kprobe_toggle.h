@@ -8,8 +8,8 @@
 #define MAX_PLACES	5
 
 /*
- * A function that is called, and the places in it for probes, from its start.
- * These and their table are in assembly in kprobe_toggle.c.
+ * A function, and the offsets of the places in it for probes. The assembly in
+ * kprobe_toggle.c defines the functions and their table.
  */
 struct lane_text {
 	unsigned long (*fn)(unsigned long x);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# For bench.sh: crowds of probes set and removed by the clock, the interrupts
-# and grace periods that this takes, and the memory that they occupy. Prints
-# "name value" lines. Jumps are allowed, as on any machine, where not said.
+# For bench.sh: the time of setting and removing crowds of probes, the interrupts and
+# grace periods that this takes, and the memory of the probes. Prints "name value"
+# lines. Jumps are allowed unless noted.
 opt=/proc/sys/debug/kprobes-optimization
 list=/sys/kernel/debug/kprobes/list
 ctl=/sys/kernel/debug/kprobe_crowd
@@ -18,7 +18,7 @@ crowd()
 		' $ctl/result
 }
 
-# Until no more of them become jumps, but a minute at most.
+# Wait until no more of them become jumps, for a minute at most.
 settle()
 {
 	last=-1 same=0
@@ -34,12 +34,12 @@ settle()
 
 # Function-call interrupts, of all CPUs.
 calls() { awk '$1 == "CAL:" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; print n }' /proc/interrupts; }
-# What of the machine's memory the kernel has taken, in KB.
+# The memory that is in use, in KB.
 taken() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
 
 insmod /modules/kprobe_crowd.ko sites=/all nr=10000 seconds="${EACH_SECONDS:-30}" || exit
 
-# Memory first, when it is in order. Twice, as what is taken once is not theirs.
+# Memory first, while it is not fragmented. Twice: the first time allocates caches, too.
 memory()
 {
 	settle
@@ -61,8 +61,8 @@ if [ -e $opt ]; then
 	memory memory_jumps
 fi
 
-# A CPU that sleeps may be told by other means than an interrupt, so let it
-# not; what is not ours is the same for all.
+# A sleeping CPU may be woken without an interrupt, so keep the CPUs busy. Interrupts
+# of other origin are the same for all kernels.
 ( while :; do :; done ) &
 spinner=$!
 taskset -p 2 $spinner >/dev/null

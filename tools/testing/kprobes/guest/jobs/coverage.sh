@@ -9,8 +9,8 @@ failed=''
 
 fail() { echo "failed $*"; failed=1; }
 
-# Forks, execs, reads, writes, sleeps; says so if anything does not work. $1
-# names what one of them writes.
+# Forks, executes, reads, writes and sleeps, and prints what fails. $1 names the file
+# that this process writes.
 workload()
 {
 	while [ ! -e /tmp/stop ]; do
@@ -42,8 +42,8 @@ for seed in $SEEDS; do
 	awk '{ v[$1] = $2 } END { exit !v["calls"] || v["calls"] != v["counted"] }' /tmp/result ||
 		fail "seed $seed: calls of a function and hits of its probe differ"
 	if [ -e $debug/kprobes/jumps ]; then
-		# Those that are ours, and neither jumps nor ftrace sites; the
-		# words are behind the last two blanks.
+		# Our points that are neither jumps nor ftrace sites; the reason
+		# follows the last two blanks.
 		grep ' breakpoint ' $debug/kprobe_coverage/points | cut -d' ' -f1 >/tmp/others
 		grep -Ff /tmp/others $debug/kprobes/jumps >/tmp/reasons
 		sed 's/.*  //' /tmp/reasons | sort | uniq -c | sort -rn |

@@ -16,8 +16,8 @@ measure()
 	rmmod kprobe_cost 2>/dev/null
 }
 
-# crowd NAME COMMAND N: do it; the instructions of each, waiting left out, and
-# what the command before has left to do later, too
+# crowd NAME COMMAND N: prints the instructions for each probe, without the time of
+# waiting and without deferred work of the command before
 crowd()
 {
 	sleep 2
@@ -51,7 +51,7 @@ for n in $MANY; do
 done
 rmmod kprobe_crowd
 
-# As many as can be set within a minute of the guest's time; never removed.
+# As many probes as can be set within a minute of guest time. They are not removed.
 most=0
 for n in $COLD; do
 	[ "$n" -le $most ] || most=$n

@@ -25,8 +25,8 @@ run_test()
 	[ -z "$left" ] || printf 'not ok - %s: left probes behind\n%s\n' "$name" "$(echo "$left" | sed 's/^/    # /')"
 }
 
-# Those that need kernel parameters first: what these set must not be in the
-# way of the others.
+# Tests that need kernel parameters run first: what the parameters set must not
+# disturb the other tests.
 first=$(grep -l '^# needs: cmdline' /tests/*.sh)
 rest=$(grep -L '^# needs: cmdline' /tests/*.sh)
 for test in $first $rest; do

@@ -13,7 +13,7 @@ for symbol in asm_exc_int3 exc_int3 get_kprobe notify_die; do
 	# Some are also refused as symbols that tracing does not know.
 	refuses '' "echo 'p:kt/$symbol $symbol' >>$tracing/kprobe_events"
 done
-# A function brings the padding in front of it.
+# The padding before a function is refused with it.
 padding=$(awk '$3 == "__pfx_get_kprobe" { print "0x" $1 }' /proc/kallsyms)
 [ -z "$padding" ] || is "where get_kprobe begins with its padding" \
 	"$(awk '$2 == "get_kprobe" { sub(/-.*/, "", $1); print $1 }' $kp/blacklist)" "$padding"

@@ -6,7 +6,7 @@ is "before loading" "$(grep -c 'kprobe_target_hidden' $kp/blacklist)" 0
 load kprobe_target
 is "loaded" "$(grep -c '	kprobe_target_hidden \[kprobe_target\]$' $kp/blacklist)" 1
 range=$(awk '$2 == "kprobe_target_hidden" { print $1 }' $kp/blacklist)
-# With the padding in front of it, where that has a symbol.
+# With the padding before it, if that has a symbol.
 sym=$(awk '$3 == "kprobe_target_hidden" { at = $1 } $3 == "__pfx_kprobe_target_hidden" { pad = $1 }
 	END { print "0x" (pad ? pad : at) }' /proc/kallsyms)
 is "start of the range" "${range%-*}" "$sym"

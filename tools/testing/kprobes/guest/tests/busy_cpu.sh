@@ -12,7 +12,7 @@ event_on kt/entry
 site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
 event_off kt/entry
 
-# As on a machine that isolates the CPU: it has nothing else to do.
+# The CPU has nothing else to do, as on a machine that isolates it.
 for task in /proc/[0-9]*; do
 	taskset -p 1 "${task#/proc/}" >/dev/null 2>&1
 done
@@ -29,9 +29,9 @@ in_time()
 	return 1
 }
 
-# A task of the base's that has just become runnable there is waited for by
-# tasks-RCU, and gets nowhere: again, then. Were it for a work item of ours, that
-# would be so each time.
+# Another task of the kernel may have just become runnable on that CPU. It does not get
+# to run, and tasks-RCU waits for it: try again. A work item of kprobes would be there
+# each time.
 event "p:kt/inside kprobe_target:kprobe_target_add+$((0x$site - 0x$entry + 5))"
 for _ in 1 2 3 4 5 6; do
 	jump=''
@@ -47,7 +47,7 @@ done
 call add 10
 is "hits of the jump" "$(traced inside)" 10
 
-# Another probe with a post-handler has the point of the entry change its ops.
+# Another probe with a post-handler moves the point of the entry to the other ops.
 event_on kt/entry
 load kprobe_example symbol=kprobe_target_add limit=0
 call add 10

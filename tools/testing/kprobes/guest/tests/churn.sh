@@ -32,7 +32,7 @@ wait
 is "errors of the workload" "$(cat /tmp/churn /tmp/churn2)" ""
 at_least "rounds of the workload" "$(cat /tmp/rounds)" 10
 is "calls of the function" "$(awk '$1 == "add" { print $2 }' $target/calls)" "$(($(cat /tmp/rounds) * 10))"
-# removed MODULE: how often it went, and what its probe had seen
+# removed MODULE: how often it was removed, and the hits of its probe
 removed()
 {
 	messages $1 | awk '/probe removed: / { n++; sub(/.*removed: /, ""); hits += $1 }

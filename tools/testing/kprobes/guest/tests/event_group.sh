@@ -20,7 +20,7 @@ hits()
 		is "hits of $name $1" "$(traced $name)" "$2"
 	done
 }
-# armed WHAT COUNT: points that are not off
+# armed WHAT COUNT: the number of points that are armed
 armed() { is "armed $1" "$(grep -vc DISABLED $kp/list)" "$2"; }
 
 event 'p:kt/first kprobe_target:kprobe_target_add'
@@ -50,7 +50,7 @@ echo 0 >$tracing/instances/other/events/kt/enable
 armed "when off in both" 0
 rmdir $tracing/instances/other
 
-# With the switch for all off, the switch of the group has effect later.
+# With the master switch off, switching the group takes effect later.
 echo 0 >$kp/enabled
 echo 1 >$tracing/events/kt/enable || fail "cannot switch the group on while all are off"
 hits "when all are off" 0
@@ -58,8 +58,8 @@ echo 1 >$kp/enabled
 hits "when all are on again" 20
 echo 0 >$tracing/events/kt/enable
 
-# In the middle is one that can be made, but not be switched on: no uprobe can
-# be set in that file. Events are switched in the order of their making.
+# An event in the middle can be made, but not switched on: that file cannot have a
+# uprobe. Events are switched in the order in which they were made.
 event '-:kt/last'
 echo 'p:kt/bad /proc/version:0x10' >>$tracing/uprobe_events || fail "no event 'bad'"
 event 'p:kt/last kprobe_target:kprobe_target_add'

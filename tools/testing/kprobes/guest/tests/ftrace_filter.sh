@@ -13,7 +13,7 @@ patched()
 	is "patched $what" "$(sed 's/ \[kprobe_target\]//' $tracing/enabled_functions |
 		awk '{ gsub(/[^0-9]/, "", $2); print $1, $2 }' | sort | xargs)" "$*"
 }
-# calls WHAT FUNCTIONS EVENTS: how many calls of the ten each has seen
+# calls WHAT FUNCTIONS EVENTS: how many of ten calls each of them has seen
 calls()
 {
 	echo >$tracing/trace
@@ -51,7 +51,7 @@ echo nop >$tracing/current_tracer
 patched "by events alone" kprobe_target_add 1 kprobe_target_recurse 1
 calls "by events alone" 0 10
 
-# A filter that becomes empty is one of all functions.
+# A filter that becomes empty selects all functions.
 echo function >$tracing/current_tracer
 echo kprobe_target_recurse >$tracing/set_ftrace_filter
 patched "with another filter" kprobe_target_add 1 kprobe_target_recurse 2

@@ -11,8 +11,8 @@ load kretprobe_example func=vfs_write
 event 'p:kt/add kprobe_target:kprobe_target_add'
 event 'r:kt/add_ret kprobe_target:kprobe_target_add'
 
-# Two blanks between columns, one before the flags; the kernel's own name is
-# a blank.
+# Two blanks separate columns, one precedes the flags. The kernel's own text has a blank
+# for the module.
 re='[0-9a-f]{8,16}  [kr]  [a-zA-Z_0-9.]+\+0x[0-9a-f]+  ([a-z_0-9]+| ) (\[GONE\])?(\[DISABLED\])?(\[OPTIMIZED\])?(\[FTRACE\])?'
 matches "the list" "$(cat $kp/list)" "$re"
 is "number of lines" "$(grep -c . $kp/list)" 4

@@ -15,7 +15,7 @@ start=$(cut -d. -f1 /proc/uptime)
 for n in 1073741824 2147483647; do
 	refuses 'annot allocate memory' "echo $n >$maxactive"
 done
-# Taking all there is, for nothing, takes far longer and has tasks killed.
+# Allocating all memory in vain takes far longer, and gets tasks killed.
 [ $(($(cut -d. -f1 /proc/uptime) - start)) -le 5 ] || fail "refusing took more than 5 s"
 [ $((before - $(available))) -lt 20000 ] || fail "refusing has left less memory"
 is "complaints about memory" "$(dmesg | grep -ciE 'out of memory|oom|page allocation failure')" 0

@@ -12,7 +12,7 @@ unload kprobe_target
 is "gone" "$(grep -c '\[GONE\]' $kp/list)" 2
 matches "the list" "$(cat $kp/list)" '[0-9a-f]{8,16}  [kr]  .*\[GONE\].*'
 
-# The text may be used by the next module: nothing may be written to it.
+# The next module may use the memory: nothing may be written to it.
 load kprobe_target
 call add 3
 call recurse 3

@@ -10,7 +10,7 @@ entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
 event_off kt/site
 event '-:kt/site'
 
-# Straight through: all is hit up to the return, and none of the padding.
+# Straight-line code: each instruction up to the return is hit, and no padding.
 refused=''
 other=''
 hit=''
@@ -36,7 +36,7 @@ for offset in $(seq 0 24); do
 	fi
 done
 is "the function still works" "$(call add 1; awk '$1 == "last" { print $2 }' $target/calls)" 1000
-# The call of ftrace, what adds, what returns; before them maybe an endbr.
+# The call of ftrace, the addition, the return; before them maybe an endbr.
 at_least "instructions hit ($hit)" "$(echo "$hit" | wc -w)" $((3 + (0x$site != 0x$entry)))
 is "the first of them" "$(echo "$hit" | awk '{ print $1 }')" 0
 at_least "offsets inside of instructions refused ($refused)" "$(echo "$refused" | wc -w)" 4

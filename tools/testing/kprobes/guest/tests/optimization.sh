@@ -7,7 +7,7 @@
 is "mode" "$(mode $optimization)" 644
 is "default" "$(cat $optimization)" 1
 
-# Behind the call that ftrace uses is an ordinary instruction.
+# An ordinary instruction follows the call for ftrace.
 load kprobe_target
 entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
 event 'p:kt/site kprobe_target:kprobe_target_add'
@@ -44,7 +44,7 @@ until_is optimized 1
 matches "the line" "$(line)" '[0-9a-f]{8,16}  k  kprobe_target_add\+0x[0-9a-f]+  kprobe_target \[OPTIMIZED\]'
 hits "by a jump"
 
-# The switch for all.
+# The master switch.
 for value in 0 1 0 1; do
 	echo $value >$optimization || fail "'$value' was refused"
 	is "reads" "$(cat $optimization)" $value
@@ -61,7 +61,7 @@ is "a jump all the same" "$(optimized)" 1
 is "mode of the reasons" "$(mode $kp/jumps)" 400
 is "what a user may write" "$(as_user "echo 0 >$optimization" | grep -c 'ermission denied')" 1
 
-# What is switched off one way or the other is none, and comes back.
+# A probe that is switched off in either way is no jump, and becomes one again.
 event_off kt/add
 is "a jump when the event is off" "$(optimized)" 0
 event_on kt/add
@@ -75,7 +75,7 @@ echo 1 >$kp/enabled
 until_is optimized 1
 hits "when they are on again"
 
-# Others on the same point, and on the return.
+# Other probes at the same point, and on the return.
 load kprobe_example symbol=kprobe_target_add offset=$behind limit=0
 load kretprobe_example func=kprobe_target_recurse limit=0
 hits "with another probe on the point, at once"
@@ -88,7 +88,7 @@ is "hits of the other one" "$(messages kprobe_example | tail -n 1)" "kprobe_exam
 is "returns" "$(messages kretprobe_example | tail -n 1)" "kretprobe_example: return probe removed: 3 returns, 0 calls missed"
 until_is optimized 1
 
-# The reasons: a line a point, columns as in the list.
+# The reasons: a line for each point, with the columns of the list.
 event_on kt/site
 matches "reasons" "$(cat $kp/jumps)" '[0-9a-f]{8,16}  [a-zA-Z_0-9.]+\+0x[0-9a-f]+  ([a-z_0-9]+| )  [a-z][a-z ,]+'
 is "of a jump" "$(grep -c "  kprobe_target_add+$(printf 0x%x $behind)  kprobe_target  jump$" $kp/jumps)" 1
@@ -102,7 +102,7 @@ echo 0 >/proc/sys/kernel/kptr_restrict
 echo 1 >$optimization
 until_is optimized 1
 
-# Its text goes, jump and all.
+# The text is freed, with the jump in it.
 event_off kt/site
 event_off kt/add
 event '-:kt/add'

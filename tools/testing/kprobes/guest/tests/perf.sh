@@ -4,15 +4,15 @@
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
 
-# Those that tell perf's users; they need none to be called.
+# The functions that inform perf's users. They are called without users, too.
 event 'p:kt/symbol perf_event_ksymbol type=%di:u16 addr=%si:x64 len=%dx:u32 gone=%cx:u8 name=+0(%r8):string'
 event 'p:kt/poke perf_event_text_poke addr=%di:x64 old=%dx:u64 new=%r8:u64'
 event_on kt/symbol
 event_on kt/poke
 echo >$tracing/trace
 
-# Behind the ENDBR and the ftrace site of functions: more than pages have room
-# for, so that some come.
+# After the ENDBR and the ftrace site of functions; more than the pages hold, so that
+# pages are added.
 awk '$2 == "t" && $3 ~ /^(ext|vfs|pipe|sock|tcp|inet|perf|bpf|cgroup)/ { print $1 }' /proc/kallsyms |
 	head -n 600 | while read -r addr; do
 	printf '%x\n' $((0x$addr + 9))
@@ -30,7 +30,7 @@ symbols()
 		awk -v gone="$2" '$1 == 0 { came[$2]++ }
 			$1 == gone && came[$2] { print $2, $3 }'
 }
-# came NAME GONE PAGE: how often that page came, or went
+# came NAME GONE PAGE: how often that page was added, or removed
 came() { symbols "$1" "$2" | grep -c "^$3\$"; }
 all_gone() { [ "$(came "$1" 1 "$2 $3")" = "$(came "$1" 0 "$2 $3")" ]; }
 # pokes PAGE OLD NEW
@@ -58,7 +58,7 @@ done
 echo remove 0 >/sys/kernel/debug/kprobe_crowd/run
 for name in kprobe_insn_page kprobe_optinsn_page; do
 	page=$(symbols $name 0 | head -n 1)
-	# A page may go and its address come again before that.
+	# A page may be removed, and its address reused, before that.
 	within 60 "all_gone $name $page"
 	matches "$name went" "$(symbols $name 1)" '0xf[0-9a-f]*000 [1-9][0-9]*'
 	is "$name: the first one went as often as it came" \

@@ -7,9 +7,9 @@ returns=/sys/kernel/debug/kprobe_returns
 load kprobe_returns
 get() { awk -v k="$1" '$1 == k { print $2 }' $returns/result; }
 
-# Nobody may see where a function really returns to, each stack shows a function
-# that returns so, and is whole. A task that begins to run while its stack is
-# walked shows anything: take those of tasks that are held.
+# No stack may show a trampoline. Each shows the probed function and its callers, and is
+# complete. The stack of a task that starts to run during the walk may show anything:
+# use those of tasks that are held.
 stacks()
 {
 	: >/tmp/stacks
@@ -38,7 +38,7 @@ stacks()
 			/ caller_thread\+/ { whole = 1 }
 			END { if (NR) check() }
 		' $callers >/tmp/new
-		# Fails if they were let go before.
+		# This fails if they have been released before.
 		if echo 0 2>/dev/null >$returns/hold; then
 			cat /tmp/new >>/tmp/stacks
 			[ ! -e /tmp/bad_new ] || cat /tmp/bad_new >>/tmp/bad_stacks

@@ -15,7 +15,7 @@ is "kretprobe_example" "$(messages kretprobe_example | tail -n 1)" "kretprobe_ex
 is "kprobe_batch, first" "$(messages kprobe_batch | awk '$2 == "kprobe_target_add" { print $3, $4 }')" "50 0"
 is "kprobe_batch, second" "$(messages kprobe_batch | awk '$2 == "kprobe_target_recurse" { print $3, $4 }')" "1 0"
 
-# All or nothing.
+# All of a batch is registered, or nothing.
 insmod /modules/kprobe_batch.ko symbols=kprobe_target_add,no_such_function 2>/dev/null &&
 	fail "a batch with an unknown function was accepted"
 is "error of an unknown function" "$(messages kprobe_batch | tail -n 1)" "kprobe_batch: cannot set 2 probes: -ENOENT: try the functions one by one"

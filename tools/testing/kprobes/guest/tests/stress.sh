@@ -6,11 +6,11 @@
 stress=/sys/kernel/debug/kprobe_stress
 load kprobe_stress
 
-# Functions that a loop of forks and reads is sure to pass, and many more.
+# Functions that a loop of forks and reads is sure to call, and many more.
 awk '$2 ~ /^[tT]$/ && $3 !~ /[.]/ && !$4 { n[$3]++ } END { for (s in n) if (n[s] == 1) print s }' /proc/kallsyms |
 	grep -E '^(vfs|do|__do|ksys|filemap|folio|page|alloc|free|get|put|d_|path|lookup|dput|mnt|file|sched|enqueue|dequeue|update|pick|try_to|wake|hrtimer|timer|rcu|mm|vma|handle|copy|anon|unmap|zap|tlb|rwsem|mutex|proc|seq|security|task|wait|signal|exit|futex)_' |
 	sort | head -n 1600 >/tmp/names
-# A write of at most a page at a time.
+# A write has a page at most.
 xargs -n 50 sh -c 'printf "%s\n" "$@" >'"$stress/symbols" names </tmp/names ||
 	fail "the names are not taken"
 (

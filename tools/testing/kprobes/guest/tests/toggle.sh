@@ -15,7 +15,7 @@ pause()
 	usleep $((random % $1 * 1000))
 }
 
-# The switch for all. Jumps take their time, on a busy machine more than that.
+# The master switch. Jumps take a while, and longer on a busy machine.
 (
 	random=1
 	while [ ! -e /tmp/stop ]; do
@@ -32,7 +32,7 @@ pause()
 	done >/tmp/flips
 	echo 1 >$optimization
 ) &
-# A module that goes, at times with jumps in it, and its probes later.
+# Unload a module, sometimes with jumps in it, and unregister its probes later.
 echo 0 >/tmp/loads
 (
 	n=0 random=2
