@@ -2,16 +2,15 @@
 /*
  * Kprobes: points on ftrace sites.
  *
- * The call at a function's entry belongs to ftrace, which patches it itself.
- * A point there is armed by adding its address to the filter of one of two
- * ftrace_ops: probes with a post-handler announce by it, as ever, that they
- * mean to change the instruction pointer, so they go into the one that may
- * (IPMODIFY), of which ftrace allows only one user a function, livepatch for
- * instance; all others go into the one that coexists with anything.
+ * The call at a function's entry belongs to ftrace, which patches it. Arming a point
+ * there adds its address to the filter of one of two ftrace_ops. A probe with a
+ * post-handler may change the instruction pointer, so its point goes into the ops with
+ * IPMODIFY. ftrace allows only one such user of a function; livepatch is another. All
+ * other points go into the ops that coexists with any user.
  *
- * Points are added and removed a batch at a time, because ftrace walks all of
- * its records for each change of a filter. An empty filter means every
- * function, so the ops are registered only while they have one.
+ * Points are added and removed in batches, because ftrace walks all of its records for
+ * each change of a filter. An empty filter selects all functions, so the ops are
+ * registered only while their filters have an entry.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -27,9 +26,9 @@
 
 /**
  * struct ftrace_side - one of the two ops
- * @ops:   what ftrace knows
- * @nr:	   points armed in it
- * @since: which registration of either of them this one was
+ * @ops:   registered with ftrace
+ * @nr:	   number of points armed in it
+ * @since: @registrations when it was registered
  */
 struct ftrace_side {
 	struct ftrace_ops ops;
@@ -38,7 +37,7 @@ struct ftrace_side {
 };
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* Asks by itself whether the call is for the point: kprobe_ftrace_hit(). */
+/* It tests if the call is for the point, see kprobe_ftrace_hit(). */
 #define site_call	kprobe_ftrace_handler
 #else
 static void site_call(unsigned long ip, unsigned long parent_ip,
@@ -59,16 +58,18 @@ static struct ftrace_side ipmodify_side = {
 	},
 };
 
-/* How often one of them was registered; under kprobe_mutex. */
+/* How often either of them was registered; protected by kprobe_mutex. */
 static unsigned long registrations;
 
-/* Read by the architectures' handlers. */
+/* Read by the handlers of architectures. */
 bool kprobe_ftrace_disabled __read_mostly;
 
 /**
- * kprobe_ftrace_kill - ftrace has found itself broken
+ * kprobe_ftrace_kill - stop handlers on ftrace sites, because ftrace is broken
  *
- * Context: any. On return no handler starts from an ftrace site any more.
+ * On return no handler starts from an ftrace site any more.
+ *
+ * Context: any.
  */
 void kprobe_ftrace_kill(void)
 {
@@ -76,23 +77,23 @@ void kprobe_ftrace_kill(void)
 }
 
 /*
- * A point that moves from one of the ops to the other is in both for a while,
- * and ftrace calls both for one hit, one after the other: those first that were
- * registered last. Which of the calls counts must not change in between. So the
- * first call of a hit notes whether it has counted, and once that is known of
- * all hits, the second one goes by the note:
+ * A point that moves from one of the ops to the other is in both for a while, and
+ * ftrace calls both for one hit, one after the other. The ops that were registered last
+ * are called first. Exactly one of the calls has to count. So the first call of a hit
+ * notes whether it has counted, and once all first calls do so, the second call goes by
+ * the note:
  *
  *	MOVE_NONE	the calls of kprobe_point::ops count
- *	MOVE_NOTED	so they do; the first call notes it
- *	MOVE_COUNTED	the calls of @by count; but the second call counts only
- *			if the first has not, whatever it went by
+ *	MOVE_NOTED	the same; the first call notes whether it has counted
+ *	MOVE_COUNTED	the first call counts if it is a call of @by; the second
+ *			counts if the first has not
  *
- * Preemption is off from the one call to the other, so that an RCU grace period
- * separates the stages: no hit sees more than two of them, and no hit that sees
- * the last one has a first call that did not note.
+ * Preemption is off from the first call to the second, and an RCU grace period
+ * separates the stages. So no hit sees more than two of them, and if a hit sees the last
+ * one, its first call has made a note.
  *
- * The notes are for each context of a CPU: hits nest. Stages and notes are
- * written with kprobe_mutex held, and by the calls.
+ * There is a note for each context of a CPU, because hits nest. The stages are written
+ * with kprobe_mutex held, the notes by the calls.
  */
 enum move_stage {
 	MOVE_NONE,
@@ -136,14 +137,14 @@ static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *o
 {
 	if (unlikely(!pt))
 		return false;
-	/* Pairs with the end of count_by(): without a move, the ops are the new. */
+	/* Pairs with the end of count_by(): if the move is over, the ops are new. */
 	if (unlikely(pt == smp_load_acquire(&move.pt)))
 		return is_for_moving(pt, ops);
 	return likely(READ_ONCE(pt->ops) == ops);
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* @resume is where the call goes on if no handler of ours decides. */
+/* Execution goes on at @resume, unless a handler decides otherwise. */
 static __always_inline void ftrace_handle(struct kprobe_point *pt,
 					  struct pt_regs *regs, unsigned long ip,
 					  unsigned long resume, unsigned int ctx)
@@ -157,9 +158,8 @@ static __always_inline void ftrace_handle(struct kprobe_point *pt,
 	kprobe_show(ctx, &pt->kp);
 
 	/*
-	 * Other users of ftrace share these registers, and a live patch may
-	 * have redirected the call already: what no handler of ours has
-	 * decided stays as it is.
+	 * Other users of ftrace share these registers, and a live patch may have
+	 * redirected the call. Keep that, unless a handler decides otherwise.
 	 */
 	instruction_pointer_set(regs, ip + __ARCH_KPROBE_IP_BEHIND);
 	if (likely(!kprobe_point_run_pre(pt, regs))) {
@@ -204,13 +204,13 @@ static __always_inline void ftrace_find_and_handle(struct pt_regs *regs,
 }
 
 /**
- * kprobe_ftrace_hit - ftrace calls one of our ops
- * @regs: registers behind the site
+ * kprobe_ftrace_hit - handle a call from ftrace
+ * @regs: registers after the site
  * @ip:	  the site
- * @ops:  which
+ * @ops:  the ops that ftrace calls
  *
- * Handlers see what a breakpoint would show them. Interrupts are as the caller
- * of the function has them.
+ * Handlers see the same registers as for a breakpoint. Interrupts are on or off as in
+ * the caller of the function.
  *
  * Context: any that calls traced functions.
  */
@@ -221,11 +221,11 @@ void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
 }
 
 /**
- * kprobe_ftrace_call_hit - ftrace calls the architecture's trampoline
- * @regs: registers behind the site
+ * kprobe_ftrace_call_hit - handle a call from the architecture's trampoline
+ * @regs: registers after the site
  *
- * That happens where nobody else is interested in the function, so there is no
- * question which of the ops it is for.
+ * ftrace calls the trampoline if the function has no other user, so the ops need no
+ * test.
  *
  * Context: any that calls traced functions.
  */
@@ -238,9 +238,9 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 #else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /*
- * These architectures' handlers find the point by its address and do not ask
- * which of the ops it is. Where a site's address is not that of the point, they
- * know how to find it: what is not known here is theirs.
+ * The handlers of these architectures find the point by its address, and do not test the
+ * ops. If the address of the site is not that of the point, they know how to find it:
+ * a call for an unknown address is left to them.
  */
 static void __kprobe_hit site_call(unsigned long ip, unsigned long parent_ip,
 				   struct ftrace_ops *ops, struct ftrace_regs *fregs)
@@ -256,7 +256,7 @@ static void __kprobe_hit site_call(unsigned long ip, unsigned long parent_ip,
 
 #endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
-/* Some bring a trampoline that is quicker than ftrace's own. */
+/* An architecture may set a trampoline that is faster than ftrace's. */
 void __weak arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
 {
 }
@@ -266,7 +266,7 @@ static struct ftrace_side *side_of(struct kprobe_point *pt)
 	return pt->ops == &ipmodify_side.ops ? &ipmodify_side : &plain_side;
 }
 
-/* A site that stays would be hit for nobody; memory comes back. */
+/* A site must not stay in the filter, so try until there is memory. */
 static int side_forget(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
 {
 	int ret;
@@ -277,8 +277,7 @@ static int side_forget(struct ftrace_side *side, unsigned long *ips, unsigned in
 }
 
 /*
- * Adds addresses to the filter of a side, or removes them, in one go: ftrace
- * takes all of them or none.
+ * Adds addresses to the filter of a side. ftrace takes all of them or none.
  */
 static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
 {
@@ -313,12 +312,12 @@ static void side_disarm(struct ftrace_side *side, unsigned long *ips, unsigned i
 		ret = unregister_ftrace_function(&side->ops);
 	if (!ret)
 		ret = side_forget(side, ips, nr);
-	/* ftrace fails here only when it has been killed: nothing runs then. */
+	/* ftrace fails here only if it has been killed. Then no handler runs. */
 	if (ret && !READ_ONCE(kprobe_ftrace_disabled))
-		pr_warn("ftrace kept %u points: %d\n", nr, ret);
+		pr_warn("cannot take %u points off ftrace: %d\n", nr, ret);
 }
 
-/* The addresses of the points on one side; how many is returned. */
+/* Collects the addresses of the points on a side, and returns their number. */
 static unsigned int side_ips(struct ftrace_side *side, struct list_head *points,
 			     unsigned long *ips)
 {
@@ -337,9 +336,8 @@ static unsigned int side_ips(struct ftrace_side *side, struct list_head *points,
  * @points: linked by kprobe::list
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or an error of ftrace's with none of them armed; -EBUSY if
- * another user of ftrace holds the right to change the instruction pointer;
- * -ENOMEM.
+ * Return: 0; or with none of them armed -EBUSY if the function has another user with
+ * IPMODIFY, another error of ftrace, or -ENOMEM.
  */
 int kprobe_ftrace_arm(struct list_head *points)
 {
@@ -372,7 +370,7 @@ int kprobe_ftrace_arm(struct list_head *points)
  * kprobe_ftrace_disarm - disarm points on ftrace sites
  * @points: armed ones, linked by kprobe::list
  *
- * Works without memory too, if slower.
+ * Without memory this is slower, but works.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -398,8 +396,8 @@ void kprobe_ftrace_disarm(struct list_head *points)
 }
 
 /*
- * From here on the calls of @new count. Both sides are armed: every hit that
- * begins after the first grace period calls both.
+ * Makes the calls of @new count. Both sides are armed: every hit that begins after the
+ * first grace period calls both.
  */
 static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 {
@@ -410,7 +408,7 @@ static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	lockdep_assert_held(&kprobe_mutex);
 
 	synchronize_rcu();
-	/* What the last move has left. */
+	/* Clear the notes of the last move. */
 	for_each_possible_cpu(cpu) {
 		for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++)
 			per_cpu(has_counted[ctx], cpu) = false;
@@ -418,31 +416,31 @@ static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	move.by = &new->ops;
 	move.first = new->since > old->since ? &new->ops : &old->ops;
 	move.stage = MOVE_NOTED;
-	/* Pairs with is_for(): a call that finds the move finds all of it. */
+	/* Pairs with is_for(): a call that sees the move sees all of it. */
 	smp_store_release(&move.pt, pt);
 	synchronize_rcu();
 
-	/* Pairs with is_for_moving(): what was noted is known by now. */
+	/* Pairs with is_for_moving(): all first calls have made their notes. */
 	smp_store_release(&move.stage, MOVE_COUNTED);
 	synchronize_rcu();
 
 	WRITE_ONCE(pt->ops, &new->ops);
-	/* A call that finds no move finds the ops. */
+	/* A call that sees no move sees the new ops. */
 	smp_store_release(&move.pt, NULL);
-	/* One that has found the move, and now finds it done, likewise. */
+	/* So does a call that has seen the move, and now sees it is over. */
 	smp_store_release(&move.stage, MOVE_NONE);
 }
 
 /**
- * kprobe_ftrace_choose - a point has got its first post-handler or lost its last
- * @pt: a point on an ftrace site, armed or not
+ * kprobe_ftrace_choose - choose the ops of a point anew
+ * @pt: a point on an ftrace site that has got its first post-handler, or lost its last;
+ *	armed or not
  *
- * Into the new filter first, then the calls of the new ops count, then out of
- * the old filter: a hit meanwhile is seen once.
+ * The point is added to the new filter, then the calls of the new ops count, and then it
+ * is removed from the old filter. A hit meanwhile counts once.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0; or -EBUSY or another error of ftrace's, or -ENOMEM, with nothing
- * changed.
+ * Return: 0, or an error of kprobe_ftrace_arm() with nothing changed.
  */
 int kprobe_ftrace_choose(struct kprobe_point *pt)
 {
@@ -452,7 +450,7 @@ int kprobe_ftrace_choose(struct kprobe_point *pt)
 	int ret;
 
 	lockdep_assert_held(&kprobe_mutex);
-	/* What is not armed is put where it belongs when it is. */
+	/* Arming the point will choose the ops. */
 	if (pt->state != KPROBE_FTRACE || new == old)
 		return 0;
 	ret = side_arm(new, &ip, 1);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: detours of architectures that have struct optimized_kprobe.
+ * Kprobes: detours of architectures that implement struct optimized_kprobe.
  *
- * The optimizer knows arch_detour_*() only; here they are made of what these
- * architectures bring. They replace one instruction by one jump, so nothing can
- * be on the way into the replaced bytes, and a point that has its detour is
- * still an ordinary breakpoint until it is a jump.
+ * The optimizer calls arch_detour_*(). This file implements these by the functions of
+ * arm and powerpc. These architectures replace one instruction by one jump, so no task
+ * can be on the way into the replaced bytes, and a diverted point is still an ordinary
+ * breakpoint until it becomes a jump.
  *
  * A detour has the address of its point and calls opt_pre_handler(), which does
- * what any hit does. So the detour need not be made anew when probes come and
- * go; but it heeds no post-handler and no changed instruction pointer, so points
- * with post-handlers stay breakpoints. Whoever means to change the instruction
- * pointer says so by having one.
+ * the same as any hit. So the detour stays valid when probes are added and removed.
+ * But it runs no post-handler, and ignores a changed instruction pointer, so points
+ * with post-handlers stay breakpoints. A probe that changes the instruction pointer
+ * must have a post-handler.
  *
- * A task can be preempted in a detour before it gets to the handlers, with
- * nothing to show for it. Its slot waits for such tasks, see slots.c, and the
- * point has to wait for them, too: kprobe_point_free(). If its probes are gone
- * by then, no handler runs. If a probe with a post-handler has come since, that
- * hit shows it the pre-handler's half only.
+ * A task can be preempted in a detour before it gets to the handlers, and its CPU does
+ * not show the point then. The slot is freed after such tasks have left, see slots.c,
+ * and the point has to wait for them, too: kprobe_point_free(). If the probes are gone
+ * by then, no handler runs. If a probe with a post-handler has been added meanwhile,
+ * only its pre-handler runs for this hit.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -37,7 +37,7 @@ static struct optimized_kprobe *to_op(struct kprobe *p)
 /* ------------------------------- Memory --------------------------------- */
 
 /**
- * alloc_optinsn_page - get a page for detours; architectures may have their own
+ * alloc_optinsn_page - allocate a page for detours; architectures may override it
  *
  * Context: may sleep.
  * Return: as alloc_insn_page().
@@ -48,7 +48,7 @@ void *__weak alloc_optinsn_page(void)
 }
 
 /**
- * free_optinsn_page - the reverse
+ * free_optinsn_page - undo alloc_optinsn_page()
  * @page: what alloc_optinsn_page() returned
  *
  * Context: may sleep.
@@ -69,20 +69,20 @@ struct slot_cache kprobe_detour_slots = {
 };
 
 /**
- * get_optinsn_slot - for architectures: memory for one detour
+ * get_optinsn_slot - for architectures: allocate memory for one detour
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: room for MAX_OPTINSN_SIZE units, or NULL.
+ * Return: MAX_OPTINSN_SIZE units, or NULL.
  */
 kprobe_opcode_t *get_optinsn_slot(void)
 {
-	/* A distance of symbols: no constant for the compiler. */
+	/* The distance of two symbols, which is no constant expression. */
 	kprobe_detour_slots.size = MAX_OPTINSN_SIZE * sizeof(kprobe_opcode_t);
 	return get_detour_slot();
 }
 
 /**
- * free_optinsn_slot - give back what get_optinsn_slot() returned
+ * free_optinsn_slot - free what get_optinsn_slot() returned
  * @slot:  the slot
  * @dirty: a task may be in it
  *
@@ -101,12 +101,12 @@ static void free_after_tasks(struct rcu_head *rcu)
 }
 
 /**
- * kprobe_point_free - free a point once no hit can have it in hand
+ * kprobe_point_free - free a point once no hit uses it
  * @pt: the point
  *
- * Hits by a breakpoint hold it with preemption off, those by a jump until the
- * task has scheduled. Idle tasks, which tasks-RCU leaves out, have preemption
- * off: they are waited for like breakpoints, by the grace period that follows.
+ * A hit by a breakpoint uses it with preemption off, a hit by a jump until the task
+ * schedules. Idle tasks, which tasks-RCU leaves out, have preemption off. The RCU grace
+ * period that follows waits for them, as for breakpoints.
  *
  * Context: may sleep.
  */
@@ -135,7 +135,7 @@ void __kprobe_hit opt_pre_handler(struct kprobe *p, struct pt_regs *regs)
 /* ------------------------------- Detours -------------------------------- */
 
 /**
- * arch_kprobes_sync - until no breakpoint is being handled
+ * arch_kprobes_sync - wait for breakpoints that are being handled
  *
  * Context: may sleep.
  */
@@ -149,7 +149,7 @@ void arch_kprobes_sync(void)
  * @p: the point, a breakpoint
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0; a value of enum kprobe_why if there can be no jump; or -ENOMEM.
+ * Return: 0; a value of enum kprobe_why if a jump is impossible; or -ENOMEM.
  */
 int arch_detour_prepare(struct kprobe *p)
 {
@@ -180,7 +180,7 @@ int arch_detour_prepare(struct kprobe *p)
 	return 0;
 }
 
-/* The architecture's list of some of the optimizer's points. */
+/* Makes the architecture's list of the points in a list of the optimizer's. */
 static void list_ops(struct list_head *points, struct list_head *ops)
 {
 	struct kprobe *p;
@@ -190,7 +190,7 @@ static void list_ops(struct list_head *points, struct list_head *ops)
 }
 
 /**
- * arch_detour_arm - put the jumps in
+ * arch_detour_arm - write the jumps
  * @points: breakpoints with detours
  *
  * Context: kprobe_mutex held; may sleep.
@@ -209,10 +209,10 @@ void arch_detour_arm(struct list_head *points)
 }
 
 /**
- * arch_detour_disarm - take the jumps out
+ * arch_detour_disarm - send no more hits to detours
  * @points:	points with detours
- * @jumps:	they are jumps; otherwise only their detours are given up
- * @breakpoint: they are to be breakpoints again; otherwise nothing
+ * @jumps:	they are jumps, which are to be removed
+ * @breakpoint: breakpoints replace the jumps; otherwise the original instructions do
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -237,11 +237,10 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 }
 
 /**
- * arch_detour_free - give a detour back
- * @p: the point
+ * arch_detour_free - free a detour
+ * @p: the point; nothing happens if it has no detour, or its detour is in use
  *
- * Context: kprobe_mutex held; may sleep. After arch_detour_disarm() of the
- * point, if it has been given a detour at all.
+ * Context: kprobe_mutex held; may sleep.
  */
 void arch_detour_free(struct kprobe *p)
 {
