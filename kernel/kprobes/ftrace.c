@@ -38,22 +38,22 @@ struct ftrace_side {
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* It tests if the call is for the point, see kprobe_ftrace_hit(). */
-#define site_call	kprobe_ftrace_handler
+#define kprobe_ftrace_call	kprobe_ftrace_handler
 #else
-static void site_call(unsigned long ip, unsigned long parent_ip,
-		      struct ftrace_ops *ops, struct ftrace_regs *fregs);
+static void kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
+			       struct ftrace_ops *ops, struct ftrace_regs *fregs);
 #endif
 
 static struct ftrace_side plain_side = {
 	.ops = {
-		.func = site_call,
+		.func = kprobe_ftrace_call,
 		.flags = FTRACE_OPS_FL_SAVE_REGS,
 	},
 };
 
 static struct ftrace_side ipmodify_side = {
 	.ops = {
-		.func = site_call,
+		.func = kprobe_ftrace_call,
 		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 	},
 };
@@ -110,14 +110,14 @@ static struct {
 
 static DEFINE_PER_CPU(bool [KPROBE_NR_CTX], has_counted);
 
-static noinline __kprobe_hit bool is_for_moving(struct kprobe_point *pt,
-						struct ftrace_ops *ops)
+static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
+						       struct ftrace_ops *ops)
 {
 	unsigned int ctx = kprobe_this_context();
 	enum move_stage stage;
 	bool counts;
 
-	/* Pairs with the releases of the stage in count_by(). */
+	/* Pairs with the releases of the stage in side_move(). */
 	stage = smp_load_acquire(&move.stage);
 
 	if (stage == MOVE_COUNTED) {
@@ -133,20 +133,20 @@ static noinline __kprobe_hit bool is_for_moving(struct kprobe_point *pt,
 }
 
 /* Is a call of @ops for this point? Preemption is off. */
-static __always_inline bool is_for(struct kprobe_point *pt, struct ftrace_ops *ops)
+static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct ftrace_ops *ops)
 {
 	if (unlikely(!pt))
 		return false;
-	/* Pairs with the end of count_by(): if the move is over, the ops are new. */
+	/* Pairs with the end of side_move(): if the move is over, the ops are new. */
 	if (unlikely(pt == smp_load_acquire(&move.pt)))
-		return is_for_moving(pt, ops);
+		return kprobe_ftrace_moving(pt, ops);
 	return likely(READ_ONCE(pt->ops) == ops);
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* Execution goes on at @resume, unless a handler decides otherwise. */
-static __always_inline void ftrace_handle(struct kprobe_point *pt,
-					  struct pt_regs *regs, unsigned long ip,
+static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
+						 struct pt_regs *regs, unsigned long ip,
 					  unsigned long resume, unsigned int ctx)
 {
 	unsigned long behind = ip + MCOUNT_INSN_SIZE;
@@ -175,17 +175,17 @@ static __always_inline void ftrace_handle(struct kprobe_point *pt,
 	kprobe_unshow(ctx);
 }
 
-static noinline void __kprobe_hit ftrace_handle_nested(struct kprobe_point *pt,
-						       struct pt_regs *regs,
+static noinline void __kprobe_hit kprobe_ftrace_handle_nested(struct kprobe_point *pt,
+							      struct pt_regs *regs,
 						       unsigned long ip)
 {
 	if (READ_ONCE(kprobe_ftrace_disabled))
 		return;
-	ftrace_handle(pt, regs, ip, instruction_pointer(regs), kprobe_this_context());
+	kprobe_ftrace_handle(pt, regs, ip, instruction_pointer(regs), kprobe_this_context());
 }
 
-static __always_inline void ftrace_find_and_handle(struct pt_regs *regs,
-						   unsigned long ip,
+static __always_inline void kprobe_ftrace_find(struct pt_regs *regs,
+					       unsigned long ip,
 						   unsigned long resume,
 						   struct ftrace_ops *ops)
 {
@@ -193,12 +193,12 @@ static __always_inline void ftrace_find_and_handle(struct pt_regs *regs,
 
 	preempt_disable_notrace();
 	pt = kprobe_point_at(ip);
-	if (likely(pt) && (!ops || is_for(pt, ops))) {
+	if (likely(pt) && (!ops || kprobe_ftrace_wanted(pt, ops))) {
 		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps)) &&
 			   !READ_ONCE(kprobe_ftrace_disabled)))
-			ftrace_handle(pt, regs, ip, resume, KPROBE_CTX_TASK);
+			kprobe_ftrace_handle(pt, regs, ip, resume, KPROBE_CTX_TASK);
 		else
-			ftrace_handle_nested(pt, regs, ip);
+			kprobe_ftrace_handle_nested(pt, regs, ip);
 	}
 	preempt_enable_notrace();
 }
@@ -217,7 +217,7 @@ static __always_inline void ftrace_find_and_handle(struct pt_regs *regs,
 void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
 				    struct ftrace_ops *ops)
 {
-	ftrace_find_and_handle(regs, ip, instruction_pointer(regs), ops);
+	kprobe_ftrace_find(regs, ip, instruction_pointer(regs), ops);
 }
 
 /**
@@ -233,7 +233,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 {
 	unsigned long behind = instruction_pointer(regs);
 
-	ftrace_find_and_handle(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
+	kprobe_ftrace_find(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
 }
 #else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
@@ -242,14 +242,14 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
  * ops. If the address of the site is not that of the point, they know how to find it:
  * a call for an unknown address is left to them.
  */
-static void __kprobe_hit site_call(unsigned long ip, unsigned long parent_ip,
-				   struct ftrace_ops *ops, struct ftrace_regs *fregs)
+static void __kprobe_hit kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
+					    struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct kprobe_point *pt;
 
 	preempt_disable_notrace();
 	pt = kprobe_point_at(ip);
-	if (!pt || is_for(pt, ops))
+	if (!pt || kprobe_ftrace_wanted(pt, ops))
 		kprobe_ftrace_handler(ip, parent_ip, ops, fregs);
 	preempt_enable_notrace();
 }
@@ -399,7 +399,7 @@ void kprobe_ftrace_disarm(struct list_head *points)
  * Makes the calls of @new count. Both sides are armed: every hit that begins after the
  * first grace period calls both.
  */
-static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
+static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 {
 	struct ftrace_side *old = side_of(pt);
 	unsigned int ctx;
@@ -416,11 +416,11 @@ static void count_by(struct kprobe_point *pt, struct ftrace_side *new)
 	move.by = &new->ops;
 	move.first = new->since > old->since ? &new->ops : &old->ops;
 	move.stage = MOVE_NOTED;
-	/* Pairs with is_for(): a call that sees the move sees all of it. */
+	/* Pairs with kprobe_ftrace_wanted(): a call that sees the move sees all of it. */
 	smp_store_release(&move.pt, pt);
 	synchronize_rcu();
 
-	/* Pairs with is_for_moving(): all first calls have made their notes. */
+	/* Pairs with kprobe_ftrace_moving(): all first calls have made their notes. */
 	smp_store_release(&move.stage, MOVE_COUNTED);
 	synchronize_rcu();
 
@@ -456,7 +456,7 @@ int kprobe_ftrace_choose(struct kprobe_point *pt)
 	ret = side_arm(new, &ip, 1);
 	if (ret)
 		return ret;
-	count_by(pt, new);
+	side_move(pt, new);
 	side_disarm(old, &ip, 1);
 	return 0;
 }

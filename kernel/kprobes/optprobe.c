@@ -29,7 +29,7 @@
 
 #include "internal.h"
 
-static struct optimized_kprobe *to_op(struct kprobe *p)
+static struct optimized_kprobe *optprobe_of(struct kprobe *p)
 {
 	return container_of(p, struct optimized_kprobe, kp);
 }
@@ -58,14 +58,14 @@ void __weak free_optinsn_page(void *page)
 	execmem_free(page);
 }
 
-static void *alloc_detour_pages(unsigned int nr)
+static void *optprobe_alloc_pages(unsigned int nr)
 {
 	return nr == 1 ? alloc_optinsn_page() : NULL;
 }
 
 struct slot_cache kprobe_detour_slots = {
 	SLOT_CACHE_INIT(kprobe_detour_slots, "kprobe_optinsn_page",
-			alloc_detour_pages, free_optinsn_page),
+			optprobe_alloc_pages, free_optinsn_page),
 };
 
 /**
@@ -93,7 +93,7 @@ void free_optinsn_slot(kprobe_opcode_t *slot, int dirty)
 	free_detour_slot(slot, dirty);
 }
 
-static void free_after_tasks(struct rcu_head *rcu)
+static void optprobe_free_point(struct rcu_head *rcu)
 {
 	struct kprobe_point *pt = container_of(rcu, struct kprobe_point, rcu);
 
@@ -113,7 +113,7 @@ static void free_after_tasks(struct rcu_head *rcu)
 void kprobe_point_free(struct kprobe_point *pt)
 {
 	if (pt->op.used)
-		call_rcu_tasks(&pt->rcu, free_after_tasks);
+		call_rcu_tasks(&pt->rcu, optprobe_free_point);
 	else
 		kfree_rcu(pt, rcu);
 }
@@ -153,7 +153,7 @@ void arch_kprobes_sync(void)
  */
 int arch_detour_prepare(struct kprobe *p)
 {
-	struct optimized_kprobe *op = to_op(p);
+	struct optimized_kprobe *op = optprobe_of(p);
 	int ret;
 
 	if (kprobe_wants_post(p))
@@ -181,12 +181,12 @@ int arch_detour_prepare(struct kprobe *p)
 }
 
 /* Makes the architecture's list of the points in a list of the optimizer's. */
-static void list_ops(struct list_head *points, struct list_head *ops)
+static void optprobe_list(struct list_head *points, struct list_head *ops)
 {
 	struct kprobe *p;
 
 	list_for_each_entry(p, points, list)
-		list_add_tail(&to_op(p)->list, ops);
+		list_add_tail(&optprobe_of(p)->list, ops);
 }
 
 /**
@@ -200,7 +200,7 @@ void arch_detour_arm(struct list_head *points)
 	struct optimized_kprobe *op;
 	LIST_HEAD(ops);
 
-	list_ops(points, &ops);
+	optprobe_list(points, &ops);
 	list_for_each_entry(op, &ops, list)
 		op->used = true;
 	kprobe_text_lock();
@@ -223,7 +223,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 	LIST_HEAD(ops);
 
 	if (jumps) {
-		list_ops(points, &ops);
+		optprobe_list(points, &ops);
 		kprobe_text_lock();
 		arch_unoptimize_kprobes(&ops, &done);
 		if (!breakpoint) {
@@ -233,7 +233,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 		kprobe_text_unlock();
 	}
 	list_for_each_entry(p, points, list)
-		to_op(p)->live = false;
+		optprobe_of(p)->live = false;
 }
 
 /**
@@ -244,7 +244,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
  */
 void arch_detour_free(struct kprobe *p)
 {
-	struct optimized_kprobe *op = to_op(p);
+	struct optimized_kprobe *op = optprobe_of(p);
 
 	if (!op->live && arch_prepared_optinsn(&op->optinsn))
 		arch_remove_optimized_kprobe(op);
