@@ -39,32 +39,25 @@ void kprobe_batch_end(struct list_head *batch)
 		list_del_init(&pt->kp.list);
 }
 
-/* Arms all points at once if the architecture can, else one after the other. */
-static void batch_arm(struct list_head *points)
+/* Patches all points at once if the architecture can, else one after the other. */
+static void batch_patch(struct list_head *points, bool arm)
 {
 	struct kprobe *p;
 
 	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_BATCHES)) {
-		arch_arm_kprobes(points);
+		if (arm)
+			arch_arm_kprobes(points);
+		else
+			arch_disarm_kprobes(points);
 		return;
 	}
 	kprobe_text_lock();
-	list_for_each_entry(p, points, list)
-		arch_arm_kprobe(p);
-	kprobe_text_unlock();
-}
-
-static void batch_disarm(struct list_head *points)
-{
-	struct kprobe *p;
-
-	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_BATCHES)) {
-		arch_disarm_kprobes(points);
-		return;
+	list_for_each_entry(p, points, list) {
+		if (arm)
+			arch_arm_kprobe(p);
+		else
+			arch_disarm_kprobe(p);
 	}
-	kprobe_text_lock();
-	list_for_each_entry(p, points, list)
-		arch_disarm_kprobe(p);
 	kprobe_text_unlock();
 }
 
@@ -103,7 +96,7 @@ int kprobe_points_arm(struct list_head *points)
 	 */
 	smp_wmb();
 	if (!ret && !list_empty(points))
-		batch_arm(points);
+		batch_patch(points, true);
 	list_splice_tail(&ftrace, points);
 	if (ret)
 		return ret;
@@ -139,7 +132,7 @@ void kprobe_points_disarm(struct list_head *points)
 			list_move_tail(&pt->kp.list, &jumps);
 	}
 	if (!list_empty(points)) {
-		batch_disarm(points);
+		batch_patch(points, false);
 		kprobe_optimizer_undo(points, KPROBE_RESTORE_NOTHING);
 	}
 	kprobe_optimizer_undo(&jumps, KPROBE_RESTORE_ORIGINAL);

@@ -6,13 +6,12 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/kprobes.h>
-#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 
 #include "internal.h"
 
 /* Shown for code that is no handler. */
-static struct kprobe busy = {
+static struct kprobe not_a_handler = {
 	.addr = (void *)get_kprobe,
 };
 
@@ -23,9 +22,7 @@ static struct kprobe busy = {
  */
 void __kprobe_hit kprobe_busy_begin(void)
 {
-	preempt_disable();
-	__this_cpu_write(current_kprobe, &busy);
-	get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
+	kprobe_enter(&not_a_handler);
 }
 
 /**
@@ -35,8 +32,7 @@ void __kprobe_hit kprobe_busy_begin(void)
  */
 void __kprobe_hit kprobe_busy_end(void)
 {
-	__this_cpu_write(current_kprobe, NULL);
-	preempt_enable();
+	kprobe_leave(NULL);
 }
 
 /**
