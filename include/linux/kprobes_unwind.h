@@ -13,48 +13,36 @@
 struct llist_node;
 struct task_struct;
 
-#ifdef CONFIG_KRETPROBE_ON_RETHOOK
-
-static nokprobe_inline unsigned long
-kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)
-{
-	return rethook_find_ret_addr(tsk, (unsigned long)fp, cur);
-}
-
-static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
-{
-	return is_rethook_trampoline(addr);
-}
-
-#elif defined(CONFIG_KRETPROBES)
-
+/* Bytes of the trampoline that stand for it when they are a return address. */
 #ifndef __ARCH_KRETPROBE_CALL
 #define __ARCH_KRETPROBE_CALL	1
 #endif
 void __kretprobe_trampoline(void);
-unsigned long kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
-				      struct llist_node **cur);
+unsigned long kretprobe_calls_find(struct task_struct *tsk, void *fp,
+				   struct llist_node **cur);
 
+/* True if a return probe has replaced this return address. */
 static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 {
-	return addr - (unsigned long)
-		dereference_kernel_function_descriptor(__kretprobe_trampoline) <
-		__ARCH_KRETPROBE_CALL;
+	void *trampoline;
+
+	if (IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
+		return is_rethook_trampoline(addr);
+	if (!IS_ENABLED(CONFIG_KRETPROBE_POOL))
+		return false;
+	trampoline = dereference_kernel_function_descriptor(__kretprobe_trampoline);
+	return addr - (unsigned long)trampoline < __ARCH_KRETPROBE_CALL;
 }
 
-#else /* !CONFIG_KRETPROBES */
-
-static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
-{
-	return false;
-}
-
+/* Finds the return address that a trampoline has replaced: kretprobe_calls_find(). */
 static nokprobe_inline unsigned long
 kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)
 {
+	if (IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
+		return rethook_find_ret_addr(tsk, (unsigned long)fp, cur);
+	if (IS_ENABLED(CONFIG_KRETPROBE_POOL))
+		return kretprobe_calls_find(tsk, fp, cur);
 	return 0;
 }
-
-#endif /* CONFIG_KRETPROBE_ON_RETHOOK */
 
 #endif /* _LINUX_KPROBES_UNWIND_H */

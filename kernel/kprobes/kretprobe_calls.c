@@ -85,7 +85,7 @@ static __always_inline unsigned long calls_true_address(struct kretprobe_instanc
 		if (IS_ENABLED(CONFIG_RETHOOK) && is_rethook_trampoline(addr))
 			addr = rethook_find_ret_addr(current, (unsigned long)last->fp, &cur);
 		if (is_kretprobe_trampoline(addr))
-			addr = kretprobe_find_ret_addr(current, last->fp, &next);
+			addr = kretprobe_calls_find(current, last->fp, &next);
 	} while (addr != prev);
 	return addr;
 }
@@ -344,7 +344,7 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp)
 }
 
 /**
- * kretprobe_find_ret_addr - for unwinders: find the address behind a trampoline
+ * kretprobe_calls_find - for unwinders: find the address behind a trampoline
  * @tsk: the task that is unwound
  * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it, or the
  *	 address of the return address with ARCH_HAS_KRETPROBE_ON_STACK
@@ -354,8 +354,8 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp)
  * Return: the true return address, or that of another tracer's trampoline which has
  * replaced it before; 0 if there is no such call.
  */
-unsigned long __kprobe_hit kretprobe_find_ret_addr(struct task_struct *tsk, void *fp,
-						   struct llist_node **cur)
+unsigned long __kprobe_hit kretprobe_calls_find(struct task_struct *tsk, void *fp,
+						struct llist_node **cur)
 {
 	struct llist_node *node;
 	struct kretprobe_instance *ri;
