@@ -344,7 +344,7 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp)
 }
 
 /**
- * kretprobe_calls_find - for unwinders: find the address behind a trampoline
+ * kretprobe_calls_find - for unwinders: find the address that a trampoline replaces
  * @tsk: the task that is unwound
  * @fp:	 frame pointer of the call, as arch_prepare_kretprobe() stored it, or the
  *	 address of the return address with ARCH_HAS_KRETPROBE_ON_STACK

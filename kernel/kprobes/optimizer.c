@@ -248,6 +248,7 @@ bool kprobe_wants_post(struct kprobe *p)
 
 	return to_point(p)->nr_want_post;
 }
+
 /* Makes the detours of some of the queued points. */
 static void optimizer_make_detours(void)
 {

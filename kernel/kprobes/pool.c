@@ -30,7 +30,7 @@
  *
  *  - Grow. Its rings have the size of the first allocation.
  *  - Keep an exact bound. A pop looks at each CPU's ring once, so it fails if the only
- *    free object is pushed to a ring that it has looked at. A user who asks for N calls
+ *    free object is pushed to a ring that it has looked at. A user that asks for N calls
  *    at once then loses calls while fewer are under way.
  *  - Push in an NMI. A push reserves an entry and then announces it. An NMI that pushes
  *    in between announces the outer entry, too, before that is written: a pop may

@@ -70,17 +70,17 @@ done >"$tmp/root/job.env"
 
 # oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
 # QEMU's end too. The firmware is the fast one that kunit.py uses.
-# In a shell somebody wants to see what is left after an oops.
+# In a shell, what is left after an oops is worth a look.
 append="console=ttyS0 loglevel=6 panic=-1 rdinit=/init $append"
 [ "$job" = shell ] || append="oops=panic $append"
-# With "max" the kernel sees a CPU that needs no return thunks in the way that
-# real ones do; see configs for what is compiled in. Without CMPXCHG16B: QEMU 7.2
-# spoils the flags behind it if a comparison precedes it and an exception has
-# returned shortly before, so that a probe there would save and load any flags.
+# "max" is a CPU that does not need the return thunks of real ones; the configs say which
+# are compiled in. CMPXCHG16B is off: QEMU 7.2 spoils the flags after it if a comparison
+# precedes it and an exception has returned shortly before, so a probe there would save
+# and restore wrong flags.
 args=(-nodefaults -no-reboot -display none -bios qboot.rom -cpu max,-cx16 -m "$mem"
 	-kernel "$image" -initrd "$tmp/initrd" -device virtio-rng-pci)
 if [ -n "$icount" ]; then
-	# Figures that do not depend on time need no time of others.
+	# Exact figures do not depend on time, so leave the CPUs to other processes.
 	renice -n 19 $$ >/dev/null
 	args+=(-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off)
 else
@@ -127,15 +127,14 @@ splats()
 	grep -aE "$SPLATS" "$log.console" | grep -avE "${allow:-^$}" | head -n 3
 }
 
-# Where the emulator needs a change of the kernel, is it in?
+# Does the kernel have the change that the emulator needs?
 patched()
 {
 	[ -z "$(emulator_patches)" ] || grep -aq "$WRITTEN_TWICE" "$log.console"
 }
 
-# Fail early if it does not boot, and do not wait for a guest that is broken
-# longer than it takes to say why. TCG on a loaded machine is slow, the debug
-# kernel slower.
+# Fail early if the guest does not boot, and give a broken guest just the time to print
+# why. TCG on a loaded machine is slow, and the debug kernel is slower.
 start=$SECONDS up='' why='' broken=''
 while kill -0 $qemu_pid 2>/dev/null; do
 	sleep 0.2

@@ -104,7 +104,7 @@ spoilt '/on its first value/d' | sees fewer_parameters "a parameter that is not 
 	"not ok - kunit kprobes_one: 1 of 2 parameters have run"
 spoilt '/ok 1 first/d; s/1\.\.3/1..2/' | sees fewer_cases "a case that is not there is missed" \
 	"not ok - kunit kprobes_one: 2 of 3 cases have run"
-spoilt 's/ok 1 first/& # SKIP tired/' | sees skip "a skip that nobody allows fails" \
+spoilt 's/ok 1 first/& # SKIP tired/' | sees skip "a skip that is not allowed fails" \
 	"not ok - kunit kprobes_one.first: skipped more often than allowed: tired"
 spoilt 's/on this machine/today/' | sees skip_reason "a skip for another reason than the allowed one fails" \
 	"not ok - kunit kprobes_one.third: skipped more often than allowed: not today"
@@ -215,7 +215,7 @@ warns objtool_warning "objtool's warning about our object is seen" \
 	"arch/x86/kernel/kprobes/detour.o: warning: objtool: f() falls through to next function g()"
 warns objtool_vmlinux "objtool's warning about our function in vmlinux is seen" \
 	"vmlinux.o: warning: objtool: arch_detour_prepare+0xc7f: relocation to !ENDBR: .kprobes.text+0x1aec"
-warns objtool_nameless "objtool's warning about nobody's function counts as ours" \
+warns objtool_nameless "objtool's warning without a function counts as ours" \
 	"vmlinux.o: warning: objtool: .text+0x12: unreachable instruction"
 warns modpost_section "modpost's warning about our function is seen" \
 	"WARNING: modpost: vmlinux: section mismatch in reference: arch_detour_prepare+0x5 (section: .text) -> f (section: .init.text)"

@@ -76,7 +76,7 @@ test_one()
 	if [ -e "$expected" ]; then
 		expected_lines "$expected" "$results" "${TEST:-}"
 	else
-		echo "not ok - expected: nobody knows what has to run: no $expected"
+		echo "not ok - expected: the list of what has to run is missing: $expected"
 	fi >"$tmp/missing"
 	record expected '' <"$tmp/missing"
 	passed=$(grep -c '^ok	' "$results") || true

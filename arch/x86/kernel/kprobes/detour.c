@@ -212,7 +212,7 @@ void __kprobe_hit detour_resched(void)
  * From here on hits of the breakpoint go on in the detour, and debuggers leave
  * the bytes alone that the jump will replace. A debugger may have been faster,
  * and have its breakpoint there since the plan was made: it stops all CPUs, but
- * waits for whoever holds text_mutex. Returns true unless that is so.
+ * waits for the holder of text_mutex. Returns true unless that is so.
  */
 static bool divert(struct kprobe *p, struct x86_detour *slot)
 {

@@ -514,7 +514,7 @@ static int result_show(struct seq_file *m, void *unused)
 		}
 		if (has_post(i) && hits.post != hits.pre) {
 			unequal_post++;
-			pr_err("%pS: %lu hits before, %lu behind it\n",
+			pr_err("%pS: %lu hits before, %lu after it\n",
 			       place(i, 0), hits.pre, hits.post);
 		}
 	}

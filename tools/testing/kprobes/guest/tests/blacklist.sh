@@ -5,7 +5,7 @@
 is "mode" "$(mode $kp/blacklist)" 400
 matches "every line" "$(cat $kp/blacklist)" '0x[0-9a-f]{8,16}-0x[0-9a-f]{8,16}	[a-zA-Z_0-9.]+'
 awk '{ split($1, a, "-"); if (a[1] "" >= a[2] "") exit 1 }' $kp/blacklist ||
-	fail "a range does not end behind its start"
+	fail "a range does not end after its start"
 
 # Entry code, noinstr text, cpuidle text, breakpoint handling itself.
 for symbol in asm_exc_int3 exc_int3 get_kprobe notify_die; do

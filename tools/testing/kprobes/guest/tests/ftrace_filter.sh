@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: filters of the function tracer and events on ftrace sites that change one by one leave just those functions patched that somebody wants, and both see their calls
+# proves: filters of the function tracer and events on ftrace sites that change one by one leave just those functions patched that have a user, and both see their calls
 . /lib.sh
 
 load kprobe_target
-[ -z "$(cat $tracing/enabled_functions)" ] || skip "somebody traces functions already"
+[ -z "$(cat $tracing/enabled_functions)" ] || skip "functions are traced already"
 
 # patched WHAT NAME USERS...
 patched()

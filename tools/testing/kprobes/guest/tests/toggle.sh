@@ -69,7 +69,7 @@ at_least "points that became jumps" "$(get to_jump)" 2
 at_least "points that became breakpoints again" "$(get to_breakpoint)" 1
 is "wrong results" "$(get wrong)" 0
 is "points that lost hits" "$(get unequal)" 0
-is "points that lost hits behind the instruction" "$(get unequal_post)" 0
+is "points that lost hits after the instruction" "$(get unequal_post)" 0
 is "hits missed" "$(get missed)" 0
 is "hits after unregistering" "$(get late)" 0
 is "errors" "$(get errors)" 0
