@@ -76,18 +76,18 @@
  * period, for which no caller waits. A task can be preempted in executable memory, so
  * that is freed after a tasks-RCU grace period, see slots.c.
  *
- * Most architectures do not keep memory accesses in order as x86 does. What a
- * hit relies on without a lock, and where it is argued:
+ * Most architectures reorder memory accesses more than x86 does. What a hit relies on
+ * without a lock, and which file has the argument:
  *
- *	table.c		to find a point is to find it initialised
- *	arm.c		to meet a breakpoint is to find its point; not to find a
- *			point, see get_kprobe(), is to see its breakpoint gone
- *	running.c	show first, then look: kprobe_quiesce()
- *	point.c		to find a user, alone or in the list, is to find it
- *			initialised: reads through a pointer are in order
- *	ftrace.c	which call of a hit counts: is_for()
- *	pool.h, pool.c	an instance is free, or somebody's, or looked for
- *	kretprobe_calls.c  calls that are seen by other CPUs: calls_hook()
+ *	table.c		a point that is found is initialised
+ *	arm.c		a breakpoint that is hit has its point in the table; if no
+ *			point is found, the breakpoint is gone, see get_kprobe()
+ *	running.c	the point is shown first, then read: kprobe_quiesce()
+ *	point.c		a user that is found, alone or in the list, is initialised:
+ *			reads through a pointer are in order
+ *	ftrace.c	which call of a hit counts: kprobe_ftrace_wanted()
+ *	pool.h, pool.c	an instance is free, or in use, or searched for
+ *	kretprobe_calls.c  calls that other CPUs see: calls_hook()
  *
  * When unregistering returns, no handler of the probe runs any more. kprobe_quiesce()
  * in running.c sees to that, not the grace periods.

@@ -109,7 +109,6 @@ expected_lines()
 		}' "$2"
 }
 
-<<<<<<< HEAD
 # picked_lines RUN RESULTS: which of the suites and cases on standard input have
 # not run
 picked_lines()
@@ -126,10 +125,7 @@ picked_lines()
 		!($1 in ran) { print "not ok - " run " " $1 ": has not run" }' "$2" -
 }
 
-# expectation RESULTS: such a file from what has run
-=======
 # expectation RESULTS: writes such a file from the tests that have run
->>>>>>> 757e83e (tools/kprobes: Write comments in plain kernel English)
 expectation()
 {
 	awk -F '\t' '

@@ -123,7 +123,6 @@ expectation "$results" >"$tmp/written"
 sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
 	sees written_list "the list that is written from a run is what the run needs" ''
 
-<<<<<<< HEAD
 
 # TEST=
 cat >"$tmp/suites.c" <<'END'
@@ -172,10 +171,7 @@ printf '%s\n' kprobes_one.first kprobes_one.fourth kprobes_two kprobes_three |
 "not ok - kunit kprobes_one.fourth: has not run
 not ok - kunit kprobes_three: has not run"
 
-# Nothing is lost between a run and the end.
-=======
 # No line is lost between a run and the end.
->>>>>>> 757e83e (tools/kprobes: Write comments in plain kernel English)
 : >"$results"
 seq 5000 | sed 's/.*/ok - n&: text/' | record tests '' >/dev/null
 { [ "$(wc -l <"$results")" = 5000 ] || echo "not ok - $(wc -l <"$results") of 5000"; } |

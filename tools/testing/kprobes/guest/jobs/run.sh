@@ -8,13 +8,8 @@ failed=
 
 step() { printf '\n== %s\n' "$*"; }
 fail() { echo "kprobes: run: $*"; failed=1; }
-<<<<<<< HEAD
-# What a module printed, without the time stamps.
-lines() { { cat /tmp/dmesg; dmesg; } 2>/dev/null | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
-=======
 # The messages of a module, without time stamps.
-lines() { dmesg | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
->>>>>>> 757e83e (tools/kprobes: Write comments in plain kernel English)
+lines() { { cat /tmp/dmesg; dmesg; } 2>/dev/null | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
 
 # Fork and read files until stopped.
 workload()

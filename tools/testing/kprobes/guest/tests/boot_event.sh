@@ -3,17 +3,10 @@
 # needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64
 . /lib.sh
 
-<<<<<<< HEAD
 is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0([$]arg1):x64$' $tracing/kprobe_events)" 1
-# Not in events/boot/clone: an event that is made between event_trace_init()'s
-# going through the events that there are and its setting of eventdir_initialized
-# never gets a folder. Both run at boot, one in a worker.
-=======
-is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0(%di):x64$' $tracing/kprobe_events)" 1
 # Not in events/boot/clone: event_trace_init() makes the directories of all events, and
 # then sets eventdir_initialized. An event that is made in between never gets a
 # directory. Both run at boot, one of them in a worker.
->>>>>>> 757e83e (tools/kprobes: Write comments in plain kernel English)
 is "enabled at boot" "$(grep -c '^boot:clone$' $tracing/set_event)" 1
 is "lines in the list" "$(grep -c '  k  kernel_clone+0x[04] ' $kp/list)" 1
 at_least "hits while booting" "$(traced clone)" 10
