@@ -149,9 +149,9 @@ void kprobe_choose_only(struct kprobe_point *pt)
  * kprobe_run_post(). Other architectures test it, and then call it: there it stays once
  * it is set, and runs nothing if no post-handler is enabled.
  *
- * It is set before the user can be found. Architectures that read it without another
- * exception in between, and reorder reads, may run only the pre-handler for a hit
- * that overlaps with registration: such a hit may run no handler, too.
+ * It is set before the user can be found. An architecture that reads it without another
+ * exception in between, and reorders reads, may run only the pre-handler for a hit
+ * during registration. Such a hit may run none, too.
  */
 static void point_choose_post(struct kprobe_point *pt)
 {

@@ -151,9 +151,9 @@ static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int to
 		}
 	}
 	/*
-	 * The callers read kretprobe_chunk::free next. Pairs with kretprobe_pool_put():
-	 * either they see the free instance, or the CPU that gives it back sees that
-	 * there is attention.
+	 * The callers read kretprobe_chunk::free next. Pairs with
+	 * kretprobe_pool_put(): either they see what it has given back, or it sees
+	 * the attention.
 	 */
 	smp_mb__after_atomic();
 }
@@ -214,9 +214,9 @@ noinline void __kprobe_hit kretprobe_pool_attend(struct kretprobe_chunk *home)
 	struct kretprobe_pool *pool = home->pool;
 
 	/*
-	 * A search that sees the count sees the free instance: pairs with
-	 * kretprobe_pool_search(). And it is free before @dead is read: pairs with
-	 * kretprobe_pool_release().
+	 * A search that sees the count sees the free instance: pairs with the reads
+	 * of the count in kretprobe_pool_search(). And the instance is free before
+	 * @dead is read: pairs with kretprobe_pool_release().
 	 */
 	smp_mb__before_atomic();
 	raw_atomic_inc(&pool->puts);
@@ -386,10 +386,10 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 
 	scoped_guard(mutex, &pool_mutex) {
 		WRITE_ONCE(pool->dead, true);
-	/*
-	 * Pairs with kretprobe_pool_attend(), which sees that and drops what is given
-	 * back, or has given it back early enough to be taken here.
-	 */
+		/*
+		 * Pairs with kretprobe_pool_attend(): either it sees that and drops
+		 * what it has given back, or this takes that below.
+		 */
 		smp_mb();
 		pool_watch(pool, pool->total, 1);
 		for_each_possible_cpu(cpu) {

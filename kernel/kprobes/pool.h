@@ -13,8 +13,8 @@
  * kretprobe_pool_search() says why that never misses a free instance.
  *
  * Some reads here are plain, so that the compiler merges them with the test of what was
- * read. The atomic operations keep them in place, or what is read through them does:
- * a chunk is published with a release.
+ * read. The atomic operations keep them in place, or the pointer through which they
+ * read: a chunk is published with a release.
  */
 #ifndef _KERNEL_KPROBES_POOL_H
 #define _KERNEL_KPROBES_POOL_H
@@ -153,8 +153,8 @@ static __always_inline void kretprobe_pool_put(struct kretprobe_instance *ri)
 	struct kretprobe_chunk *home = ri->home;
 
 	/*
-	 * The next call that takes it writes after the handler has finished. Pairs with
-	 * the full barrier that a successful kretprobe_chunk_take() is.
+	 * The next call that takes it writes after the handler has finished. Pairs
+	 * with the full barrier of kretprobe_chunk_take() when that succeeds.
 	 */
 	smp_mb__before_atomic();
 	raw_atomic_long_or(ri->bit, &home->free);

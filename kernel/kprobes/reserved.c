@@ -121,7 +121,8 @@ static bool reserved_ask_owners(unsigned long start, unsigned long end)
 }
 
 #ifdef CONFIG_MODULES
-static bool __maybe_unused reserved_near(unsigned long site, unsigned long start, unsigned long end)
+static bool __maybe_unused reserved_near(unsigned long site, unsigned long start,
+					 unsigned long end)
 {
 	return site <= end && site + SITE_MAX > start;
 }

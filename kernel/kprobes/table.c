@@ -18,10 +18,10 @@
  *    nodes into a new array, and publishes that. Readers of the old array see the
  *    table as it was. It is freed by RCU: readers run with preemption off.
  *
- * A lookup reads the array, then a bucket of it, then the node, each through what it
- * has read before. No architecture that has kprobes reorders such reads, so a lookup
- * needs no barrier: the releases of the writers are enough on arm64 and powerpc, too.
- * The tombstone never changes and needs none.
+ * A lookup reads the array, then a bucket of it, then the node, each through the pointer
+ * read before. No architecture that has kprobes reorders such reads, so a lookup needs no
+ * barrier: the releases of the writers are enough on arm64 and powerpc, too. A tombstone
+ * never changes, and needs none.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
