@@ -317,26 +317,35 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * then belongs to another call, and so do those that follow. But all of them were in
  * use after this began, and chunks are freed after an RCU grace period, so they stay
  * while preemption is off. The place on the stack tells the call that is looked
- * for. A list that changes may lead in circles: there is a bound.
+ * for. A list that changes may lead in circles: there is a bound. The call that @cur
+ * points to is compared, and not read: it may be freed, and then nothing is found.
  */
 static unsigned long __kprobe_hit
-calls_find_in_other_task(struct task_struct *tsk, void *fp)
+calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **cur)
 {
+	struct llist_node *node, *last = *cur;
 	unsigned int left = THREAD_SIZE / sizeof(long);
 	struct kretprobe_instance *ri;
-	struct llist_node *node;
 	unsigned long addr = 0;
 
 	preempt_disable_notrace();
 	/* Each read depends on the one before: pairs with the release in calls_hook(). */
 	for (node = READ_ONCE(tsk->kretprobe_instances.first); node && left--;
 	     node = READ_ONCE(node->next)) {
+		/* A slot has more calls if other tracers replaced its address in between. */
+		if (last) {
+			if (node == last)
+				last = NULL;
+			continue;
+		}
 		ri = calls_instance(node);
 		if (READ_ONCE(ri->fp) != fp)
 			continue;
 		addr = (unsigned long)READ_ONCE(ri->ret_addr);
-		if (!is_kretprobe_trampoline(addr))
+		if (!is_kretprobe_trampoline(addr)) {
+			*cur = node;
 			break;
+		}
 		addr = 0;
 	}
 	preempt_enable_notrace();
@@ -361,7 +370,7 @@ unsigned long __kprobe_hit kretprobe_calls_find(struct task_struct *tsk, void *f
 	struct kretprobe_instance *ri;
 
 	if (tsk != current)
-		return calls_find_in_other_task(tsk, fp);
+		return calls_find_in_other_task(tsk, fp, cur);
 
 	node = *cur ? (*cur)->next : tsk->kretprobe_instances.first;
 	while ((ri = calls_outermost(node))) {

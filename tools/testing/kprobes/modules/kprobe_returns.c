@@ -18,7 +18,9 @@
  *	kprobe_returns/result	read: the result of the last run
  *
  * In a pairing run each of two functions, an ftrace site and one that is not, has two
- * return probes, and the former an fprobe as well. All tasks sleep, take faults that
+ * return probes, and the former an fprobe as well. A third function, which jumps to the
+ * former, has one return probe: in its calls, return probes replace the return address
+ * before the fprobe and after it. All tasks sleep, take faults that
  * are fixed up, and get signals meanwhile. For each probe, each task has a list of the
  * calls that it is in: a return has to belong to the latest entry, and have the
  * argument of that call.
@@ -46,7 +48,7 @@
 
 #define TASKS		64
 #define DEPTH		50
-#define PROBES		4
+#define PROBES		5
 #define WATCHERS	(PROBES + 1)	/* the fprobe is the last */
 #define MAX_IN		(DEPTH + 1)
 #define RESULT(x)	((x) * 3 + 1)
@@ -232,6 +234,7 @@ static void run_ends(void)
 /* ------------------------------- Pairing -------------------------------- */
 
 static unsigned long traced(struct caller *c, unsigned long x, unsigned long depth);
+static unsigned long tails(struct caller *c, unsigned long x, unsigned long depth);
 
 /* A page fault that the exception tables fix up. */
 static __always_inline void fault(void)
@@ -272,11 +275,15 @@ static noinline unsigned long traced(struct caller *c, unsigned long x,
 				     unsigned long depth)
 {
 	unsigned long ret;
+	u32 r;
 
 	disturb(c);
 	if (depth) {
-		if (prandom_u32_state(&c->rnd) & 1)
+		r = prandom_u32_state(&c->rnd);
+		if (r & 1)
 			ret = plain(c, x + 1, depth - 1);
+		else if (r & 2)
+			ret = tails(c, x + 1, depth - 1);
 		else
 			ret = traced(c, x + 1, depth - 1);
 		if (ret != RESULT(x + 1))
@@ -284,6 +291,13 @@ static noinline unsigned long traced(struct caller *c, unsigned long x,
 	}
 	disturb(c);
 	return RESULT(x);
+}
+
+/* A jump, not a call: nothing is left of it on the stack but a return probe. */
+static noinline notrace unsigned long tails(struct caller *c, unsigned long x,
+					    unsigned long depth)
+{
+	return traced(c, x, depth);
 }
 
 static void enters(struct caller *c, unsigned int which, unsigned long x)
@@ -372,6 +386,8 @@ static int caller_thread(void *arg)
 	return 0;
 }
 
+static void *const probed[PROBES] = { traced, plain, traced, plain, tails };
+
 static int set_probes(void)
 {
 	struct kretprobe *rps[PROBES];
@@ -380,7 +396,7 @@ static int set_probes(void)
 
 	for (i = 0; i < PROBES; i++) {
 		probes[i] = (struct kretprobe){
-			.kp.addr = (kprobe_opcode_t *)(i & 1 ? plain : traced),
+			.kp.addr = probed[i],
 			.entry_handler = on_entry,
 			.handler = on_return,
 			.maxactive = TASKS * (DEPTH + 2),
