@@ -318,12 +318,16 @@ void arch_detour_arm(struct list_head *points)
 static void retire(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
-	u8 never = false, trap = INT3_INSN_OPCODE;
+	u8 never = false, trap = INT3_INSN_OPCODE, was, *branch;
 
 	WRITE_ONCE(p->ainsn.copy, p->ainsn.slot);
 	text_poke(&d->live, &never, 1);
-	if (d->branch)
-		text_poke((u8 *)d + d->branch, &trap, INT3_INSN_SIZE);
+	if (!d->branch)
+		return;
+	branch = (u8 *)d + d->branch;
+	was = *branch;
+	text_poke(branch, &trap, INT3_INSN_SIZE);
+	perf_event_text_poke(branch, &was, INT3_INSN_SIZE, &trap, INT3_INSN_SIZE);
 }
 
 /**

@@ -63,6 +63,8 @@ for name in kprobe_insn_page kprobe_optinsn_page; do
 	matches "$name went" "$(symbols $name 1)" '0xf[0-9a-f]*000 [1-9][0-9]*'
 	is "$name: the first one went as often as it came" \
 		"$(came $name 1 "$page")" "$(came $name 0 "$page")"
+	[ $name = kprobe_insn_page ] ||
+		at_least "$name: detours turned away" "$(pokes "${page% *}" 1 1)" 1
 	at_least "$name: code erased" "$(pokes "${page% *}" '[1-9][0-9]*' 0)" 1
 done
 unload kprobe_crowd
