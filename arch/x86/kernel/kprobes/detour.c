@@ -44,6 +44,7 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/cleanup.h>
+#include <linux/kgdb.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/perf_event.h>
@@ -209,6 +210,23 @@ void __kprobe_hit detour_resched(void)
 }
 
 /*
+ * Does a debugger have a breakpoint in the bytes that the jump will replace? In
+ * padding, which consists of breakpoints, it cannot be seen.
+ */
+static bool debugged(const u8 *addr)
+{
+#ifdef CONFIG_KGDB
+	unsigned int i;
+
+	for (i = INT3_INSN_SIZE; i < JMP32_INSN_SIZE; i++) {
+		if (kgdb_has_hit_break((unsigned long)addr + i))
+			return true;
+	}
+#endif
+	return false;
+}
+
+/*
  * From here on hits of the breakpoint go on in the detour, and debuggers leave
  * the bytes alone that the jump will replace. A debugger may have been faster,
  * and have its breakpoint there since the plan was made: it stops all CPUs, but
@@ -217,7 +235,8 @@ void __kprobe_hit detour_resched(void)
 static bool divert(struct kprobe *p, struct x86_detour *slot)
 {
 	guard(mutex)(&text_mutex);
-	if (memcmp(p->addr + INT3_INSN_SIZE, slot->orig + INT3_INSN_SIZE,
+	if (debugged(p->addr) ||
+	    memcmp(p->addr + INT3_INSN_SIZE, slot->orig + INT3_INSN_SIZE,
 		   JMP32_INSN_SIZE - INT3_INSN_SIZE))
 		return false;
 	WRITE_ONCE(p->ainsn.detour, slot);
