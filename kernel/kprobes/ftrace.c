@@ -92,8 +92,11 @@ void kprobe_ftrace_kill(void)
  * separates the stages. So no hit sees more than two of them, and if a hit sees the last
  * one, its first call has made a note.
  *
- * There is a note for each context of a CPU, because hits nest. The stages are written
- * with kprobe_mutex held, the notes by the calls.
+ * There is a note for each context of a CPU, because hits nest. Where ftrace takes one
+ * context for another, as it does once in an interrupt that has not announced itself
+ * yet, they nest in a context, too. So a note is a bit, which the first call pushes and
+ * the second call pops. The stages are written with kprobe_mutex held, the notes by the
+ * calls.
  */
 enum move_stage {
 	MOVE_NONE,
@@ -105,31 +108,44 @@ static struct {
 	struct kprobe_point *pt;
 	struct ftrace_ops *by;
 	struct ftrace_ops *first;
+	struct ftrace_ops *second;
 	enum move_stage stage;
 } move;
 
-static DEFINE_PER_CPU(bool [KPROBE_NR_CTX], has_counted);
+static DEFINE_PER_CPU(unsigned int [KPROBE_NR_CTX], has_counted);
 
 static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 						       struct ftrace_ops *ops)
 {
-	unsigned int ctx = kprobe_this_context();
+	unsigned int ctx = kprobe_this_context(), notes;
 	enum move_stage stage;
 	bool counts;
 
 	/* Pairs with the releases of the stage in side_move(). */
 	stage = smp_load_acquire(&move.stage);
 
-	if (stage == MOVE_COUNTED) {
-		if (ops != move.first)
-			return !raw_cpu_read(has_counted[ctx]);
-		counts = ops == move.by;
-	} else {
-		counts = ops == READ_ONCE(pt->ops);
+	counts = ops == (stage == MOVE_COUNTED ? move.by : READ_ONCE(pt->ops));
+	notes = raw_cpu_read(has_counted[ctx]);
+	if (ops == move.first) {
+		raw_cpu_write(has_counted[ctx], notes << 1 | counts);
+	} else if (ops == move.second) {
+		raw_cpu_write(has_counted[ctx], notes >> 1);
+		if (stage == MOVE_COUNTED)
+			counts = !(notes & 1);
 	}
-	if (ops == move.first)
-		raw_cpu_write(has_counted[ctx], counts);
 	return counts;
+}
+
+/*
+ * Is one of our ops called, but not the one that the point is armed in? Where ftrace
+ * has one trampoline for all ops, a task that was preempted in it may call with the ops
+ * of others, or none, after ours have become the only ones.
+ */
+static __always_inline bool kprobe_ftrace_other_side(struct kprobe_point *pt,
+						     struct ftrace_ops *ops)
+{
+	return READ_ONCE(pt->ops) != ops &&
+	       (ops == &plain_side.ops || ops == &ipmodify_side.ops);
 }
 
 /* Is a call of @ops for this point? Preemption is off. */
@@ -140,7 +156,7 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 	/* Pairs with the end of side_move(): if the move is over, the ops are new. */
 	if (unlikely(pt == smp_load_acquire(&move.pt)))
 		return kprobe_ftrace_moving(pt, ops);
-	return likely(READ_ONCE(pt->ops) == ops);
+	return likely(!kprobe_ftrace_other_side(pt, ops));
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
@@ -396,8 +412,19 @@ void kprobe_ftrace_disarm(struct list_head *points)
 }
 
 /*
+ * Does a call from the architecture's own trampoline count whichever of the ops the
+ * task has found at the site? See kprobe_ftrace_call_hit().
+ */
+static bool side_has_own_trampoline(struct ftrace_side *side)
+{
+	return side->ops.trampoline &&
+	       !(side->ops.flags & FTRACE_OPS_FL_ALLOC_TRAMP);
+}
+
+/*
  * Makes the calls of @new count. Both sides are armed: every hit that begins after the
- * first grace period calls both.
+ * first grace period calls both. A task whose hit began before may have been preempted
+ * in a trampoline of ftrace that calls only @old.
  */
 static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 {
@@ -407,19 +434,24 @@ static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 
 	lockdep_assert_held(&kprobe_mutex);
 
-	synchronize_rcu();
+	if (side_has_own_trampoline(old))
+		synchronize_rcu();
+	else
+		kprobe_wait_for_tasks();
 	/* Clear the notes of the last move. */
 	for_each_possible_cpu(cpu) {
 		for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++)
-			per_cpu(has_counted[ctx], cpu) = false;
+			per_cpu(has_counted[ctx], cpu) = 0;
 	}
 	move.by = &new->ops;
 	move.first = new->since > old->since ? &new->ops : &old->ops;
+	move.second = new->since > old->since ? &old->ops : &new->ops;
 	move.stage = MOVE_NOTED;
 	/* Pairs with kprobe_ftrace_wanted(): a call that sees the move sees all of it. */
 	smp_store_release(&move.pt, pt);
 	synchronize_rcu();
 
+	kprobe_test_stage(KPROBE_STAGE_NOTED);
 	/* Pairs with kprobe_ftrace_moving(): all first calls have made their notes. */
 	smp_store_release(&move.stage, MOVE_COUNTED);
 	synchronize_rcu();

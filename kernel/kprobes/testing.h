@@ -25,9 +25,11 @@
  *			   about to allocate memory for it
  * @KPROBE_STAGE_DIVERTED: the optimizer has made detours, and is about to wait
  *			   for tasks
+ * @KPROBE_STAGE_NOTED:	   a point moves from one ftrace_ops to the other; it is about
+ *			   to change which of the two counts a hit
  * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
  *
- * kprobe_mutex is held, except at the last two.
+ * kprobe_mutex is held, except at DIVERTED and RETIRED.
  */
 enum kprobe_stage {
 	KPROBE_STAGE_ARMED,
@@ -38,6 +40,7 @@ enum kprobe_stage {
 	KPROBE_STAGE_QUIET,
 	KPROBE_STAGE_PLANNED,
 	KPROBE_STAGE_DIVERTED,
+	KPROBE_STAGE_NOTED,
 	KPROBE_STAGE_RETIRED,
 };
 

@@ -6,6 +6,9 @@
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/ftrace.h>
+#include <linux/sched.h>
 #include <linux/timekeeping.h>
 
 #include "fixture.h"
@@ -476,6 +479,172 @@ static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
 					       before.copies.taken));
 }
 
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
+/* --- From one of the ftrace_ops to the other -------------------------------- */
+
+/*
+ * A hit of a point that moves, between the calls of the two ops: which of them counts
+ * changes there, and then the point is hit again in the same context.
+ */
+enum step { IDLE, WAITS, INSIDE, CHANGES, OVER };
+
+static enum step step;
+
+static void between_the_ops(unsigned long ip, unsigned long parent,
+			    struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	unsigned int i;
+
+	if (cmpxchg(&step, WAITS, INSIDE) != WAITS)
+		return;
+	for (i = 0; READ_ONCE(step) != CHANGES && i < KPT_TIMEOUT_MS; i++)
+		mdelay(1);
+	/* The stage is over, and the next one waits for this hit. */
+	mdelay(50);
+	kpt_traced(7);
+	WRITE_ONCE(step, OVER);
+}
+
+static struct ftrace_ops in_between = {
+	.func = between_the_ops,
+};
+
+static void remove_in_between(void *addr)
+{
+	unregister_ftrace_function(&in_between);
+	ftrace_set_filter_ip(&in_between, (unsigned long)addr, 1, 0);
+}
+
+static int call_between(void *unused)
+{
+	while (READ_ONCE(step) == IDLE && !kthread_should_stop())
+		cond_resched_tasks_rcu_qs();
+	kpt_traced(7);
+	while (!kthread_should_stop())
+		msleep(1);
+	return 0;
+}
+
+static void let_it_begin(struct stop *stop)
+{
+	unsigned int waits = 0;
+
+	WRITE_ONCE(step, WAITS);
+	while (READ_ONCE(step) == WAITS && waits++ < SPINS)
+		cond_resched();
+	WRITE_ONCE(step, CHANGES);
+}
+
+static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
+{
+	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
+	unsigned int cpu = raw_smp_processor_id();
+	struct task_struct *task;
+	struct kpt_probe *pr;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	step = IDLE;
+	/* ftrace calls first what came last. */
+	pr = kpt_probe(test, kpt_traced);
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, (unsigned long)pr->kp.addr, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&in_between), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, pr->kp.addr), 0);
+	task = kpt_thread(test, call_between, NULL, cpumask_any_but(cpu_online_mask, cpu), "between");
+	stop_at(test, &stop);
+	kpt_probe_post(test, kpt_traced);
+	go_on(test);
+	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(step), OVER);
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	kunit_release_action(test, remove_in_between, pr->kp.addr);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/**
+ * struct hog - keeps a CPU from a task, for a while, again and again
+ * @calls: of the task
+ * @go:	   begin; cleared when it is over
+ * @on:	   the task does not run
+ */
+struct hog {
+	unsigned long calls;
+	bool go;
+	bool on;
+};
+
+#define HOG_MS		300
+#define HOG_TIMES	20
+
+static int hog_thread(void *arg)
+{
+	struct hog *h = arg;
+	u64 end;
+
+	sched_set_fifo(current);
+	while (!kthread_should_stop()) {
+		usleep_range(100, 1000);
+		if (!READ_ONCE(h->go))
+			continue;
+		WRITE_ONCE(h->on, true);
+		end = ktime_get_ns() + HOG_MS * NSEC_PER_MSEC;
+		while (ktime_get_ns() < end)
+			cpu_relax();
+		WRITE_ONCE(h->on, false);
+		WRITE_ONCE(h->go, false);
+	}
+	return 0;
+}
+
+static int hogged_thread(void *arg)
+{
+	struct hog *h = arg;
+
+	while (!kthread_should_stop()) {
+		kpt_traced(7);
+		if (!(++h->calls % 64))
+			cond_resched_tasks_rcu_qs();
+	}
+	return 0;
+}
+
+/* Wherever on the way from the site to the handler it has been preempted. */
+static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
+{
+	struct hog *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id(), other, i;
+	struct kpt_probe *pr, *post;
+	struct task_struct *hogged;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	if (!preempt_model_full())
+		kunit_skip(test, "no task is preempted there");
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	other = cpumask_any_but(cpu_online_mask, cpu);
+	pr = kpt_probe(test, kpt_traced);
+	/* To register ops takes all CPUs: let both be. */
+	kpt_probe_post(test, kpt_traced2);
+	hogged = kpt_thread(test, hogged_thread, h, other, "hogged");
+	kpt_thread(test, hog_thread, h, other, "hog");
+	for (i = 0; i < HOG_TIMES; i++) {
+		WRITE_ONCE(h->go, true);
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(h->on) || !READ_ONCE(h->go)));
+		post = kpt_probe_post(test, kpt_traced);
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(!READ_ONCE(h->go)));
+		kpt_unregister(test, post);
+	}
+	kpt_stop(test, hogged);
+	KUNIT_EXPECT_GT(test, h->calls, (unsigned long)HOG_TIMES);
+	KUNIT_EXPECT_EQ(test, pr->pre + pr->kp.nmissed, h->calls);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case order_cases[] = {
@@ -487,6 +656,10 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(disabling_waits_for_its_slow_handler),
 	SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
+	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
+	KUNIT_CASE_SLOW(task_on_the_way_to_a_moving_point_hits_it),
+#endif
 	KPT_LAST_CASE,
 	{}
 };
