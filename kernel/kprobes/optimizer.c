@@ -45,6 +45,9 @@
 /* The worker drops the mutex after so many detours. */
 #define OPTIMIZE_CHUNK	32
 
+/* How long points wait for memory. */
+#define RETRY_DELAY	HZ
+
 static LIST_HEAD(queued);
 static LIST_HEAD(diverted);
 static LIST_HEAD(jumps);
@@ -249,6 +252,20 @@ bool kprobe_wants_post(struct kprobe *p)
 	return to_point(p)->nr_want_post;
 }
 
+/* Memory comes back: points that got none try again. */
+static void optimizer_retry(struct work_struct *work)
+{
+	struct kprobe_point *pt;
+
+	guard(mutex)(&kprobe_mutex);
+	list_for_each_entry(pt, &kprobe_points, all) {
+		if (pt->why == -ENOMEM)
+			kprobe_optimizer_want(pt);
+	}
+}
+
+static DECLARE_DELAYED_WORK(optimizer_retry_work, optimizer_retry);
+
 /* Makes the detours of some of the queued points. */
 static void optimizer_make_detours(void)
 {
@@ -260,6 +277,8 @@ static void optimizer_make_detours(void)
 		if (nr++ == OPTIMIZE_CHUNK)
 			break;
 		pt->why = arch_detour_prepare(&pt->kp);
+		if (pt->why == -ENOMEM)
+			queue_delayed_work(system_unbound_wq, &optimizer_retry_work, RETRY_DELAY);
 		if (pt->why)
 			optimizer_move(pt, KPROBE_BREAKPOINT, NULL);
 		else
@@ -309,7 +328,8 @@ out:
  * wait_for_kprobe_optimizer - wait until all points that can be jumps are jumps
  *
  * On return every point that was registered or enabled before the call has become
- * a jump, unless that is impossible, or has been undone since.
+ * a jump, unless that is impossible, or there was no memory for it yet, or it has been
+ * undone since.
  *
  * Context: may sleep, for some grace periods. Not from a handler.
  */
@@ -359,6 +379,8 @@ EXPORT_SYMBOL_IF_KUNIT(is_kprobe_optinsn_slot);
 void *get_detour_slot(void)
 {
 	kprobe_test_stage(KPROBE_STAGE_PLANNED);
+	if (kprobe_test_fails_detour())
+		return NULL;
 	return slot_alloc(&kprobe_detour_slots);
 }
 

@@ -56,6 +56,9 @@ void kprobe_test_reached(enum kprobe_stage stage)
 		stop_here(stage, stop_arg);
 }
 
+bool kprobe_test_no_detours;
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_no_detours);
+
 /* ------------------------------- Counts --------------------------------- */
 
 atomic_t kprobe_test_nr_pools;

@@ -82,6 +82,14 @@ void kprobe_test_stop(kprobe_stop_t stop, void *arg);
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 
+/* While it is set, there is no memory for detours. */
+extern bool kprobe_test_no_detours;
+
+static inline bool kprobe_test_fails_detour(void)
+{
+	return READ_ONCE(kprobe_test_no_detours);
+}
+
 DECLARE_STATIC_KEY_FALSE(kprobe_test_stops);
 void kprobe_test_reached(enum kprobe_stage stage);
 
@@ -100,6 +108,11 @@ static inline void kprobe_test_count_pool(int by)
 #else
 static inline void kprobe_test_stage(enum kprobe_stage stage) { }
 static inline void kprobe_test_count_pool(int by) { }
+
+static inline bool kprobe_test_fails_detour(void)
+{
+	return false;
+}
 #endif
 
 #endif /* _KERNEL_KPROBES_TESTING_H */

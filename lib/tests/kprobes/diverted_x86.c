@@ -601,6 +601,44 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+/* --- No memory for a detour ------------------------------------------------- */
+
+static void memory_is_back(void *unused)
+{
+	WRITE_ONCE(kprobe_test_no_detours, false);
+}
+
+static void point_without_memory_tries_again(struct kunit *test)
+{
+	unsigned long deadline;
+	struct kpt_probe *pr;
+	const char *reason;
+
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+	pr = kpt_probe(test, AT(two));
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, pr);
+	reason = kpt_jump_reason(test, &pr->kp);
+	KUNIT_EXPECT_TRUE_MSG(test, *reason == '(' || strstr(reason, "  out of memory"),
+			      "%s", reason);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	/* In vain, too. */
+	msleep(1500);
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, pr);
+
+	kunit_release_action(test, memory_is_back, NULL);
+	deadline = jiffies + 30 * HZ;
+	while (!kprobe_optimized(&pr->kp) && time_before(jiffies, deadline))
+		msleep(20);
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
 #define WAY_CASE(fn)	KUNIT_CASE_PARAM(fn, way_gen)
 
 static struct kunit_case way_cases[] = {
@@ -616,6 +654,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
+	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KPT_LAST_CASE,
 	{}
 };
