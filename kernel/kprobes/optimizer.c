@@ -287,6 +287,23 @@ static void optimizer_make_detours(void)
 	arch_kprobes_batch(false);
 }
 
+/* Drops kprobe_mutex until no task is about to enter bytes that jumps replace. */
+static void optimizer_wait_for_tasks(void)
+{
+	/* A jump that replaces one instruction has no such bytes, see optprobe.c. */
+	if (IS_ENABLED(CONFIG_KPROBE_OPTINSN))
+		return;
+
+	/* Hits that were about to enter the old copies have entered them. */
+	arch_kprobes_sync();
+	mutex_unlock(&kprobe_mutex);
+
+	kprobe_test_stage(KPROBE_STAGE_DIVERTED);
+	kprobe_wait_for_tasks();
+
+	mutex_lock(&kprobe_mutex);
+}
+
 static void optimizer_work_fn(struct work_struct *work)
 {
 	struct kprobe_point *pt;
@@ -303,15 +320,9 @@ static void optimizer_work_fn(struct work_struct *work)
 	if (list_empty(&diverted))
 		goto out;
 
-	/* Hits that were about to enter the old copies have entered them. */
-	arch_kprobes_sync();
-	mutex_unlock(&kprobe_mutex);
-
-	kprobe_test_stage(KPROBE_STAGE_DIVERTED);
-	kprobe_wait_for_tasks();
+	optimizer_wait_for_tasks();
 
 	/* Only this worker diverts points: those that still are were before the wait. */
-	mutex_lock(&kprobe_mutex);
 	list_for_each_entry(pt, &diverted, opt)
 		kprobe_batch_add(pt, &batch);
 	list_sort(NULL, &batch, optimizer_by_address);

@@ -29,6 +29,9 @@
 
 #include "internal.h"
 
+/* The optimizer relies on it when it does not wait for tasks. */
+static_assert(MAX_OPTIMIZED_LENGTH == sizeof(kprobe_opcode_t));
+
 static struct optimized_kprobe *optprobe_of(struct kprobe *p)
 {
 	return container_of(p, struct optimized_kprobe, kp);

@@ -41,6 +41,34 @@ static void jump_is_hit_once_per_call(struct kunit *test)
 #endif
 }
 
+static void count_waits(enum kprobe_stage stage, void *arg)
+{
+	if (stage == KPROBE_STAGE_DIVERTED)
+		++*(unsigned int *)arg;
+}
+
+static void unstop(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+/* The jump takes the place of one instruction: no task can rest inside. */
+static void jump_waits_for_no_task(struct kunit *test)
+{
+	unsigned int *waits = kunit_kzalloc(test, sizeof(*waits), GFP_KERNEL);
+	struct kpt_probe *pr;
+
+	KUNIT_ASSERT_NOT_NULL(test, waits);
+	kprobe_test_stop(count_waits, waits);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	pr = kpt_probe(test, kpt_plain);
+	expect_jump(test, pr);
+	kunit_release_action(test, unstop, NULL);
+	KUNIT_EXPECT_EQ(test, *waits, 0);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 static void probes_that_share_a_jump_all_run(struct kunit *test)
 {
 	struct kpt_probe *pr[3];
@@ -163,6 +191,7 @@ static void points_come_and_go_under_callers(struct kunit *test)
 
 static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_is_hit_once_per_call),
+	KUNIT_CASE(jump_waits_for_no_task),
 	KUNIT_CASE(probes_that_share_a_jump_all_run),
 	KUNIT_CASE(post_handler_turns_a_jump_into_a_breakpoint),
 	KUNIT_CASE(switched_off_jump_leaves_the_text_as_it_was),
