@@ -295,18 +295,16 @@ EMULATE_ONLY(X86_MOV_REG)
 EMULATE_ONLY(X86_MOV_IMM)
 EMULATE_ONLY(X86_LEA)
 
-#define EMULATOR(kind)	[kind] = emulate_##kind
-
 static const x86_emulator_t emulator[] = {
-	EMULATOR(X86_NOP),
-	EMULATOR(X86_JMP),
-	EMULATOR(X86_JCC),
-	EMULATOR(X86_PUSH_REG),
-	EMULATOR(X86_PUSH_IMM),
-	EMULATOR(X86_POP_REG),
-	EMULATOR(X86_MOV_REG),
-	EMULATOR(X86_MOV_IMM),
-	EMULATOR(X86_LEA),
+	[X86_NOP] = emulate_X86_NOP,
+	[X86_JMP] = emulate_X86_JMP,
+	[X86_JCC] = emulate_X86_JCC,
+	[X86_PUSH_REG] = emulate_X86_PUSH_REG,
+	[X86_PUSH_IMM] = emulate_X86_PUSH_IMM,
+	[X86_POP_REG] = emulate_X86_POP_REG,
+	[X86_MOV_REG] = emulate_X86_MOV_REG,
+	[X86_MOV_IMM] = emulate_X86_MOV_IMM,
+	[X86_LEA] = emulate_X86_LEA,
 };
 
 /**
