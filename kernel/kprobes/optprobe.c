@@ -30,7 +30,7 @@
 #include "internal.h"
 
 /* The optimizer relies on it when it does not wait for tasks. */
-static_assert(MAX_OPTIMIZED_LENGTH == sizeof(kprobe_opcode_t));
+static_assert(sizeof(kprobe_opcode_t) == MAX_OPTIMIZED_LENGTH);
 
 static struct optimized_kprobe *optprobe_of(struct kprobe *p)
 {

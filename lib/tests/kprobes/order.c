@@ -521,7 +521,7 @@ static int call_between(void *unused)
 		cond_resched_tasks_rcu_qs();
 	kpt_traced(7);
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(1000, 2000);
 	return 0;
 }
 
@@ -538,9 +538,10 @@ static void let_it_begin(struct stop *stop)
 static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
 {
 	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
-	unsigned int cpu = raw_smp_processor_id();
+	unsigned int cpu = raw_smp_processor_id(), other;
 	struct task_struct *task;
 	struct kpt_probe *pr;
+	unsigned long ip;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
@@ -548,10 +549,12 @@ static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
 	step = IDLE;
 	/* ftrace calls first what came last. */
 	pr = kpt_probe(test, kpt_traced);
-	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, (unsigned long)pr->kp.addr, 0, 0), 0);
+	ip = (unsigned long)pr->kp.addr;
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, ip, 0, 0), 0);
 	KUNIT_ASSERT_EQ(test, register_ftrace_function(&in_between), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, pr->kp.addr), 0);
-	task = kpt_thread(test, call_between, NULL, cpumask_any_but(cpu_online_mask, cpu), "between");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, (void *)ip), 0);
+	other = cpumask_any_but(cpu_online_mask, cpu);
+	task = kpt_thread(test, call_between, NULL, other, "between");
 	stop_at(test, &stop);
 	kpt_probe_post(test, kpt_traced);
 	go_on(test);
@@ -560,7 +563,7 @@ static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
 	kpt_stop(test, task);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
-	kunit_release_action(test, remove_in_between, pr->kp.addr);
+	kunit_release_action(test, remove_in_between, (void *)ip);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
