@@ -44,8 +44,8 @@ noinline notrace unsigned long kpt_elsewhere(unsigned long arg)
 
 /*
  * The first instruction is to be no branch, which the compiler would choose if the
- * function began with a test: QEMU up to 7.2 at least continues after the branch
- * when an s390 steps over one that is taken. So the stack is used first.
+ * function began with a test: an s390 of QEMU 7.2 seems to continue after the branch
+ * when it steps over one that is taken. So the stack is used first.
  */
 noinline notrace unsigned long kpt_recurse(unsigned long depth)
 {
