@@ -247,6 +247,7 @@ static u8 *find_code(unsigned long entry, const u8 *code, unsigned int nr)
 	find_code(entry, __code, sizeof(__code));			\
 })
 
+#ifdef CONFIG_MITIGATION_RETPOLINE
 /* A direct jump to @target. */
 static bool jumps_to(unsigned long entry, const void *target)
 {
@@ -262,7 +263,6 @@ static bool jumps_to(unsigned long entry, const void *target)
 	return false;
 }
 
-#ifdef CONFIG_MITIGATION_RETPOLINE
 extern retpoline_thunk_t __x86_indirect_thunk_rax;
 #endif
 
