@@ -486,6 +486,43 @@ static bool choose_direct(struct kprobe *p, struct direct *to)
 	return to->post;
 }
 
+/* Where emit_direct() branches to when it cannot go on. */
+static void emit_turned_away(struct gen *g, const struct x86_detour *d,
+			     const struct direct *to, const unsigned int *branch)
+{
+	/* Not a task's context, or a late hit: as if never entered. */
+	land32(g, branch[1]);
+	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	emit32(g, 0);
+	land32(g, branch[0]);
+	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
+	emit_dispatch(g, detour_hit);
+	emit_jmp(g, g->slot + d->restore);
+	land32(g, branch[2]);
+	if (to->post)
+		land32(g, branch[4]);
+	emit_dispatch(g, detour_changed);
+	land32(g, branch[3]);
+	emit_call(g, detour_resched);
+	emit_jmp(g, g->slot + d->restore);
+}
+
+/* A copy of the probed instruction, with the post-handlers after it. */
+static void emit_post(struct gen *g, struct x86_detour *d, struct kprobe *p,
+		      const struct x86_plan *plan)
+{
+	unsigned long addr = (unsigned long)p->addr;
+
+	d->post = g->nr;
+	emit_copy(g, &plan->insn[0], addr);
+	emit_save(g, addr + plan->insn[0].len, false, STACK_GAP, plan->std);
+	d->post_saved = g->nr;
+	emit_dispatch(g, detour_post);
+	d->post_restore = g->nr;
+	emit_restore(g);
+	emit_jmp(g, d->nr > 1 ? g->slot + d->map[1].to : addr + plan->total);
+}
+
 /* Generate the detour, with the handlers that it calls directly, or none. */
 static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 			 const struct x86_plan *plan, const struct direct *to)
@@ -530,34 +567,11 @@ static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	emit_jmp(g, addr + plan->total);
 	d->exec_end = g->nr;
 
-	if (to) {
-		/* Not a task's context, or a late hit: as if never entered. */
-		land32(g, branch[1]);
-		EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
-		emit32(g, 0);
-		land32(g, branch[0]);
-		EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
-		emit_dispatch(g, detour_hit);
-		emit_jmp(g, g->slot + d->restore);
-		land32(g, branch[2]);
-		if (to->post)
-			land32(g, branch[4]);
-		emit_dispatch(g, detour_changed);
-		land32(g, branch[3]);
-		emit_call(g, detour_resched);
-		emit_jmp(g, g->slot + d->restore);
-	}
+	if (to)
+		emit_turned_away(g, d, to, branch);
 	if (d->next == DETOUR_POST) {
 		land32(g, over);
-		d->post = g->nr;
-		emit_copy(g, &plan->insn[0], addr);
-		emit_save(g, addr + plan->insn[0].len, false, STACK_GAP,
-			  plan->std);
-		d->post_saved = g->nr;
-		emit_dispatch(g, detour_post);
-		d->post_restore = g->nr;
-		emit_restore(g);
-		emit_jmp(g, d->nr > 1 ? g->slot + d->map[1].to : addr + plan->total);
+		emit_post(g, d, p, plan);
 	}
 }
 

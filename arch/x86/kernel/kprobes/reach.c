@@ -406,33 +406,21 @@ static bool is_padding(struct insn *insn, struct arch_specific_insn *a)
 	return insn->opcode.bytes[0] == INT3_INSN_OPCODE || a->kind == X86_NOP;
 }
 
-/**
- * x86_reach_plan - plan which instructions a jump at a point displaces
- * @p:	  the point
- * @plan: the result
- *
- * Context: kprobe_mutex held; may sleep.
- * Return: 0 with @plan filled in; a value of enum kprobe_why if there can be no
- * jump; or -ENOMEM.
- */
-int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
+/* The instructions that a jump at @addr displaces, in a function that ends at @end. */
+static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_plan *plan)
 {
-	unsigned long addr = (unsigned long)p->addr, at = addr, last;
-	unsigned long size, offset, bit;
 	u8 buf[MAX_INSN_SIZE + 1] = { };
 	struct arch_specific_insn a;
 	struct x86_displaced *di;
+	unsigned long at = addr;
 	bool over = false;
 	struct insn insn;
 	int ret;
 
-	if (!kallsyms_lookup_size_offset(addr, &size, &offset))
-		return KPROBE_WHY_UNKNOWN;
-
 	plan->nr = 0;
 	plan->total = 0;
 	while (plan->total < JMP32_INSN_SIZE) {
-		if (at >= addr - offset + size)
+		if (at >= end)
 			return KPROBE_WHY_END;
 		if (at != addr && get_kprobe((void *)at))
 			return KPROBE_WHY_NEIGHBOUR;
@@ -463,6 +451,30 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 		plan->total += insn.length;
 		at += insn.length;
 	}
+	return 0;
+}
+
+/**
+ * x86_reach_plan - plan which instructions a jump at a point displaces
+ * @p:	  the point
+ * @plan: the result
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0 with @plan filled in; a value of enum kprobe_why if there can be no
+ * jump; or -ENOMEM.
+ */
+int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
+{
+	unsigned long addr = (unsigned long)p->addr, last;
+	unsigned long size, offset, bit;
+	int ret;
+
+	if (!kallsyms_lookup_size_offset(addr, &size, &offset))
+		return KPROBE_WHY_UNKNOWN;
+
+	ret = reach_plan_insns(addr, addr - offset + size, plan);
+	if (ret)
+		return ret;
 
 	last = addr + JMP32_INSN_SIZE - 1;
 	/*
