@@ -627,6 +627,11 @@ static inline const char *kprobe_optimizer_why(struct kprobe_point *pt)
 {
 	return NULL;
 }
+
+static inline unsigned long kprobe_optimizer_branch(struct kprobe_point *pt)
+{
+	return 0;
+}
 #endif
 
 /* ------------------------------ optprobe.c ------------------------------ */
