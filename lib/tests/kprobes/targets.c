@@ -117,8 +117,11 @@ noinline notrace unsigned long kpt_ret_sleeps(unsigned long ms)
 
 noinline notrace unsigned long kpt_ret_exits(unsigned long leave)
 {
-	if (leave)
-		kthread_complete_and_exit((struct completion *)leave, 0);
+	unsigned long done = leave;
+
+	barrier_data(&done);	/* as in kpt_recurse() */
+	if (done)
+		kthread_complete_and_exit((struct completion *)done, 0);
 	return 1;
 }
 
