@@ -31,6 +31,9 @@ set -euo pipefail
 
 kernel=${KERNEL:-$CONFIG}
 expected=$here/expected/$kernel
+# With KASAN and lockdep everything takes several times as long.
+slow=1
+case $(config_options) in *CONFIG_KASAN=y*) slow=4 ;; esac
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 
@@ -101,7 +104,7 @@ kunit_in_guest()
 	say "KUnit on $kernel"
 	# The results are taken from the console: what was done before a crash
 	# is there too.
-	guest kunit -t 900 -l "kunit-$kernel" \
+	guest kunit -t $((900 * slow)) -l "kunit-$kernel" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
 		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks kunit | paste -sd' ')}" \
 		>"$build/logs/kunit-$kernel.txt" 2>&1
@@ -115,7 +118,7 @@ kunit_in_guest()
 kunit_on_one_cpu()
 {
 	say "KUnit on $kernel with maxcpus=1"
-	guest kunit -t 300 -l "kunit-$kernel-maxcpus" \
+	guest kunit -t $((300 * slow)) -l "kunit-$kernel-maxcpus" \
 		-a "loglevel=7 maxcpus=1 kunit.enable=1 kunit.filter_glob=kprobes_text" \
 		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks maxcpus=1 | paste -sd' ')}" \
 		>"$build/logs/kunit-$kernel-maxcpus.txt" 2>&1
