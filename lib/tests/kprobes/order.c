@@ -222,8 +222,11 @@ struct slow {
 	bool early;
 };
 
-/* With interrupts off, clocks may stand still. */
-#define SPINS	20000000
+/*
+ * With interrupts off, clocks may stand still. This is more than a second where
+ * cpu_relax() is fastest, in an emulator whose other CPU may be waiting for the host.
+ */
+#define SPINS	200000000
 
 static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 {
