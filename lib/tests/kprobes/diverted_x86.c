@@ -223,11 +223,13 @@ static void hits_on_the_way_are_hits(struct kunit *test)
 /**
  * struct arrival - an interrupt that arrives as soon as the handler is done
  * @timer: raises it
+ * @until: how long the handler holds it up, by the clock that NMIs can read
  * @ip:	   where it arrived
  * @done:  it has arrived
  */
 struct arrival {
 	struct hrtimer timer;
+	u64 until;
 	unsigned long ip;
 	bool done;
 };
@@ -241,14 +243,15 @@ static enum hrtimer_restart arrive(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Interrupts are off: that of the timer arrives when the exception returns. */
-static int pre_starts_timer(struct kpt_probe *pr, struct pt_regs *regs)
+/*
+ * Interrupts are off: that of the timer arrives when the exception returns. The timer has
+ * been started before, because lockdep takes the exception of a breakpoint for an NMI.
+ */
+static int pre_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct arrival *a = pr->arg;
-	ktime_t end = ktime_add_us(ktime_get(), 5000);
 
-	hrtimer_start(&a->timer, ns_to_ktime(100 * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
-	while (ktime_before(ktime_get(), end))
+	while (ktime_get_mono_fast_ns() < a->until)
 		cpu_relax();
 	return 0;
 }
@@ -266,12 +269,15 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	a->timer.function = arrive;
-	pr->on_pre = pre_starts_timer;
+	pr->on_pre = pre_holds_timer;
 	pr->arg = a;
 	bring(test, pr);
 	/* The timer of an emulated machine may come too late for its call. */
 	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) &&
 	     !is_kprobe_insn_slot(a->ip); tries++) {
+		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
+		hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
+			      HRTIMER_MODE_REL_PINNED_HARD);
 		call(test);
 		hrtimer_cancel(&a->timer);
 	}
