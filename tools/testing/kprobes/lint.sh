@@ -55,7 +55,7 @@ done >>"$found" 2>&1
 
 kmake()
 {
-	make -s -C "$src" O="$out" ARCH="$(config_arch)" CC="ccache gcc" \
+	make -s --no-print-directory -C "$src" O="$out" ARCH="$(config_arch)" CC="ccache gcc" \
 		HOSTCC="ccache gcc" LOCALVERSION= \
 		KCPPFLAGS="-fmacro-prefix-map=../linux/=" "$@"
 }
