@@ -163,7 +163,7 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 /* Execution goes on at @resume, unless a handler decides otherwise. */
 static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 						 struct pt_regs *regs, unsigned long ip,
-					  unsigned long resume, unsigned int ctx)
+						 unsigned long resume, unsigned int ctx)
 {
 	unsigned long behind = ip + MCOUNT_INSN_SIZE;
 
@@ -193,7 +193,7 @@ static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 
 static noinline void __kprobe_hit kprobe_ftrace_handle_nested(struct kprobe_point *pt,
 							      struct pt_regs *regs,
-						       unsigned long ip)
+							      unsigned long ip)
 {
 	if (READ_ONCE(kprobe_ftrace_disabled))
 		return;
@@ -202,8 +202,8 @@ static noinline void __kprobe_hit kprobe_ftrace_handle_nested(struct kprobe_poin
 
 static __always_inline void kprobe_ftrace_find(struct pt_regs *regs,
 					       unsigned long ip,
-						   unsigned long resume,
-						   struct ftrace_ops *ops)
+					       unsigned long resume,
+					       struct ftrace_ops *ops)
 {
 	struct kprobe_point *pt;
 
