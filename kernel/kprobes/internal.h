@@ -388,7 +388,8 @@ static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry);
 int kprobe_check_site(unsigned long addr, struct module **mod);
-int kprobe_refuse_probe(const struct kprobe *kp, int err, const char *why);
+int kprobe_refuse_probe(const kprobe_opcode_t *addr, const char *symbol,
+			unsigned long offset, int err, const char *why);
 int kprobe_refuse_call(const char *what, const void *probes, int num);
 void kprobe_refuse_batch(int i, int num, int err);
 

@@ -146,7 +146,9 @@ struct kprobe_user *jprobe_make_user(void *probe)
 	struct kprobe_user *user;
 
 	if (!jp->entry)
-		return ERR_PTR(kprobe_refuse_probe(&jp->kp, -EINVAL, "a jprobe needs a handler"));
+		return ERR_PTR(kprobe_refuse_probe(jp->kp.addr, jp->kp.symbol_name,
+						   jp->kp.offset, -EINVAL,
+						   "a jprobe needs a handler"));
 	user = kprobe_user_alloc(&jp->kp);
 	if (IS_ERR(user))
 		return user;

@@ -36,18 +36,21 @@ int kprobe_refuse(unsigned long addr, int err, const char *why)
 
 /**
  * kprobe_refuse_probe - report why a probe is refused, by what its user gave
- * @kp:	 the probe
- * @err: the error that the caller of the API gets
- * @why: the reason
+ * @addr:   kprobe::addr
+ * @symbol: kprobe::symbol_name
+ * @offset: kprobe::offset
+ * @err:    the error that the caller of the API gets
+ * @why:    the reason
  *
  * Context: process context.
  * Return: @err.
  */
-int kprobe_refuse_probe(const struct kprobe *kp, int err, const char *why)
+int kprobe_refuse_probe(const kprobe_opcode_t *addr, const char *symbol,
+			unsigned long offset, int err, const char *why)
 {
-	if (!kp->symbol_name)
-		return kprobe_refuse((unsigned long)kp->addr + kp->offset, err, why);
-	pr_debug("%s+%#x: %pe: %s\n", kp->symbol_name, kp->offset, ERR_PTR(err), why);
+	if (!symbol)
+		return kprobe_refuse((unsigned long)addr + offset, err, why);
+	pr_debug("%s+%#lx: %pe: %s\n", symbol, offset, ERR_PTR(err), why);
 	return err;
 }
 
@@ -126,29 +129,27 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 {
 	unsigned long into, size;
 
-	const struct kprobe given = {
-		.addr = addr,
-		.symbol_name = symbol,
-		.offset = offset,
-	};
-
 	if (!addr && !symbol)
 		return kprobe_refuse(0, -EINVAL, "neither a symbol nor an address is given");
 	if (addr && symbol)
-		return kprobe_refuse_probe(&given, -EINVAL, "a symbol and an address are given");
+		return kprobe_refuse_probe(addr, symbol, offset, -EINVAL,
+					   "a symbol and an address are given");
 	if (symbol) {
 		addr = kprobe_lookup_name(symbol, offset);
 		if (!addr)
-			return kprobe_refuse_probe(&given, -ENOENT, "no such symbol");
+			return kprobe_refuse_probe(addr, symbol, offset, -ENOENT,
+						   "no such symbol");
 	}
 	*target = (unsigned long)addr + offset;
 	if (!kallsyms_lookup_size_offset(*target, &size, &into))
-		return kprobe_refuse_probe(&given, -ENOENT, "no symbol covers the address");
+		return kprobe_refuse_probe(addr, symbol, offset, -ENOENT,
+					   "no symbol covers the address");
 	if (kprobe_is_prefix(*target - into, size))
 		return kprobe_refuse(*target, -EINVAL, "padding before a function");
 	*target = (unsigned long)arch_adjust_kprobe_addr(*target - into, into, entry);
 	if (!*target)
-		return kprobe_refuse_probe(&given, -EINVAL, "the architecture has no place for it");
+		return kprobe_refuse_probe(addr, symbol, offset, -EINVAL,
+					   "the architecture has no place for it");
 	return 0;
 }
 
