@@ -76,7 +76,7 @@ static const char *const thunk_prefixes[] __initconst = {
 	"__x86_indirect_jump_thunk_", "__x86_indirect_its_thunk_",
 };
 
-static int __init refuse_symbol(const char *name)
+static int __init x86_refuse_symbol(const char *name)
 {
 	unsigned long addr = kallsyms_lookup_name(name);
 	int ret;
@@ -91,7 +91,7 @@ static int __init refuse_symbol(const char *name)
  * ftrace copies the code of its callers into trampolines. A breakpoint in that code
  * would be copied, too, without the point. Each label in it is a separate symbol.
  */
-static int __init refuse_ftrace_callers(void)
+static int __init x86_refuse_ftrace_callers(void)
 {
 	unsigned long first = kallsyms_lookup_name("ftrace_caller");
 	unsigned long last = kallsyms_lookup_name(IS_ENABLED(CONFIG_X86_64) ?
@@ -132,16 +132,16 @@ int __init arch_populate_kprobe_blacklist(void)
 						(unsigned long)__static_call_text_end);
 
 	if (!ret)
-		ret = refuse_ftrace_callers();
+		ret = x86_refuse_ftrace_callers();
 
 	for (i = 0; !ret && i < ARRAY_SIZE(switchers); i++)
-		ret = refuse_symbol(switchers[i]);
+		ret = x86_refuse_symbol(switchers[i]);
 	for (i = 0; !ret && i < ARRAY_SIZE(hit_path); i++)
-		ret = refuse_symbol(hit_path[i]);
+		ret = x86_refuse_symbol(hit_path[i]);
 	for (i = 0; !ret && i < ARRAY_SIZE(thunk_prefixes); i++) {
 		for (j = 0; !ret && j < ARRAY_SIZE(regs); j++) {
 			snprintf(name, sizeof(name), "%s%s", thunk_prefixes[i], regs[j]);
-			ret = refuse_symbol(name);
+			ret = x86_refuse_symbol(name);
 		}
 	}
 	return ret;
@@ -354,7 +354,7 @@ void arch_kprobes_batch(bool begin)
 #endif
 }
 
-static void poke(struct kprobe *p, u8 old, u8 new)
+static void x86_poke_breakpoint(struct kprobe *p, u8 old, u8 new)
 {
 	text_poke(p->addr, &new, INT3_INSN_SIZE);
 	perf_event_text_poke(p->addr, &old, INT3_INSN_SIZE, &new, INT3_INSN_SIZE);
@@ -376,7 +376,7 @@ void arch_arm_kprobes(struct list_head *points)
 
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
-		poke(p, p->opcode, INT3_INSN_OPCODE);
+		x86_poke_breakpoint(p, p->opcode, INT3_INSN_OPCODE);
 		cond_resched();
 	}
 	text_poke_sync();
@@ -398,7 +398,7 @@ void arch_disarm_kprobes(struct list_head *points)
 
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
-		poke(p, INT3_INSN_OPCODE, p->opcode);
+		x86_poke_breakpoint(p, INT3_INSN_OPCODE, p->opcode);
 		cond_resched();
 	}
 	mutex_unlock(&text_mutex);

@@ -58,7 +58,7 @@
 /* ------------------------- Called by detours ---------------------------- */
 
 /* The point that was hit. It stays as long as preemption is off. */
-static __always_inline struct kprobe *point_of(const struct x86_detour *d)
+static __always_inline struct kprobe *detour_point(const struct x86_detour *d)
 {
 	struct kprobe *p;
 
@@ -77,7 +77,7 @@ static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
 {
 	struct kprobe *p = NULL, *now;
 
-	while ((now = point_of(d)) != p) {
+	while ((now = detour_point(d)) != p) {
 		p = now;
 		kprobe_show(ctx, p);
 	}
@@ -85,8 +85,8 @@ static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
 }
 
 /* What C code answers if @next is what has been decided: see DETOUR_STAY. */
-static __always_inline int go_on(const struct x86_detour *d, struct pt_regs *regs,
-				 enum x86_detour_next next)
+static __always_inline int detour_go_on(const struct x86_detour *d, struct pt_regs *regs,
+					enum x86_detour_next next)
 {
 	if (likely(next == d->next))
 		return DETOUR_STAY;
@@ -117,7 +117,7 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	preempt_disable_notrace();
 	ctx = kprobe_this_context();
 	if (unlikely(kprobe_shown(ctx))) {
-		p = point_of(d);
+		p = detour_point(d);
 		if (p)
 			kprobes_inc_nmissed_count(p);
 		goto out;
@@ -149,7 +149,7 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	kprobe_unshow(ctx);
 out:
 	preempt_enable_notrace();
-	ret = go_on(d, regs, next);
+	ret = detour_go_on(d, regs, next);
 	return ret && called ? called : ret;
 }
 
@@ -213,7 +213,7 @@ void __kprobe_hit detour_resched(void)
  * Does a debugger have a breakpoint in the bytes that the jump will replace? In
  * padding, which consists of breakpoints, it cannot be seen.
  */
-static bool debugged(const u8 *addr)
+static bool detour_debugged(const u8 *addr)
 {
 #ifdef CONFIG_KGDB
 	unsigned int i;
@@ -232,10 +232,10 @@ static bool debugged(const u8 *addr)
  * and have its breakpoint there since the plan was made: it stops all CPUs, but
  * waits for the holder of text_mutex. Returns true unless that is so.
  */
-static bool divert(struct kprobe *p, struct x86_detour *slot)
+static bool detour_divert(struct kprobe *p, struct x86_detour *slot)
 {
 	guard(mutex)(&text_mutex);
-	if (debugged(p->addr) ||
+	if (detour_debugged(p->addr) ||
 	    memcmp(p->addr + INT3_INSN_SIZE, slot->orig + INT3_INSN_SIZE,
 		   JMP32_INSN_SIZE - INT3_INSN_SIZE))
 		return false;
@@ -294,7 +294,7 @@ int arch_detour_prepare(struct kprobe *p)
 	perf_event_text_poke(slot, NULL, 0, buf, sizeof(buf));
 	text_poke_copy(slot, buf, sizeof(buf));
 
-	if (!divert(p, slot)) {
+	if (!detour_divert(p, slot)) {
 		/* Not that a task could be in it, but there is code now. */
 		free_detour_slot(slot, true);
 		return KPROBE_WHY_PATCHED;
@@ -304,7 +304,7 @@ int arch_detour_prepare(struct kprobe *p)
 
 /* ------------------------------ Patching -------------------------------- */
 
-static void jump_text(struct kprobe *p, u8 *text)
+static void detour_jump_text(struct kprobe *p, u8 *text)
 {
 	struct x86_detour *d = p->ainsn.detour;
 
@@ -326,7 +326,7 @@ void arch_detour_arm(struct list_head *points)
 
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
-		jump_text(p, text);
+		detour_jump_text(p, text);
 		text_poke_queue(p->addr, text, sizeof(text), NULL);
 	}
 	text_poke_finish();
@@ -334,7 +334,7 @@ void arch_detour_arm(struct list_head *points)
 }
 
 /* Make hits that are in the detour, but not yet in a handler, look up the point. */
-static void retire(struct kprobe *p)
+static void detour_retire(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
 	u8 never = false, trap = INT3_INSN_OPCODE, was, *branch;
@@ -387,7 +387,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 	mutex_lock(&text_mutex);
 	if (jumps) {
 		list_for_each_entry(p, points, list) {
-			jump_text(p, jump);
+			detour_jump_text(p, jump);
 			memcpy(text, p->ainsn.detour->orig, sizeof(text));
 			if (breakpoint)
 				text[0] = INT3_INSN_OPCODE;
@@ -397,7 +397,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 		text_poke_finish();
 	}
 	list_for_each_entry(p, points, list)
-		retire(p);
+		detour_retire(p);
 	mutex_unlock(&text_mutex);
 }
 

@@ -20,7 +20,7 @@
 #define ARITH_FLAGS	(X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF |	\
 			 X86_EFLAGS_ZF | X86_EFLAGS_SF | X86_EFLAGS_OF)
 
-static __always_inline unsigned long reg_at(struct pt_regs *regs, unsigned int off)
+static __always_inline unsigned long emulate_reg(struct pt_regs *regs, unsigned int off)
 {
 	return *(unsigned long *)((u8 *)regs + off);
 }
@@ -29,8 +29,8 @@ static __always_inline unsigned long reg_at(struct pt_regs *regs, unsigned int o
  * Write an operand: one of 32 bits clears the upper half of the register, smaller
  * ones leave the rest of it unchanged (SDM Vol. 1, 3.4.1.1).
  */
-static __always_inline void set_operand(struct pt_regs *regs, unsigned int off,
-					unsigned int size, unsigned long val)
+static __always_inline void emulate_set_operand(struct pt_regs *regs, unsigned int off,
+						unsigned int size, unsigned long val)
 {
 	void *reg = (u8 *)regs + off;
 
@@ -49,8 +49,8 @@ static __always_inline void set_operand(struct pt_regs *regs, unsigned int off,
 	}
 }
 
-static __always_inline unsigned long operand_address(struct kprobe *p,
-						     struct pt_regs *regs)
+static __always_inline unsigned long emulate_operand_address(struct kprobe *p,
+							     struct pt_regs *regs)
 {
 	const struct arch_specific_insn *a = &p->ainsn;
 	unsigned long addr = a->imm;
@@ -58,15 +58,15 @@ static __always_inline unsigned long operand_address(struct kprobe *p,
 	if (a->base == X86_BASE_IP)
 		addr += (unsigned long)p->addr + a->len;
 	else if (a->base != X86_NO_REG)
-		addr += reg_at(regs, a->base);
+		addr += emulate_reg(regs, a->base);
 	if (a->index != X86_NO_REG)
-		addr += reg_at(regs, a->index) << a->scale;
+		addr += emulate_reg(regs, a->index) << a->scale;
 	return addr;
 }
 
 /* LOOP and JCXZ change no flag. */
-static __always_inline bool loop_taken(const struct arch_specific_insn *a,
-				       struct pt_regs *regs)
+static __always_inline bool emulate_loop_taken(const struct arch_specific_insn *a,
+					       struct pt_regs *regs)
 {
 	unsigned long mask = a->size == 2 ? 0xffff : a->size == 4 ? 0xffffffff : ~0ul;
 	unsigned long count = regs->cx & mask;
@@ -138,8 +138,8 @@ static __always_inline bool loop_taken(const struct arch_specific_insn *a,
 		}							\
 	} while (0)
 
-static __always_inline void do_alu(const struct arch_specific_insn *a,
-				   struct pt_regs *regs, unsigned long src)
+static __always_inline void emulate_alu_op(const struct arch_specific_insn *a,
+					   struct pt_regs *regs, unsigned long src)
 {
 	void *dst = (u8 *)regs + a->dst;
 	unsigned long out, res;
@@ -161,19 +161,19 @@ static __always_inline void do_alu(const struct arch_specific_insn *a,
 	}
 
 	if (a->op != X86_CMP && a->op != X86_TEST)
-		set_operand(regs, a->dst, a->size, res);
+		emulate_set_operand(regs, a->dst, a->size, res);
 	regs->flags = (regs->flags & ~ARITH_FLAGS) | (out & ARITH_FLAGS);
 }
 
 /* The target of an indirect branch. False if its operand cannot be read. */
-static __always_inline bool branch_target(struct kprobe *p, struct pt_regs *regs,
-					  unsigned long *target)
+static __always_inline bool emulate_branch_target(struct kprobe *p, struct pt_regs *regs,
+						  unsigned long *target)
 {
 	if (p->ainsn.src != X86_NO_REG) {
-		*target = reg_at(regs, p->ainsn.src);
+		*target = emulate_reg(regs, p->ainsn.src);
 		return true;
 	}
-	__get_kernel_nofault(target, (void *)operand_address(p, regs),
+	__get_kernel_nofault(target, (void *)emulate_operand_address(p, regs),
 			     unsigned long, fault);
 	return true;
 fault:
@@ -185,8 +185,8 @@ fault:
  * executed, because it is not emulated or would fault; only @regs->ip is undefined
  * then.
  */
-static __always_inline bool emulate(struct kprobe *p, struct pt_regs *regs,
-				    unsigned int kind)
+static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
+					 unsigned int kind)
 {
 	const struct arch_specific_insn *a = &p->ainsn;
 	unsigned long next = (unsigned long)p->addr + a->len;
@@ -208,7 +208,7 @@ static __always_inline bool emulate(struct kprobe *p, struct pt_regs *regs,
 		next = regs->ip;
 		break;
 	case X86_LOOP:
-		if (loop_taken(a, regs))
+		if (emulate_loop_taken(a, regs))
 			next += a->imm;
 		break;
 	case X86_RET:
@@ -216,20 +216,20 @@ static __always_inline bool emulate(struct kprobe *p, struct pt_regs *regs,
 		regs->sp += a->imm;
 		break;
 	case X86_JMP_IND:
-		if (!branch_target(p, regs, &target))
+		if (!emulate_branch_target(p, regs, &target))
 			return false;
 		next = target;
 		break;
 	case X86_CALL_IND:
 		/* The operand is read with the stack as it was. */
-		if (!branch_target(p, regs, &target))
+		if (!emulate_branch_target(p, regs, &target))
 			return false;
 		int3_emulate_push(regs, next);
 		next = target;
 		break;
 
 	case X86_PUSH_REG:
-		int3_emulate_push(regs, reg_at(regs, a->src));
+		int3_emulate_push(regs, emulate_reg(regs, a->src));
 		break;
 	case X86_PUSH_IMM:
 		int3_emulate_push(regs, a->imm);
@@ -237,22 +237,22 @@ static __always_inline bool emulate(struct kprobe *p, struct pt_regs *regs,
 	case X86_POP_REG:
 		/* POP SP: what was popped wins over the increment. */
 		target = int3_emulate_pop(regs);
-		set_operand(regs, a->dst, sizeof(long), target);
+		emulate_set_operand(regs, a->dst, sizeof(long), target);
 		break;
 	case X86_MOV_REG:
-		set_operand(regs, a->dst, a->size, reg_at(regs, a->src));
+		emulate_set_operand(regs, a->dst, a->size, emulate_reg(regs, a->src));
 		break;
 	case X86_MOV_IMM:
-		set_operand(regs, a->dst, a->size, a->imm);
+		emulate_set_operand(regs, a->dst, a->size, a->imm);
 		break;
 	case X86_LEA:
-		set_operand(regs, a->dst, a->size, operand_address(p, regs));
+		emulate_set_operand(regs, a->dst, a->size, emulate_operand_address(p, regs));
 		break;
 	case X86_ALU_REG:
-		do_alu(a, regs, reg_at(regs, a->src));
+		emulate_alu_op(a, regs, emulate_reg(regs, a->src));
 		break;
 	case X86_ALU_IMM:
-		do_alu(a, regs, a->imm);
+		emulate_alu_op(a, regs, a->imm);
 		break;
 
 	default:
@@ -274,7 +274,7 @@ static __always_inline bool emulate(struct kprobe *p, struct pt_regs *regs,
  */
 bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 {
-	return emulate(p, regs, p->ainsn.kind);
+	return emulate_insn(p, regs, p->ainsn.kind);
 }
 
 #ifdef CONFIG_OPTPROBES
@@ -282,7 +282,7 @@ bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 #define EMULATE_ONLY(kind)						\
 static bool __kprobe_hit emulate_##kind(struct kprobe *p, struct pt_regs *regs) \
 {									\
-	return emulate(p, regs, kind);					\
+	return emulate_insn(p, regs, kind);					\
 }
 
 EMULATE_ONLY(X86_NOP)

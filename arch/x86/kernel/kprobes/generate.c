@@ -38,7 +38,7 @@ struct gen {
 	bool far;
 };
 
-static void emit(struct gen *g, const void *bytes, unsigned int nr)
+static void emit_bytes(struct gen *g, const void *bytes, unsigned int nr)
 {
 	if (g->nr + nr <= __ARCH_KPROBE_DETOUR_SIZE)
 		memcpy(g->buf + g->nr, bytes, nr);
@@ -49,17 +49,17 @@ static void emit(struct gen *g, const void *bytes, unsigned int nr)
 	do {								\
 		const u8 __bytes[] = { __VA_ARGS__ };			\
 									\
-		emit(g, __bytes, sizeof(__bytes));			\
+		emit_bytes(g, __bytes, sizeof(__bytes));			\
 	} while (0)
 
 static void emit32(struct gen *g, u32 val)
 {
-	emit(g, &val, sizeof(val));
+	emit_bytes(g, &val, sizeof(val));
 }
 
 static void emit64(struct gen *g, u64 val)
 {
-	emit(g, &val, sizeof(val));
+	emit_bytes(g, &val, sizeof(val));
 }
 
 /* The last four bytes of a branch. */
@@ -111,7 +111,7 @@ static void emit_call(struct gen *g, void *func)
 	emit_rel32(g, (unsigned long)func);
 }
 
-/* Forward branches, to be completed by land32(). */
+/* Forward branches, to be completed by emit_land32(). */
 static unsigned int emit_jcc32(struct gen *g, u8 cc)
 {
 	EMIT(g, 0x0f, 0x80 | cc, 0, 0, 0, 0);
@@ -124,7 +124,7 @@ static unsigned int emit_jmp32(struct gen *g)
 	return g->nr;
 }
 
-static void land32(struct gen *g, unsigned int from)
+static void emit_land32(struct gen *g, unsigned int from)
 {
 	if (g->nr <= __ARCH_KPROBE_DETOUR_SIZE)
 		*(u32 *)(g->buf + from - 4) = g->nr - from;
@@ -135,7 +135,7 @@ static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
 {
 	if (IS_ENABLED(CONFIG_SMP))
 		EMIT(g, 0x65);		/* %gs: */
-	emit(g, op, nr);
+	emit_bytes(g, op, nr);
 	EMIT(g, 0x25);			/* SIB: an absolute address of 32 bits */
 	emit32(g, (unsigned long)var);
 }
@@ -214,7 +214,7 @@ static void emit_copy(struct gen *g, const struct x86_displaced *di,
 			g->far = true;
 		*(s32 *)(text + di->rip) = disp;
 	}
-	emit(g, text, di->len);
+	emit_bytes(g, text, di->len);
 }
 
 /* ------------------------ Displaced branches ---------------------------- */
@@ -305,7 +305,7 @@ static void emit_pushed_return(struct gen *g)
 }
 
 /* The number of the register that is the operand of an indirect branch. */
-static unsigned int register_operand(const struct x86_displaced *di)
+static unsigned int gen_register_operand(const struct x86_displaced *di)
 {
 	unsigned int i = 0, rex = 0;
 
@@ -320,7 +320,7 @@ static void emit_jump_indirect(struct gen *g, struct x86_detour_map *m,
 			       const struct x86_displaced *di, unsigned long addr)
 {
 	if (di->insn.src != X86_NO_REG) {
-		emit_indirect_jump(g, register_operand(di));
+		emit_indirect_jump(g, gen_register_operand(di));
 		return;
 	}
 	emit_push_operand(g, m, di, addr);
@@ -335,7 +335,7 @@ static void emit_call_indirect(struct gen *g, struct x86_detour_map *m,
 	if (di->insn.src != X86_NO_REG) {
 		emit_return_address(g, m, addr + di->len);
 		emit_depth(g, NULL);
-		emit_indirect_jump(g, register_operand(di));
+		emit_indirect_jump(g, gen_register_operand(di));
 		return;
 	}
 	emit_push_operand(g, m, di, addr);
@@ -432,7 +432,7 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	/* testl $contexts, preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xf7, 0x04);
 	emit32(g, NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET);
-	branch[1] = emit_jcc32(g, 5);			/* jnz, see retire() */
+	branch[1] = emit_jcc32(g, 5);			/* jnz, see detour_retire() */
 	d->branch = g->nr - JCC32_INSN_SIZE;
 
 	emit_handler(g, to->only, to->pre);
@@ -464,7 +464,7 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 }
 
 /* Can the detour call the handlers itself, and is that faster? */
-static bool choose_direct(struct kprobe *p, struct direct *to)
+static bool gen_choose_direct(struct kprobe *p, struct direct *to)
 {
 	to->only = kprobe_only(p, &to->pre, &to->post);
 	if (!to->only)
@@ -491,18 +491,18 @@ static void emit_turned_away(struct gen *g, const struct x86_detour *d,
 			     const struct direct *to, const unsigned int *branch)
 {
 	/* Not a task's context, or a late hit: as if never entered. */
-	land32(g, branch[1]);
+	emit_land32(g, branch[1]);
 	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
 	emit32(g, 0);
-	land32(g, branch[0]);
+	emit_land32(g, branch[0]);
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
 	emit_dispatch(g, detour_hit);
 	emit_jmp(g, g->slot + d->restore);
-	land32(g, branch[2]);
+	emit_land32(g, branch[2]);
 	if (to->post)
-		land32(g, branch[4]);
+		emit_land32(g, branch[4]);
 	emit_dispatch(g, detour_changed);
-	land32(g, branch[3]);
+	emit_land32(g, branch[3]);
 	emit_call(g, detour_resched);
 	emit_jmp(g, g->slot + d->restore);
 }
@@ -524,8 +524,8 @@ static void emit_post(struct gen *g, struct x86_detour *d, struct kprobe *p,
 }
 
 /* Generate the detour, with the handlers that it calls directly, or none. */
-static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
-			 const struct x86_plan *plan, const struct direct *to)
+static void gen_write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
+			     const struct x86_plan *plan, const struct direct *to)
 {
 	unsigned int branch[5], over = 0, gap = STACK_GAP, i;
 	unsigned long addr = (unsigned long)p->addr;
@@ -558,19 +558,19 @@ static void write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 		d->map[i].from = plan->insn[i].from;
 		d->map[i].len = plan->insn[i].len;
 		if (i == 1 && d->next == DETOUR_NEXT)
-			land32(g, over);
+			emit_land32(g, over);
 		emit_displaced(g, &d->map[i], &plan->insn[i],
 			       addr + plan->insn[i].from);
 	}
 	if (i == 1 && d->next == DETOUR_NEXT)
-		land32(g, over);
+		emit_land32(g, over);
 	emit_jmp(g, addr + plan->total);
 	d->exec_end = g->nr;
 
 	if (to)
 		emit_turned_away(g, d, to, branch);
 	if (d->next == DETOUR_POST) {
-		land32(g, over);
+		emit_land32(g, over);
 		emit_post(g, d, p, plan);
 	}
 }
@@ -593,14 +593,14 @@ int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
 	struct direct to;
 	bool direct;
 
-	direct = choose_direct(p, &to);
-	write_detour(&g, d, p, plan, direct ? &to : NULL);
+	direct = gen_choose_direct(p, &to);
+	gen_write_detour(&g, d, p, plan, direct ? &to : NULL);
 	if (direct && (g.far || g.nr > __ARCH_KPROBE_DETOUR_SIZE)) {
 		/* The dispatcher needs less room. */
 		memset(d, INT3_INSN_OPCODE, __ARCH_KPROBE_DETOUR_SIZE);
 		*d = head;
 		g.far = false;
-		write_detour(&g, d, p, plan, NULL);
+		gen_write_detour(&g, d, p, plan, NULL);
 	}
 	if (g.far || g.nr > __ARCH_KPROBE_DETOUR_SIZE)
 		return KPROBE_WHY_FAR;

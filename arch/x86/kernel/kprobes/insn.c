@@ -28,7 +28,7 @@
  * Those of the kernel are refused as an area. A module's are recognized by the UD1
  * after the jump, the signature that static_call() itself checks.
  */
-static bool is_static_call_trampoline(unsigned long addr)
+static bool x86_is_static_call_trampoline(unsigned long addr)
 {
 	static const u8 signature[] = { 0x0f, 0xb9, 0xcc };
 	u8 tail[sizeof(signature)];
@@ -40,7 +40,7 @@ static bool is_static_call_trampoline(unsigned long addr)
 /* --------------------------- Classification ----------------------------- */
 
 /* The offset of general register @nr in pt_regs. */
-static u8 reg_offset(unsigned int nr)
+static u8 x86_reg_offset(unsigned int nr)
 {
 #define OFF(r)	offsetof(struct pt_regs, r)
 	static const u8 offsets[] = {
@@ -54,22 +54,22 @@ static u8 reg_offset(unsigned int nr)
 }
 
 /* The bits that the REX prefix adds to register numbers. */
-static unsigned int rex(struct insn *insn)
+static unsigned int x86_rex(struct insn *insn)
 {
 	return insn->rex_prefix.nbytes ? insn->rex_prefix.bytes[0] : 0;
 }
 
-static unsigned int modrm_reg(struct insn *insn)
+static unsigned int x86_modrm_reg(struct insn *insn)
 {
-	return X86_MODRM_REG(insn->modrm.value) + (X86_REX_R(rex(insn)) ? 8 : 0);
+	return X86_MODRM_REG(insn->modrm.value) + (X86_REX_R(x86_rex(insn)) ? 8 : 0);
 }
 
-static unsigned int modrm_rm(struct insn *insn)
+static unsigned int x86_modrm_rm(struct insn *insn)
 {
-	return X86_MODRM_RM(insn->modrm.value) + (X86_REX_B(rex(insn)) ? 8 : 0);
+	return X86_MODRM_RM(insn->modrm.value) + (X86_REX_B(x86_rex(insn)) ? 8 : 0);
 }
 
-static bool rm_is_reg(struct insn *insn)
+static bool x86_rm_is_reg(struct insn *insn)
 {
 	return X86_MODRM_MOD(insn->modrm.value) == 3;
 }
@@ -78,14 +78,14 @@ static bool rm_is_reg(struct insn *insn)
  * An 8-bit operand: without REX, 4 to 7 are the second bytes of the first four
  * registers (SDM Vol. 2, 2.2.1.2), one byte further in pt_regs.
  */
-static u8 operand_offset(struct insn *insn, unsigned int nr, unsigned int size)
+static u8 x86_operand_offset(struct insn *insn, unsigned int nr, unsigned int size)
 {
 	if (size == 1 && nr >= 4 && nr < 8 && !insn->rex_prefix.nbytes)
-		return reg_offset(nr - 4) + 1;
-	return reg_offset(nr);
+		return x86_reg_offset(nr - 4) + 1;
+	return x86_reg_offset(nr);
 }
 
-static bool has_prefix(struct insn *insn, u8 prefix)
+static bool x86_has_prefix(struct insn *insn, u8 prefix)
 {
 	insn_byte_t b;
 	int i;
@@ -101,23 +101,23 @@ static bool has_prefix(struct insn *insn, u8 prefix)
  * For stack operations and branches an operand size prefix means 16 bits in 32-bit
  * code. In 64-bit code CPUs disagree about branches.
  */
-static bool is_word(struct insn *insn)
+static bool x86_is_word(struct insn *insn)
 {
-	return has_prefix(insn, 0x66);
+	return x86_has_prefix(insn, 0x66);
 }
 
-static bool has_segment_base(struct insn *insn)
+static bool x86_has_segment_base(struct insn *insn)
 {
-	return has_prefix(insn, 0x64) || has_prefix(insn, 0x65);
+	return x86_has_prefix(insn, 0x64) || x86_has_prefix(insn, 0x65);
 }
 
 /* Decode a memory operand. False if the emulation does not support it. */
-static bool take_memory_operand(struct arch_specific_insn *a, struct insn *insn)
+static bool x86_take_memory_operand(struct arch_specific_insn *a, struct insn *insn)
 {
 	unsigned int mod = X86_MODRM_MOD(insn->modrm.value);
 	unsigned int rm = X86_MODRM_RM(insn->modrm.value);
 
-	if (has_segment_base(insn) || insn->addr_bytes != sizeof(long))
+	if (x86_has_segment_base(insn) || insn->addr_bytes != sizeof(long))
 		return false;
 
 	a->imm = insn->displacement.value;
@@ -126,42 +126,42 @@ static bool take_memory_operand(struct arch_specific_insn *a, struct insn *insn)
 
 	if (rm == 4) {
 		unsigned int index = X86_SIB_INDEX(insn->sib.value) +
-				     (X86_REX_X(rex(insn)) ? 8 : 0);
+				     (X86_REX_X(x86_rex(insn)) ? 8 : 0);
 		unsigned int base = X86_SIB_BASE(insn->sib.value);
 
 		if (index != 4) {
-			a->index = reg_offset(index);
+			a->index = x86_reg_offset(index);
 			a->scale = X86_SIB_SCALE(insn->sib.value);
 		}
 		if (base != 5 || mod)
-			a->base = reg_offset(base + (X86_REX_B(rex(insn)) ? 8 : 0));
+			a->base = x86_reg_offset(base + (X86_REX_B(x86_rex(insn)) ? 8 : 0));
 	} else if (rm == 5 && !mod) {
 		if (IS_ENABLED(CONFIG_X86_64))
 			a->base = X86_BASE_IP;
 	} else {
-		a->base = reg_offset(modrm_rm(insn));
+		a->base = x86_reg_offset(x86_modrm_rm(insn));
 	}
 	return true;
 }
 
-static int take_target_operand(struct arch_specific_insn *a, struct insn *insn,
-			       enum x86_insn_kind kind)
+static int x86_take_target_operand(struct arch_specific_insn *a, struct insn *insn,
+				   enum x86_insn_kind kind)
 {
-	if (rm_is_reg(insn)) {
-		a->src = reg_offset(modrm_rm(insn));
+	if (x86_rm_is_reg(insn)) {
+		a->src = x86_reg_offset(x86_modrm_rm(insn));
 	} else {
 		a->src = X86_NO_REG;
-		if (!take_memory_operand(a, insn))
+		if (!x86_take_memory_operand(a, insn))
 			return -EILSEQ;
 	}
 	a->kind = kind;
 	return 0;
 }
 
-static int branch(struct arch_specific_insn *a, struct insn *insn,
-		  enum x86_insn_kind kind, unsigned int op)
+static int x86_take_branch(struct arch_specific_insn *a, struct insn *insn,
+			   enum x86_insn_kind kind, unsigned int op)
 {
-	if (is_word(insn))
+	if (x86_is_word(insn))
 		return -EILSEQ;
 	a->kind = kind;
 	a->op = op;
@@ -169,27 +169,27 @@ static int branch(struct arch_specific_insn *a, struct insn *insn,
 	return 0;
 }
 
-static void alu(struct arch_specific_insn *a, struct insn *insn, unsigned int op,
-		unsigned int dst, unsigned int src, unsigned int size)
+static void x86_take_alu(struct arch_specific_insn *a, struct insn *insn, unsigned int op,
+			 unsigned int dst, unsigned int src, unsigned int size)
 {
 	a->kind = X86_ALU_REG;
 	a->op = op;
 	a->size = size;
-	a->dst = operand_offset(insn, dst, size);
-	a->src = operand_offset(insn, src, size);
+	a->dst = x86_operand_offset(insn, dst, size);
+	a->src = x86_operand_offset(insn, src, size);
 }
 
-static void alu_imm(struct arch_specific_insn *a, struct insn *insn,
-		    unsigned int op, unsigned int dst, unsigned int size)
+static void x86_take_alu_imm(struct arch_specific_insn *a, struct insn *insn,
+			     unsigned int op, unsigned int dst, unsigned int size)
 {
 	a->kind = X86_ALU_IMM;
 	a->op = op;
 	a->size = size;
-	a->dst = operand_offset(insn, dst, size);
+	a->dst = x86_operand_offset(insn, dst, size);
 	a->imm = insn->immediate.value;
 }
 
-static int classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+static int x86_classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
 	u8 op = insn->opcode.bytes[1];
 	u32 head;
@@ -225,22 +225,22 @@ static int classify_0f(struct arch_specific_insn *a, struct insn *insn, const u8
 		a->kind = X86_NOP;
 		return 0;
 	case 0x80 ... 0x8f:
-		return branch(a, insn, X86_JCC, op & 0xf);
+		return x86_take_branch(a, insn, X86_JCC, op & 0xf);
 	}
 	return 0;
 }
 
-static int classify_group5(struct arch_specific_insn *a, struct insn *insn)
+static int x86_classify_group5(struct arch_specific_insn *a, struct insn *insn)
 {
 	switch (X86_MODRM_REG(insn->modrm.value)) {
 	case 2:
-		if (is_word(insn))
+		if (x86_is_word(insn))
 			return -EILSEQ;
-		return take_target_operand(a, insn, X86_CALL_IND);
+		return x86_take_target_operand(a, insn, X86_CALL_IND);
 	case 4:
-		if (is_word(insn))
+		if (x86_is_word(insn))
 			return -EILSEQ;
-		return take_target_operand(a, insn, X86_JMP_IND);
+		return x86_take_target_operand(a, insn, X86_JMP_IND);
 	case 3:		/* far CALL */
 	case 5:		/* far JMP */
 		return -EILSEQ;
@@ -249,14 +249,14 @@ static int classify_group5(struct arch_specific_insn *a, struct insn *insn)
 }
 
 /* Does the CPU sleep there until an interrupt arrives? */
-static bool halts(const u8 *text)
+static bool x86_halts(const u8 *text)
 {
 	return text[0] == 0xf4 ||					/* HLT */
 	       (text[0] == 0x0f && text[1] == 0x01 &&
 		(text[2] == 0xc9 || text[2] == 0xfb));			/* MWAIT, MWAITX */
 }
 
-static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
+static int x86_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
 	u8 op = insn->opcode.bytes[0];
 	unsigned int size = op & 1 ? insn->opnd_bytes : 1;
@@ -268,81 +268,84 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 		return -EILSEQ;	/* a branch through registers that pt_regs lacks */
 	if (insn_is_avx(insn) || insn_is_rex2(insn))
 		return 0;
-	if (has_prefix(insn, 0xf0) && op != 0x0f)
+	if (x86_has_prefix(insn, 0xf0) && op != 0x0f)
 		return 0;
 
 	switch (op) {
 	case 0x0f:
 		if (insn->opcode.nbytes > 2)
 			return 0;
-		return classify_0f(a, insn, buf);
+		return x86_classify_0f(a, insn, buf);
 
 	/* ADD and the like, on registers */
 	case 0x00: case 0x01: case 0x08: case 0x09: case 0x10: case 0x11:
 	case 0x18: case 0x19: case 0x20: case 0x21: case 0x28: case 0x29:
 	case 0x30: case 0x31: case 0x38: case 0x39:
-		if (rm_is_reg(insn))
-			alu(a, insn, op >> 3, modrm_rm(insn), modrm_reg(insn), size);
+		if (x86_rm_is_reg(insn))
+			x86_take_alu(a, insn, op >> 3, x86_modrm_rm(insn),
+				     x86_modrm_reg(insn), size);
 		return 0;
 	case 0x02: case 0x03: case 0x0a: case 0x0b: case 0x12: case 0x13:
 	case 0x1a: case 0x1b: case 0x22: case 0x23: case 0x2a: case 0x2b:
 	case 0x32: case 0x33: case 0x3a: case 0x3b:
-		if (rm_is_reg(insn))
-			alu(a, insn, op >> 3, modrm_reg(insn), modrm_rm(insn), size);
+		if (x86_rm_is_reg(insn))
+			x86_take_alu(a, insn, op >> 3, x86_modrm_reg(insn),
+				     x86_modrm_rm(insn), size);
 		return 0;
 	case 0x04: case 0x05: case 0x0c: case 0x0d: case 0x14: case 0x15:
 	case 0x1c: case 0x1d: case 0x24: case 0x25: case 0x2c: case 0x2d:
 	case 0x34: case 0x35: case 0x3c: case 0x3d:
-		alu_imm(a, insn, op >> 3, 0, size);
+		x86_take_alu_imm(a, insn, op >> 3, 0, size);
 		return 0;
 	case 0x80: case 0x81: case 0x83:
-		if (rm_is_reg(insn))
-			alu_imm(a, insn, X86_MODRM_REG(insn->modrm.value),
-				modrm_rm(insn), size);
+		if (x86_rm_is_reg(insn))
+			x86_take_alu_imm(a, insn, X86_MODRM_REG(insn->modrm.value),
+					 x86_modrm_rm(insn), size);
 		return 0;
 	case 0x84: case 0x85:	/* TEST */
-		if (rm_is_reg(insn))
-			alu(a, insn, X86_TEST, modrm_rm(insn), modrm_reg(insn), size);
+		if (x86_rm_is_reg(insn))
+			x86_take_alu(a, insn, X86_TEST, x86_modrm_rm(insn),
+				     x86_modrm_reg(insn), size);
 		return 0;
 	case 0xa8: case 0xa9:
-		alu_imm(a, insn, X86_TEST, 0, size);
+		x86_take_alu_imm(a, insn, X86_TEST, 0, size);
 		return 0;
 	case 0xf6: case 0xf7:
-		if (rm_is_reg(insn) && X86_MODRM_REG(insn->modrm.value) < 2)
-			alu_imm(a, insn, X86_TEST, modrm_rm(insn), size);
+		if (x86_rm_is_reg(insn) && X86_MODRM_REG(insn->modrm.value) < 2)
+			x86_take_alu_imm(a, insn, X86_TEST, x86_modrm_rm(insn), size);
 		return 0;
 
 	case 0x50 ... 0x57:	/* PUSH */
-		if (is_word(insn))
+		if (x86_is_word(insn))
 			return 0;
 		a->kind = X86_PUSH_REG;
-		a->src = reg_offset((op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0));
+		a->src = x86_reg_offset((op & 7) + (X86_REX_B(x86_rex(insn)) ? 8 : 0));
 		return 0;
 	case 0x58 ... 0x5f:	/* POP */
-		if (is_word(insn))
+		if (x86_is_word(insn))
 			return 0;
 		a->kind = X86_POP_REG;
-		a->dst = reg_offset((op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0));
+		a->dst = x86_reg_offset((op & 7) + (X86_REX_B(x86_rex(insn)) ? 8 : 0));
 		return 0;
 	case 0x68: case 0x6a:
-		if (is_word(insn))
+		if (x86_is_word(insn))
 			return 0;
 		a->kind = X86_PUSH_IMM;
 		a->imm = insn->immediate.value;
 		return 0;
 
 	case 0x70 ... 0x7f:
-		return branch(a, insn, X86_JCC, op & 0xf);
+		return x86_take_branch(a, insn, X86_JCC, op & 0xf);
 
 	case 0x88: case 0x89: case 0x8a: case 0x8b:	/* MOV */
-		if (rm_is_reg(insn)) {
-			unsigned int to = op & 2 ? modrm_reg(insn) : modrm_rm(insn);
-			unsigned int from = op & 2 ? modrm_rm(insn) : modrm_reg(insn);
+		if (x86_rm_is_reg(insn)) {
+			unsigned int to = op & 2 ? x86_modrm_reg(insn) : x86_modrm_rm(insn);
+			unsigned int from = op & 2 ? x86_modrm_rm(insn) : x86_modrm_reg(insn);
 
 			a->kind = X86_MOV_REG;
 			a->size = size;
-			a->dst = operand_offset(insn, to, size);
-			a->src = operand_offset(insn, from, size);
+			a->dst = x86_operand_offset(insn, to, size);
+			a->src = x86_operand_offset(insn, from, size);
 		}
 		return 0;
 	case 0x8e:		/* MOV to a segment register */
@@ -354,59 +357,59 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 	case 0xb0 ... 0xbf:
 		if (insn->immediate2.nbytes || insn->immediate.nbytes == 8)
 			return 0;
-		if (IS_ENABLED(CONFIG_X86_64) && op >= 0xb8 && X86_REX_W(rex(insn)))
+		if (IS_ENABLED(CONFIG_X86_64) && op >= 0xb8 && X86_REX_W(x86_rex(insn)))
 			return 0;	/* 64 bits of immediate: not emulated */
 		a->kind = X86_MOV_IMM;
 		a->size = op & 8 ? insn->opnd_bytes : 1;
-		a->dst = operand_offset(insn, (op & 7) + (X86_REX_B(rex(insn)) ? 8 : 0),
-					a->size);
+		a->dst = x86_operand_offset(insn, (op & 7) + (X86_REX_B(x86_rex(insn)) ? 8 : 0),
+					    a->size);
 		a->imm = insn->immediate.value;
 		return 0;
 	case 0xc6: case 0xc7:
 		if (X86_MODRM_REG(insn->modrm.value) == 7)
 			return -EILSEQ;	/* XABORT, XBEGIN */
-		if (rm_is_reg(insn)) {
+		if (x86_rm_is_reg(insn)) {
 			a->kind = X86_MOV_IMM;
 			a->size = size;
-			a->dst = operand_offset(insn, modrm_rm(insn), size);
+			a->dst = x86_operand_offset(insn, x86_modrm_rm(insn), size);
 			a->imm = insn->immediate.value;
 		}
 		return 0;
 	case 0x8d:		/* LEA */
-		if (insn->opnd_bytes >= 4 && !rm_is_reg(insn)) {
+		if (insn->opnd_bytes >= 4 && !x86_rm_is_reg(insn)) {
 			struct arch_specific_insn m = *a;
 
-			if (take_memory_operand(&m, insn)) {
+			if (x86_take_memory_operand(&m, insn)) {
 				*a = m;
 				a->kind = X86_LEA;
 				a->size = insn->opnd_bytes;
-				a->dst = reg_offset(modrm_reg(insn));
+				a->dst = x86_reg_offset(x86_modrm_reg(insn));
 			}
 		}
 		return 0;
 
 	case 0x90:
 		/* 41 90 exchanges R8 and RAX; f3 90 is PAUSE, as good as a NOP. */
-		if (!X86_REX_B(rex(insn)))
+		if (!X86_REX_B(x86_rex(insn)))
 			a->kind = X86_NOP;
 		return 0;
 
 	case 0xc2:		/* RET, dropping arguments */
 	case 0xc3:
-		if (is_word(insn))
+		if (x86_is_word(insn))
 			return -EILSEQ;
 		a->kind = X86_RET;
 		a->imm = op == 0xc2 ? (u16)insn->immediate.value : 0;
 		return 0;
 	case 0xe0 ... 0xe3:	/* LOOPNE, LOOPE, LOOP, JCXZ */
 		a->size = insn->addr_bytes;
-		return branch(a, insn, X86_LOOP, op);
+		return x86_take_branch(a, insn, X86_LOOP, op);
 	case 0xe8:
-		return branch(a, insn, X86_CALL, 0);
+		return x86_take_branch(a, insn, X86_CALL, 0);
 	case 0xe9: case 0xeb:
-		return branch(a, insn, X86_JMP, 0);
+		return x86_take_branch(a, insn, X86_JMP, 0);
 	case 0xff:
-		return classify_group5(a, insn);
+		return x86_classify_group5(a, insn);
 
 	case 0xcc:		/* INT3, of a debugger */
 		return -EINVAL;
@@ -420,7 +423,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 		return -EILSEQ;
 	case 0xfb:
 		/* STI: the same, if one of those follows */
-		if (insn->length + 2 <= MAX_INSN_SIZE && halts(buf + insn->length))
+		if (insn->length + 2 <= MAX_INSN_SIZE && x86_halts(buf + insn->length))
 			return -EILSEQ;
 		return 0;
 	}
@@ -428,7 +431,7 @@ static int classify(struct arch_specific_insn *a, struct insn *insn, const u8 *b
 }
 
 /* Would its emulation change the stack pointer by more than a push or pop? */
-static bool moves_stack(const struct arch_specific_insn *a)
+static bool x86_moves_stack(const struct arch_specific_insn *a)
 {
 	switch (a->kind) {
 	case X86_ALU_REG:
@@ -458,7 +461,7 @@ static bool moves_stack(const struct arch_specific_insn *a)
  */
 int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
-	int ret = classify(a, insn, buf);
+	int ret = x86_classify(a, insn, buf);
 
 	/*
 	 * The 32-bit exception returns through a frame that it builds below the
@@ -466,7 +469,7 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 	 * more than the gap which the entry leaves, the frame would overwrite the
 	 * saved registers that it is built from (IRET_FRAME in entry_32.S).
 	 */
-	if (!ret && !IS_ENABLED(CONFIG_X86_64) && moves_stack(a))
+	if (!ret && !IS_ENABLED(CONFIG_X86_64) && x86_moves_stack(a))
 		a->kind = X86_COPY;
 	return ret;
 }
@@ -487,7 +490,7 @@ static struct {
 
 static_assert(sizeof(struct x86_slot) == __ARCH_KPROBE_SLOT_SIZE);
 
-static void write_copies(void)
+static void x86_write_copies(void)
 {
 	size_t size = unwritten.nr * sizeof(struct x86_slot);
 
@@ -498,14 +501,14 @@ static void write_copies(void)
 	unwritten.nr = 0;
 }
 
-static void add_copy(u8 *slot, const struct x86_copy *copy)
+static void x86_add_copy(u8 *slot, const struct x86_copy *copy)
 {
 	unsigned long room = PAGE_SIZE - offset_in_page(unwritten.to);
 
 	if (unwritten.nr == ARRAY_SIZE(unwritten.slot) ||
 	    unwritten.nr * sizeof(struct x86_slot) >= room ||
 	    slot != unwritten.to + unwritten.nr * sizeof(struct x86_slot))
-		write_copies();
+		x86_write_copies();
 	if (!unwritten.nr)
 		unwritten.to = slot;
 	unwritten.slot[unwritten.nr++].copy = *copy;
@@ -519,7 +522,7 @@ static void add_copy(u8 *slot, const struct x86_copy *copy)
  */
 void x86_insn_batch(void)
 {
-	write_copies();
+	x86_write_copies();
 }
 
 /* What follows the instruction in a copy. */
@@ -534,8 +537,8 @@ enum copy_end {
  * pointer are adjusted. Such a distance may not fit, depending on where the slot
  * was allocated.
  */
-static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
-		     enum copy_end end, kprobe_opcode_t **where)
+static int x86_make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
+			 enum copy_end end, kprobe_opcode_t **where)
 {
 	struct x86_copy copy = {
 		.len = insn->length,
@@ -563,7 +566,7 @@ static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
 		__text_gen_insn(copy.text + insn->length, JMP32_INSN_OPCODE,
 				slot + insn->length, next, JMP32_INSN_SIZE);
 
-	add_copy(slot, &copy);
+	x86_add_copy(slot, &copy);
 	*where = slot;
 	return 0;
 }
@@ -575,22 +578,22 @@ static int make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
  * pushes the operand: FF /6 instead of /2 or /4 (SDM Vol. 2, A.4) reads it in the
  * same way, and changes no flag and only the stack pointer.
  */
-static int make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
+static int x86_make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
 {
 	unsigned int modrm = insn_offset_modrm(insn);
 	u8 push[MAX_INSN_SIZE];
 
 	memcpy(push, buf, sizeof(push));
 	push[modrm] = (push[modrm] & ~0x38) | 6 << 3;
-	return make_copy(p, insn, push, COPY_AGAIN, &p->ainsn.step);
+	return x86_make_copy(p, insn, push, COPY_AGAIN, &p->ainsn.step);
 }
 
-static void drop_copy(kprobe_opcode_t **where)
+static void x86_drop_copy(kprobe_opcode_t **where)
 {
 	if (!*where)
 		return;
 	/* From here on the slot may be freed at any time. */
-	write_copies();
+	x86_write_copies();
 	free_insn_slot(*where, true);
 	*where = NULL;
 }
@@ -623,7 +626,7 @@ int x86_insn_prepare(struct kprobe *p)
 		why = "the decoder does not know the instruction";
 		ret = x86_insn_read(&insn, buf, addr);
 	}
-	if (!ret && is_static_call_trampoline(addr)) {
+	if (!ret && x86_is_static_call_trampoline(addr)) {
 		why = "the trampoline of a static call";
 		ret = -EINVAL;
 	}
@@ -639,12 +642,12 @@ int x86_insn_prepare(struct kprobe *p)
 	p->opcode = buf[0];
 	if (a->kind == X86_CALL_IND || a->kind == X86_JMP_IND) {
 		if (a->src == X86_NO_REG)
-			return make_reader(p, &insn, buf);
+			return x86_make_reader(p, &insn, buf);
 		return 0;
 	}
 	if (x86_always_emulated(a->kind))
 		return 0;
-	ret = make_copy(p, &insn, buf, COPY_JUMP, &a->slot);
+	ret = x86_make_copy(p, &insn, buf, COPY_JUMP, &a->slot);
 	a->copy = a->slot;
 	return ret;
 }
@@ -670,7 +673,7 @@ int x86_insn_prepare_step(struct kprobe *p)
 	mutex_unlock(&text_mutex);
 	if (ret)
 		return ret;
-	return make_copy(p, &insn, buf, COPY_TRAP, &a->step);
+	return x86_make_copy(p, &insn, buf, COPY_TRAP, &a->step);
 }
 
 /**
@@ -682,6 +685,6 @@ int x86_insn_prepare_step(struct kprobe *p)
 void x86_insn_forget(struct kprobe *p)
 {
 	p->ainsn.copy = NULL;
-	drop_copy(&p->ainsn.slot);
-	drop_copy(&p->ainsn.step);
+	x86_drop_copy(&p->ainsn.slot);
+	x86_drop_copy(&p->ainsn.step);
 }

@@ -46,7 +46,7 @@
  * Once there is a detour, the instructions that the jump will replace, or has
  * replaced, run there.
  */
-static __always_inline void divert(struct kprobe *p, struct pt_regs *regs)
+static __always_inline void int3_divert(struct kprobe *p, struct pt_regs *regs)
 {
 #ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d = READ_ONCE(p->ainsn.detour);
@@ -56,28 +56,28 @@ static __always_inline void divert(struct kprobe *p, struct pt_regs *regs)
 #endif
 }
 
-static noinline void __kprobe_hit emulate(struct kprobe *p, struct pt_regs *regs)
+static noinline void __kprobe_hit int3_emulate_insn(struct kprobe *p, struct pt_regs *regs)
 {
 	if (!x86_emulate(p, regs))
 		regs->ip = (unsigned long)p->ainsn.step;
 }
 
 /* Execute it without handlers: no post-handler waits, or the hit is missed. */
-static __always_inline void execute(struct kprobe *p, struct pt_regs *regs)
+static __always_inline void int3_execute(struct kprobe *p, struct pt_regs *regs)
 {
 	kprobe_opcode_t *copy = READ_ONCE(p->ainsn.copy);
 
 	if (likely(copy))
 		regs->ip = (unsigned long)copy;
 	else
-		emulate(p, regs);
+		int3_emulate_insn(p, regs);
 }
 
-static noinline void __kprobe_hit run_post(struct kprobe *p, struct pt_regs *regs)
+static noinline void __kprobe_hit int3_run_post(struct kprobe *p, struct pt_regs *regs)
 {
 	if (x86_emulate(p, regs)) {
 		kprobe_run_post(p, regs, 0);
-		divert(p, regs);
+		int3_divert(p, regs);
 	} else if (p->ainsn.step) {
 		regs->ip = (unsigned long)p->ainsn.step;
 	} else {
@@ -89,12 +89,12 @@ static noinline void __kprobe_hit run_post(struct kprobe *p, struct pt_regs *reg
  * The address is that of the breakpoint until a handler changes it. This is inlined
  * twice, since a constant index into kprobe_cpu::running is faster.
  */
-static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
-				       unsigned int ctx)
+static __always_inline void int3_hit(struct kprobe *p, struct pt_regs *regs,
+				     unsigned int ctx)
 {
 	if (unlikely(kprobe_shown(ctx))) {
 		kprobes_inc_nmissed_count(p);
-		execute(p, regs);
+		int3_execute(p, regs);
 		return;
 	}
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
@@ -102,26 +102,26 @@ static __always_inline void handle_hit(struct kprobe *p, struct pt_regs *regs,
 
 	if (!kprobe_run_pre(p, regs)) {
 		if (likely(!READ_ONCE(p->post_handler)))
-			execute(p, regs);
+			int3_execute(p, regs);
 		else
-			run_post(p, regs);
+			int3_run_post(p, regs);
 	} else {
-		divert(p, regs);
+		int3_divert(p, regs);
 	}
 
 	kprobe_unshow(ctx);
 	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
 }
 
-static noinline void __kprobe_hit handle_hit_nested(struct kprobe *p,
-						    struct pt_regs *regs,
-						    unsigned int traps)
+static noinline void __kprobe_hit int3_hit_nested(struct kprobe *p,
+						  struct pt_regs *regs,
+						  unsigned int traps)
 {
-	handle_hit(p, regs, kprobe_context(traps));
+	int3_hit(p, regs, kprobe_context(traps));
 }
 
 /* The breakpoint in a copy, after the instruction: see struct x86_copy. */
-static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned long addr)
+static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long addr)
 {
 	const struct x86_copy *copy = x86_copy_at(addr);
 	struct kprobe *p;
@@ -144,14 +144,14 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
 
 	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP);
 	if (kprobe_shown(ctx)) {
-		divert(p, regs);
+		int3_divert(p, regs);
 		return true;
 	}
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
 	kprobe_show(ctx, p);
 
 	kprobe_run_post(p, regs, 0);
-	divert(p, regs);
+	int3_divert(p, regs);
 
 	kprobe_unshow(ctx);
 	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
@@ -164,7 +164,7 @@ static noinline bool __kprobe_hit handle_step(struct pt_regs *regs, unsigned lon
  * there, a point may have been made after the lookup. Otherwise the breakpoint
  * belongs to other code.
  */
-static noinline bool __kprobe_hit handle_late(struct pt_regs *regs, unsigned long addr)
+static noinline bool __kprobe_hit int3_late(struct pt_regs *regs, unsigned long addr)
 {
 	struct kprobe *p;
 
@@ -197,17 +197,17 @@ int __kprobe_hit kprobe_int3_handler(struct pt_regs *regs)
 	if (likely(p && !kprobe_ftrace(p))) {
 		traps = raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP;
 		if (likely(kprobe_in_task(traps)))
-			handle_hit(p, regs, KPROBE_CTX_TASK);
+			int3_hit(p, regs, KPROBE_CTX_TASK);
 		else
-			handle_hit_nested(p, regs, traps);
+			int3_hit_nested(p, regs, traps);
 		return 1;
 	}
-	return handle_step(regs, addr) || x86_detour_trap(regs) ||
-	       handle_late(regs, addr);
+	return int3_step(regs, addr) || x86_detour_trap(regs) ||
+	       int3_late(regs, addr);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_int3_handler);
 
-static __always_inline bool leave_copy(struct pt_regs *regs)
+static __always_inline bool int3_leave_copy(struct pt_regs *regs)
 {
 	const struct x86_copy *copy = x86_copy_at(regs->ip);
 #ifdef CONFIG_OPTPROBES
@@ -238,7 +238,7 @@ static __always_inline bool leave_copy(struct pt_regs *regs)
  */
 bool __kprobe_hit kprobe_leave_copy(struct pt_regs *regs)
 {
-	return leave_copy(regs);
+	return int3_leave_copy(regs);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_leave_copy);
 
@@ -253,13 +253,13 @@ unsigned long __kprobe_hit kprobe_original_ip(unsigned long ip)
 {
 	struct pt_regs regs = { .ip = ip };
 
-	leave_copy(&regs);
+	int3_leave_copy(&regs);
 	return regs.ip;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_original_ip);
 
 /* A fault on the operand of an indirect branch is not the fault of a handler. */
-static bool __kprobe_hit in_emulation(unsigned long ip)
+static bool __kprobe_hit int3_in_emulation(unsigned long ip)
 {
 	unsigned long offset;
 
@@ -272,8 +272,8 @@ static bool __kprobe_hit in_emulation(unsigned long ip)
  * of another point has faulted: its hit was missed. Otherwise call those of the
  * point whose instruction has faulted.
  */
-static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
-					     bool copy)
+static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int trapnr,
+						     bool copy)
 {
 	struct kprobe *p, *prev, *at = NULL;
 	bool ret = false;
@@ -284,7 +284,7 @@ static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
 		at = get_kprobe((void *)regs->ip);
 	p = kprobe_running();
 	if (p) {
-		if (kprobe_has_fault(p) && !in_emulation(regs->ip))
+		if (kprobe_has_fault(p) && !int3_in_emulation(regs->ip))
 			ret = kprobe_run_fault(p, regs, trapnr);
 	} else if (at && kprobe_has_fault(at)) {
 		prev = kprobe_enter(at);
@@ -292,7 +292,7 @@ static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
 		kprobe_leave(prev);
 	}
 	if (ret && at)
-		divert(at, regs);
+		int3_divert(at, regs);
 	preempt_enable_notrace();
 	return ret;
 }
@@ -309,7 +309,7 @@ static noinline bool __kprobe_hit dealt_with(struct pt_regs *regs, int trapnr,
  */
 int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 {
-	return dealt_with(regs, trapnr, leave_copy(regs));
+	return int3_fault_handled(regs, trapnr, int3_leave_copy(regs));
 }
 
 /**
@@ -336,8 +336,8 @@ int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
 		return NOTIFY_DONE;
 	if (!args->regs || user_mode(args->regs))
 		return NOTIFY_DONE;
-	copy = leave_copy(args->regs);
-	if ((copy || val != DIE_GPF) && dealt_with(args->regs, args->trapnr, copy))
+	copy = int3_leave_copy(args->regs);
+	if ((copy || val != DIE_GPF) && int3_fault_handled(args->regs, args->trapnr, copy))
 		return NOTIFY_STOP;
 	if (copy && fixup_exception(args->regs, args->trapnr, args->err, 0))
 		return NOTIFY_STOP;

@@ -30,19 +30,19 @@ static unsigned long *false_starts __ro_after_init;
 static unsigned int nr_false_starts __ro_after_init;
 static bool usable __ro_after_init;
 
-static unsigned long entry_addr(const int *entry)
+static unsigned long orc_entry_addr(const int *entry)
 {
 	return (unsigned long)entry + *entry;
 }
 
 /* The first entry after @addr. */
-static const int *entry_behind(unsigned long addr)
+static const int *orc_entry_after(unsigned long addr)
 {
 	const int *low = __start_orc_unwind_ip, *high = __stop_orc_unwind_ip, *mid;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
-		if (entry_addr(mid) <= addr)
+		if (orc_entry_addr(mid) <= addr)
 			low = mid + 1;
 		else
 			high = mid;
@@ -50,7 +50,7 @@ static const int *entry_behind(unsigned long addr)
 	return low;
 }
 
-static bool is_false_start(unsigned long addr)
+static bool orc_is_false_start(unsigned long addr)
 {
 	unsigned int i;
 
@@ -75,15 +75,15 @@ unsigned long x86_orc_start(unsigned long start, unsigned long addr)
 
 	if (!usable || !core_kernel_text(addr))
 		return start;
-	entry = entry_behind(addr);
-	while (entry-- > __start_orc_unwind_ip && entry_addr(entry) > start) {
-		if (!is_false_start(entry_addr(entry)))
-			return entry_addr(entry);
+	entry = orc_entry_after(addr);
+	while (entry-- > __start_orc_unwind_ip && orc_entry_addr(entry) > start) {
+		if (!orc_is_false_start(orc_entry_addr(entry)))
+			return orc_entry_addr(entry);
 	}
 	return start;
 }
 
-static int __init note_false_start(unsigned long addr)
+static int __init orc_note_false_start(unsigned long addr)
 {
 	unsigned long *more;
 
@@ -97,21 +97,21 @@ static int __init note_false_start(unsigned long addr)
 }
 
 /* Compare the entries in the chosen text, [at, end), with its instructions. */
-static int __init check_alternative(unsigned long at, unsigned long end)
+static int __init orc_check_alternative(unsigned long at, unsigned long end)
 {
-	const int *entry = entry_behind(at);
+	const int *entry = orc_entry_after(at);
 	u8 buf[MAX_INSN_SIZE];
 	struct insn insn;
 
-	for (; entry < __stop_orc_unwind_ip && entry_addr(entry) < end; entry++) {
-		while (at < entry_addr(entry)) {
+	for (; entry < __stop_orc_unwind_ip && orc_entry_addr(entry) < end; entry++) {
+		while (at < orc_entry_addr(entry)) {
 			if (x86_insn_read(&insn, buf, at))
 				at = end;
 			else
 				at += insn.length;
 		}
-		if (at != entry_addr(entry) && !is_false_start(entry_addr(entry)) &&
-		    note_false_start(entry_addr(entry)))
+		if (at != orc_entry_addr(entry) && !orc_is_false_start(orc_entry_addr(entry)) &&
+		    orc_note_false_start(orc_entry_addr(entry)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -129,7 +129,7 @@ void __init x86_orc_init(void)
 
 	for (alt = __alt_instructions; alt < __alt_instructions_end; alt++) {
 		at = (unsigned long)&alt->instr_offset + alt->instr_offset;
-		if (check_alternative(at, at + alt->instrlen))
+		if (orc_check_alternative(at, at + alt->instrlen))
 			return;
 	}
 	usable = true;

@@ -61,7 +61,7 @@ static struct {
 	unsigned long branch;	/* it */
 } function;
 
-static void forget_function(void)
+static void reach_forget_function(void)
 {
 	bitmap_free(function.targets);
 	function.targets = NULL;
@@ -75,11 +75,11 @@ static void forget_function(void)
  */
 void x86_reach_batch(void)
 {
-	forget_function();
+	reach_forget_function();
 }
 
 /* The target of a direct branch, or 0. */
-static unsigned long branch_target(struct insn *insn, unsigned long addr)
+static unsigned long reach_branch_target(struct insn *insn, unsigned long addr)
 {
 	u8 op = insn->opcode.bytes[0];
 
@@ -102,14 +102,14 @@ static unsigned long branch_target(struct insn *insn, unsigned long addr)
 	return addr + insn->length + insn->immediate.value;
 }
 
-static bool is_indirect_jump(struct insn *insn)
+static bool reach_is_indirect_jump(struct insn *insn)
 {
 	return insn->opcode.bytes[0] == 0xff &&
 	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
 }
 
 /* A no-op, or an instruction that may be the last before the next function. */
-static bool is_last(struct insn *insn)
+static bool reach_is_last(struct insn *insn)
 {
 	switch (insn->opcode.bytes[0]) {
 	case 0x0f:	/* UD2, NOP */
@@ -119,11 +119,11 @@ static bool is_last(struct insn *insn)
 	case 0xe8: case 0xe9: case 0xeb:
 		return true;
 	}
-	return is_indirect_jump(insn);
+	return reach_is_indirect_jump(insn);
 }
 
 /* Note the bytes of the function that code in [start, end) branches to. */
-static int scan(unsigned long start, unsigned long end)
+static int reach_scan(unsigned long start, unsigned long end)
 {
 	struct x86_text text = { };
 	unsigned long at, target;
@@ -135,15 +135,15 @@ static int scan(unsigned long start, unsigned long end)
 		if (x86_text_insn(&text, &insn, at))
 			return KPROBE_WHY_UNKNOWN;
 		if (start == function.start)
-			function.falls = !is_last(&insn);
-		if (is_indirect_jump(&insn) &&
+			function.falls = !reach_is_last(&insn);
+		if (reach_is_indirect_jump(&insn) &&
 		    !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
 		    !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
 			return KPROBE_WHY_INDIRECT;
 		/* STD, POPF */
 		if (insn.opcode.bytes[0] == 0xfd || insn.opcode.bytes[0] == 0x9d)
 			function.std = true;
-		target = branch_target(&insn, at);
+		target = reach_branch_target(&insn, at);
 		if (target - function.start < function.end - function.start)
 			__set_bit(target - function.start, function.targets);
 		if (function.into && target - function.into < JMP32_INSN_SIZE - 1)
@@ -152,13 +152,13 @@ static int scan(unsigned long start, unsigned long end)
 	return 0;
 }
 
-static int scan_symbol(void *unused, unsigned long addr)
+static int reach_scan_symbol(void *unused, unsigned long addr)
 {
 	unsigned long size, offset;
 
 	if (!kallsyms_lookup_size_offset(addr, &size, &offset) || offset)
 		return 0;
-	return scan(addr, addr + size);
+	return reach_scan(addr, addr + size);
 }
 
 /*
@@ -176,50 +176,50 @@ static struct {
 } numbered;
 
 /* If @name is that of such a part, the length of the function's name; else 0. */
-static size_t numbered_cold(const char *symbol)
+static size_t reach_numbered_cold(const char *symbol)
 {
 	const char *dot = strstr(symbol, ".cold.");
 
 	return dot && isdigit(dot[6]) ? dot - symbol : 0;
 }
 
-static unsigned int hash_name(const char *name, size_t len)
+static unsigned int reach_hash_name(const char *name, size_t len)
 {
 	return full_name_hash(NULL, name, len);
 }
 
-static int count_numbered(void *unused, const char *symbol, unsigned long addr)
+static int reach_count_numbered(void *unused, const char *symbol, unsigned long addr)
 {
-	if (numbered_cold(symbol))
+	if (reach_numbered_cold(symbol))
 		numbered.nr++;
 	return 0;
 }
 
-static int note_numbered(void *unused, const char *symbol, unsigned long addr)
+static int reach_note_numbered(void *unused, const char *symbol, unsigned long addr)
 {
-	size_t len = numbered_cold(symbol);
+	size_t len = reach_numbered_cold(symbol);
 
 	if (len) {
 		numbered.part->addr = addr;
-		numbered.part->hash = hash_name(symbol, len);
+		numbered.part->hash = reach_hash_name(symbol, len);
 		numbered.part++;
 	}
 	return 0;
 }
 
-static int find_numbered(void)
+static int reach_find_numbered(void)
 {
 	if (numbered.known)
 		return 0;
 	numbered.nr = 0;
-	kallsyms_on_each_symbol(count_numbered, NULL);
+	kallsyms_on_each_symbol(reach_count_numbered, NULL);
 	if (numbered.nr) {
 		numbered.part = kvmalloc_array(numbered.nr, sizeof(*numbered.part),
 					       GFP_KERNEL);
 		if (!numbered.part)
 			return -ENOMEM;
 		/* The second pass finds the same: freed init text is left out of both. */
-		kallsyms_on_each_symbol(note_numbered, NULL);
+		kallsyms_on_each_symbol(reach_note_numbered, NULL);
 		numbered.part -= numbered.nr;
 	}
 	numbered.known = true;
@@ -227,31 +227,31 @@ static int find_numbered(void)
 }
 
 /* The parts of all functions whose names have this hash: more does no harm. */
-static int scan_numbered(const char *name, size_t len)
+static int reach_scan_numbered(const char *name, size_t len)
 {
-	unsigned int hash = hash_name(name, len), i;
+	unsigned int hash = reach_hash_name(name, len), i;
 	int ret;
 
-	ret = find_numbered();
+	ret = reach_find_numbered();
 	for (i = 0; !ret && i < numbered.nr; i++) {
 		if (numbered.part[i].hash == hash)
-			ret = scan_symbol(NULL, numbered.part[i].addr);
+			ret = reach_scan_symbol(NULL, numbered.part[i].addr);
 	}
 	return ret;
 }
 
 /* Of a module: a symbol with the wanted name, or with that and a number. */
-static int scan_named(void *name, const char *symbol, unsigned long addr)
+static int reach_scan_named(void *name, const char *symbol, unsigned long addr)
 {
 	size_t len = str_has_prefix(symbol, name);
 
 	if (!len || (symbol[len] && (symbol[len] != '.' || !isdigit(symbol[len + 1]))))
 		return 0;
-	return scan_symbol(NULL, addr);
+	return reach_scan_symbol(NULL, addr);
 }
 
 /* A function and its .cold part branch into each other. Names may repeat. */
-static int scan_other_part(void)
+static int reach_scan_other_part(void)
 {
 	char name[KSYM_NAME_LEN + sizeof(".cold")];
 	const char *symbol;
@@ -269,8 +269,8 @@ static int scan_other_part(void)
 	if (dot) {
 		*dot = '\0';
 		if (!module)
-			return kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
-		return module_kallsyms_on_each_symbol(module, scan_named, name);
+			return kallsyms_on_each_match_symbol(reach_scan_symbol, name, NULL);
+		return module_kallsyms_on_each_symbol(module, reach_scan_named, name);
 	}
 
 	if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
@@ -279,12 +279,12 @@ static int scan_other_part(void)
 	len = strlen(name);
 	strcat(name, ".cold");
 	if (module)
-		return module_kallsyms_on_each_symbol(module, scan_named, name);
-	ret = kallsyms_on_each_match_symbol(scan_symbol, name, NULL);
-	return ret ?: scan_numbered(name, len);
+		return module_kallsyms_on_each_symbol(module, reach_scan_named, name);
+	ret = kallsyms_on_each_match_symbol(reach_scan_symbol, name, NULL);
+	return ret ?: reach_scan_numbered(name, len);
 }
 
-static int look_at_function(unsigned long addr)
+static int reach_look_at_function(unsigned long addr)
 {
 	unsigned long size, offset;
 
@@ -293,23 +293,23 @@ static int look_at_function(unsigned long addr)
 	if (function.start == addr - offset)
 		return function.why;
 
-	forget_function();
+	reach_forget_function();
 	function.targets = bitmap_zalloc(size, GFP_KERNEL);
 	if (!function.targets)
 		return -ENOMEM;
 	function.start = addr - offset;
 	function.end = function.start + size;
 	function.std = false;
-	function.why = scan(function.start, function.end) ?: scan_other_part();
+	function.why = reach_scan(function.start, function.end) ?: reach_scan_other_part();
 	kprobe_label_targets(function.start, function.end, function.targets);
 	return function.why;
 }
 
 /* --------------------------- The tables --------------------------------- */
 
-static bool fixup_within(const struct exception_table_entry *e,
-			 const struct exception_table_entry *end,
-			 unsigned long first, unsigned long last)
+static bool reach_fixup_within(const struct exception_table_entry *e,
+			       const struct exception_table_entry *end,
+			       unsigned long first, unsigned long last)
 {
 	unsigned long to;
 
@@ -324,24 +324,24 @@ static bool fixup_within(const struct exception_table_entry *e,
 extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
 
 #ifdef CONFIG_MODULES
-static bool module_fixup_within(unsigned long first, unsigned long last)
+static bool reach_module_fixup_within(unsigned long first, unsigned long last)
 {
 	struct module *mod;
 
 	guard(preempt)();
 	mod = __module_text_address(first);
-	return mod && fixup_within(mod->extable, mod->extable + mod->num_exentries,
-				   first, last);
+	return mod && reach_fixup_within(mod->extable, mod->extable + mod->num_exentries,
+					 first, last);
 }
 #else
-static bool module_fixup_within(unsigned long first, unsigned long last)
+static bool reach_module_fixup_within(unsigned long first, unsigned long last)
 {
 	return false;
 }
 #endif
 
 /* Does a fix-up lead into these bytes, or may an instruction in them fault and sleep? */
-static bool faults_within(unsigned long first, unsigned long last)
+static bool reach_faults_within(unsigned long first, unsigned long last)
 {
 	unsigned long at;
 
@@ -350,11 +350,11 @@ static bool faults_within(unsigned long first, unsigned long last)
 			return true;
 	}
 	if (core_kernel_text(first))
-		return fixup_within(__start___ex_table, __stop___ex_table, first, last);
-	return module_fixup_within(first, last);
+		return reach_fixup_within(__start___ex_table, __stop___ex_table, first, last);
+	return reach_module_fixup_within(first, last);
 }
 
-static bool ftrace_site_within(unsigned long first, unsigned long last)
+static bool reach_ftrace_site_within(unsigned long first, unsigned long last)
 {
 #ifdef CONFIG_DYNAMIC_FTRACE
 	return ftrace_location_range(first, last);
@@ -363,9 +363,9 @@ static bool ftrace_site_within(unsigned long first, unsigned long last)
 #endif
 }
 
-static bool patched_by_others(unsigned long first, unsigned long last)
+static bool reach_patched_by_others(unsigned long first, unsigned long last)
 {
-	return ftrace_site_within(first, last) ||
+	return reach_ftrace_site_within(first, last) ||
 	       kprobe_text_reserved(first, last) ||
 	       x86_lock_prefix_within(first, last);
 }
@@ -373,13 +373,13 @@ static bool patched_by_others(unsigned long first, unsigned long last)
 /* ------------------------------ The plan -------------------------------- */
 
 /* Execution does not go on after it. */
-static bool is_terminal(const struct arch_specific_insn *a)
+static bool reach_is_terminal(const struct arch_specific_insn *a)
 {
 	return a->kind == X86_JMP || a->kind == X86_JMP_IND || a->kind == X86_RET;
 }
 
 /* Can it run in a detour? @end is its distance from the point. */
-static int displaceable(const struct x86_displaced *di, unsigned int end)
+static int reach_displaceable(const struct x86_displaced *di, unsigned int end)
 {
 	switch (di->insn.kind) {
 	case X86_CALL:
@@ -401,7 +401,7 @@ static int displaceable(const struct x86_displaced *di, unsigned int end)
 }
 
 /* After the end of a function, up to the next: never executed. */
-static bool is_padding(struct insn *insn, struct arch_specific_insn *a)
+static bool reach_is_padding(struct insn *insn, struct arch_specific_insn *a)
 {
 	return insn->opcode.bytes[0] == INT3_INSN_OPCODE || a->kind == X86_NOP;
 }
@@ -429,7 +429,7 @@ static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_pl
 		memset(&a, 0, sizeof(a));
 		ret = x86_insn_classify(&a, &insn, buf);
 		if (over) {
-			if (!is_padding(&insn, &a))
+			if (!reach_is_padding(&insn, &a))
 				return KPROBE_WHY_END;
 		} else {
 			if (ret)
@@ -443,10 +443,10 @@ static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_pl
 			if (insn_rip_relative(&insn))
 				di->rip = insn_offset_displacement(&insn);
 			memcpy(di->text, buf, insn.length);
-			ret = displaceable(di, plan->total + insn.length);
+			ret = reach_displaceable(di, plan->total + insn.length);
 			if (ret)
 				return ret;
-			over = is_terminal(&a);
+			over = reach_is_terminal(&a);
 		}
 		plan->total += insn.length;
 		at += insn.length;
@@ -481,7 +481,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	 * Objtool makes sure that the flag is clear wherever functions call each
 	 * other, so a function that never sets it runs with it clear.
 	 */
-	ret = look_at_function(addr);
+	ret = reach_look_at_function(addr);
 	plan->std = ret || function.std;
 	if (plan->insn[0].len < JMP32_INSN_SIZE) {
 		if (ret)
@@ -490,11 +490,11 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 				    offset + 1);
 		if (bit < offset + JMP32_INSN_SIZE)
 			return KPROBE_WHY_TARGET;
-		if (faults_within(addr + 1, last))
+		if (reach_faults_within(addr + 1, last))
 			return KPROBE_WHY_FAULT;
 	}
 	/* Registration has checked the point itself. */
-	if (patched_by_others(addr, addr + plan->total - 1))
+	if (reach_patched_by_others(addr, addr + plan->total - 1))
 		return KPROBE_WHY_PATCHED;
 	return 0;
 }
@@ -510,11 +510,11 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
  */
 unsigned long arch_detour_branch(struct kprobe *p)
 {
-	forget_function();
+	reach_forget_function();
 	function.branch = 0;
 	function.into = (unsigned long)p->addr + 1;
-	look_at_function((unsigned long)p->addr);
+	reach_look_at_function((unsigned long)p->addr);
 	function.into = 0;
-	forget_function();
+	reach_forget_function();
 	return function.branch;
 }

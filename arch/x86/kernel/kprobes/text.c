@@ -32,7 +32,7 @@
 /* ------------------------------- Reading -------------------------------- */
 
 /* Restore in @buf what @p has replaced of [addr, addr + len). */
-static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int len)
+static void text_restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int len)
 {
 	unsigned long at = (unsigned long)p->addr;
 #ifdef CONFIG_OPTPROBES
@@ -57,8 +57,8 @@ static void restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned int 
  * replaced. Most text has no points, and to look at a byte is cheaper than to look
  * into the table.
  */
-static __always_inline void restore_at(u8 *buf, unsigned int i, unsigned long addr,
-				       unsigned int len)
+static __always_inline void text_restore_at(u8 *buf, unsigned int i, unsigned long addr,
+					    unsigned int len)
 {
 	struct kprobe *p;
 
@@ -66,7 +66,7 @@ static __always_inline void restore_at(u8 *buf, unsigned int i, unsigned long ad
 		return;
 	p = get_kprobe((void *)(addr + i));
 	if (p)
-		restore(p, buf, addr, len);
+		text_restore(p, buf, addr, len);
 }
 
 /* Bytes before @addr that are read, too: a jump may begin there. */
@@ -76,7 +76,7 @@ static __always_inline void restore_at(u8 *buf, unsigned int i, unsigned long ad
  * Read [addr - FRONT, addr + len). Bytes after the end of the text are filled up.
  * Jumps that begin before @addr are undone; the caller undoes the others.
  */
-static int read_text(u8 *buf, unsigned long addr, unsigned int len)
+static int text_read(u8 *buf, unsigned long addr, unsigned int len)
 {
 	unsigned int i;
 
@@ -93,7 +93,7 @@ static int read_text(u8 *buf, unsigned long addr, unsigned int len)
 			return -EILSEQ;
 	}
 	for (i = 0; i < FRONT; i++)
-		restore_at(buf, i, addr, len);
+		text_restore_at(buf, i, addr, len);
 	return 0;
 }
 
@@ -110,9 +110,9 @@ int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
 {
 	u8 text[FRONT + MAX_INSN_SIZE];
 
-	if (read_text(text, addr, MAX_INSN_SIZE))
+	if (text_read(text, addr, MAX_INSN_SIZE))
 		return -EILSEQ;
-	restore_at(text, FRONT, addr - FRONT, sizeof(text));
+	text_restore_at(text, FRONT, addr - FRONT, sizeof(text));
 	memcpy(buf, text + FRONT, MAX_INSN_SIZE);
 	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
 }
@@ -134,12 +134,12 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 
 	if (!t->addr || i > sizeof(t->buf) - MAX_INSN_SIZE) {
 		t->addr = 0;
-		if (read_text(t->buf, addr, sizeof(t->buf) - FRONT))
+		if (text_read(t->buf, addr, sizeof(t->buf) - FRONT))
 			return -EILSEQ;
 		t->addr = addr - FRONT;
 		i = FRONT;
 	}
-	restore_at(t->buf, i, t->addr, sizeof(t->buf));
+	text_restore_at(t->buf, i, t->addr, sizeof(t->buf));
 	return insn_decode_kernel(insn, t->buf + i) ? -EILSEQ : 0;
 }
 
@@ -172,7 +172,7 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 		p = get_kprobe((void *)addr);
 	} while (p != was);
 	if (p)
-		restore(p, buf, addr, len);
+		text_restore(p, buf, addr, len);
 	local_irq_restore(flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
@@ -222,7 +222,7 @@ void x86_text_batch(void)
 	cursor = 0;
 }
 
-static int decode_up_to(unsigned long at, unsigned long addr)
+static int text_decode_up_to(unsigned long at, unsigned long addr)
 {
 	struct x86_text text = { };
 	struct insn insn;
@@ -251,17 +251,17 @@ static int decode_up_to(unsigned long at, unsigned long addr)
  * Returns -EAGAIN if the answer is not the same everywhere. @addr must not be
  * nearer to the start of the function than LOOK_BACK.
  */
-static int decode_around(unsigned long addr)
+static int text_decode_around(unsigned long addr)
 {
 	u8 buf[FRONT + LOOK_BACK + MAX_INSN_SIZE];
 	unsigned int i, back, last_hit = 0, last_miss = 0;
 	bool hits[LOOK_BACK + 1];
 	struct insn insn;
 
-	if (read_text(buf, addr - LOOK_BACK, LOOK_BACK + MAX_INSN_SIZE))
+	if (text_read(buf, addr - LOOK_BACK, LOOK_BACK + MAX_INSN_SIZE))
 		return -EAGAIN;
 	for (i = FRONT; i < sizeof(buf); i++)
-		restore_at(buf, i, addr - LOOK_BACK - FRONT, sizeof(buf));
+		text_restore_at(buf, i, addr - LOOK_BACK - FRONT, sizeof(buf));
 
 	hits[0] = true;
 	for (back = 1; back <= LOOK_BACK; back++) {
@@ -302,11 +302,11 @@ int x86_boundary_check(unsigned long addr)
 	if (cursor > at && cursor <= addr)
 		at = cursor;
 	if (addr - at > NEAR_BY) {
-		ret = decode_around(addr);
+		ret = text_decode_around(addr);
 		if (!ret)
 			cursor = addr;
 		if (ret != -EAGAIN)
 			return ret;
 	}
-	return decode_up_to(at, addr);
+	return text_decode_up_to(at, addr);
 }
