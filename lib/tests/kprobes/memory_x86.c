@@ -113,18 +113,25 @@ static void memory_suite_exit(struct kunit_suite *suite)
 		unregister_kprobe(&failers[i]);
 }
 
+static unsigned int pools_between_cases;
+
 static int memory_init(struct kunit *test)
 {
 	if (nr_failers < 3)
 		kunit_skip(test, "the allocators cannot be made to fail in this kernel");
+	pools_between_cases = kpt_counts(false).pools;
 	return kpt_case_init(test);
 }
 
-/* Memory that is there without an allocation would hide one that fails. */
+/*
+ * Memory that is there without an allocation would hide one that fails. The pools of
+ * unregistered return probes go after a grace period. If one was counted before a
+ * failing call, the counts after it would never be the same.
+ */
 static void drain(void)
 {
 	wait_for_kprobe_optimizer();
-	kpt_counts(true);
+	kpt_wait_until(kpt_counts(true).pools == pools_between_cases);
 }
 
 /* More allocations than any call needs. */
