@@ -375,6 +375,7 @@ static void kprobe_points_free(struct list_head *batch)
 			kprobe_obstacle_gone(pt->node.key);
 			kprobe_release_point(pt);
 		}
+		kprobe_counter_free(pt);
 		kprobe_point_free(pt);
 	}
 	kprobe_batch_end(batch);

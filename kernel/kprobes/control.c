@@ -5,7 +5,8 @@
  *	list		0400	the registered probes
  *	enabled		0600	the master switch
  *	blacklist	0400	text that may not be probed
- *	jumps		0400	the points, and whether they are jumps, or why not
+ *	points		0400	how each point is hit, how often, and what it missed
+ *	hits		0600	whether hits are counted
  *
  * Tools parse these files. The manual describes the formats, which do not change.
  */
@@ -94,38 +95,91 @@ static const struct seq_operations kprobes_list_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(kprobes_list);
 
-/* ------------------------------- jumps ---------------------------------- */
+/* ------------------------------ points ---------------------------------- */
 
-static int kprobes_jumps_show(struct seq_file *m, void *v)
+static const char *const kprobes_how[] = {
+	[KPROBE_UNARMED] = "off",
+	[KPROBE_BREAKPOINT] = "breakpoint",
+	[KPROBE_QUEUED] = "breakpoint",
+	[KPROBE_DIVERTED] = "breakpoint",
+	[KPROBE_JUMP] = "jump",
+	[KPROBE_FTRACE] = "ftrace",
+	[KPROBE_GONE] = "gone",
+};
+
+/* What its probes have missed, and the calls of return probes. */
+static void kprobes_show_missed(struct seq_file *m, struct kprobe_point *pt)
 {
-	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
-	unsigned long offset = 0;
-	unsigned long branch;
-	char name[KSYM_NAME_LEN];
-	char *module = NULL;
-	const char *symbol;
+	struct kretprobe_usage usage = {};
+	unsigned long missed = 0, lost = 0;
+	bool returns = false, known = false;
+	struct kprobe_user *user;
 
-	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
-	seq_printf(m, "%0*lx  ", ADDR_DIGITS, kprobes_shown_addr(m, pt->node.key));
-	seq_printf(m, "%s+0x%lx  ", symbol ?: "?", offset);
-	if (module)
-		seq_printf(m, "%s  ", module);
-	seq_puts(m, kprobe_optimizer_why(pt));
+	list_for_each_entry(user, &pt->users, list) {
+		missed += READ_ONCE(user->kp->nmissed);
+		if (!user->hook)
+			continue;
+		returns = true;
+		lost += READ_ONCE(user->hook->rp->nmissed);
+		known |= kretprobe_hook_usage(user->hook, &usage);
+	}
+	seq_printf(m, "  %lu", missed);
+	if (known)
+		seq_printf(m, "  %u/%u/%u", usage.in_use, usage.most, usage.total);
+	else
+		seq_puts(m, "  -");
+	if (returns)
+		seq_printf(m, "  %lu", lost);
+	else
+		seq_puts(m, "  -");
+}
+
+/* Why it is hit by a breakpoint. */
+static void kprobes_show_why(struct seq_file *m, struct kprobe_point *pt)
+{
+	const char *why = kprobe_optimizer_why(pt);
+	unsigned long branch;
+
+	if (!why) {
+		seq_puts(m, "  -\n");
+		return;
+	}
+	seq_printf(m, "  %s", why);
 	branch = kprobe_optimizer_branch(pt);
 	if (branch)
 		seq_printf(m, ": %pS", (void *)branch);
 	seq_putc(m, '\n');
+}
+
+static int kprobes_points_show(struct seq_file *m, void *v)
+{
+	struct kprobe_point *pt = list_entry(v, struct kprobe_point, all);
+	unsigned long offset = 0, hits;
+	char name[KSYM_NAME_LEN];
+	char *module = NULL;
+	const char *symbol;
+
+	seq_printf(m, "%0*lx  %s  %u/%u", ADDR_DIGITS, kprobes_shown_addr(m, pt->node.key),
+		   kprobes_how[pt->state], pt->nr_enabled, pt->nr_users);
+	if (kprobe_counter_sum(pt, &hits))
+		seq_printf(m, "  %lu", hits);
+	else
+		seq_puts(m, "  -");
+	kprobes_show_missed(m, pt);
+	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
+	seq_printf(m, "  %s+0x%lx  %s", symbol ?: "?", offset, module ?: "-");
+	kprobes_show_why(m, pt);
 	return 0;
 }
 
-static const struct seq_operations kprobes_jumps_sops = {
+static const struct seq_operations kprobes_points_sops = {
 	.start = kprobes_list_start,
 	.next = kprobes_list_next,
 	.stop = kprobes_list_stop,
-	.show = kprobes_jumps_show,
+	.show = kprobes_points_show,
 };
 
-DEFINE_SEQ_ATTRIBUTE(kprobes_jumps);
+DEFINE_SEQ_ATTRIBUTE(kprobes_points);
 
 /* ----------------------------- blacklist -------------------------------- */
 
@@ -173,18 +227,15 @@ static const struct seq_operations kprobes_blacklist_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(kprobes_blacklist);
 
-/* ------------------------------ enabled --------------------------------- */
+/* -------------------------- enabled and hits ---------------------------- */
 
-static ssize_t kprobes_enabled_read(struct file *file, char __user *buf, size_t count,
-				    loff_t *ppos)
+static ssize_t kprobes_flag_read(char __user *buf, size_t count, loff_t *ppos, bool on)
 {
-	const char *text = kprobes_switched_on() ? "1\n" : "0\n";
-
-	return simple_read_from_buffer(buf, count, ppos, text, 2);
+	return simple_read_from_buffer(buf, count, ppos, on ? "1\n" : "0\n", 2);
 }
 
-static ssize_t kprobes_enabled_write(struct file *file, const char __user *buf,
-				     size_t count, loff_t *ppos)
+static ssize_t kprobes_flag_write(const char __user *buf, size_t count,
+				  void (*set)(bool on))
 {
 	char text[3] = { };
 	bool on;
@@ -200,13 +251,43 @@ static ssize_t kprobes_enabled_write(struct file *file, const char __user *buf,
 	ret = kstrtobool(text, &on);
 	if (ret)
 		return ret;
-	kprobes_switch(on);
+	set(on);
 	return count;
+}
+
+static ssize_t kprobes_enabled_read(struct file *file, char __user *buf, size_t count,
+				    loff_t *ppos)
+{
+	return kprobes_flag_read(buf, count, ppos, kprobes_switched_on());
+}
+
+static ssize_t kprobes_enabled_write(struct file *file, const char __user *buf,
+				     size_t count, loff_t *ppos)
+{
+	return kprobes_flag_write(buf, count, kprobes_switch);
 }
 
 static const struct file_operations kprobes_enabled_fops = {
 	.read = kprobes_enabled_read,
 	.write = kprobes_enabled_write,
+	.llseek = default_llseek,
+};
+
+static ssize_t kprobes_hits_read(struct file *file, char __user *buf, size_t count,
+				 loff_t *ppos)
+{
+	return kprobes_flag_read(buf, count, ppos, kprobes_counting());
+}
+
+static ssize_t kprobes_hits_write(struct file *file, const char __user *buf, size_t count,
+				  loff_t *ppos)
+{
+	return kprobes_flag_write(buf, count, kprobes_count);
+}
+
+static const struct file_operations kprobes_hits_fops = {
+	.read = kprobes_hits_read,
+	.write = kprobes_hits_write,
 	.llseek = default_llseek,
 };
 
@@ -217,8 +298,8 @@ static int __init kprobes_control_init(void)
 	debugfs_create_file("list", 0400, dir, NULL, &kprobes_list_fops);
 	debugfs_create_file("enabled", 0600, dir, NULL, &kprobes_enabled_fops);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &kprobes_blacklist_fops);
-	if (IS_ENABLED(CONFIG_OPTPROBES))
-		debugfs_create_file("jumps", 0400, dir, NULL, &kprobes_jumps_fops);
+	debugfs_create_file("points", 0400, dir, NULL, &kprobes_points_fops);
+	debugfs_create_file("hits", 0600, dir, NULL, &kprobes_hits_fops);
 	return 0;
 }
 late_initcall(kprobes_control_init);

@@ -14,6 +14,7 @@
  *			current_kprobe for all contexts
  *	../kprobes.c	the manager: registers and unregisters, in batches
  *	switch.c	enables and disables; gone.c: text that is freed
+ *	count.c		counts hits, while that is switched on
  *	site.c		what may be probed; blacklist.c: what may not; reserved.c:
  *			text that other code patches
  *	slots.c		executable memory, and when it may be reused
@@ -235,7 +236,7 @@ enum kprobe_state {
  * @users:	the users, in order of registration
  * @faulters:	the fault handlers of users, and of those that are leaving
  * @only:	the user, if there is one only, it is enabled, and it has a
- *		pre-handler; or NULL
+ *		pre-handler; the counter's, if hits are counted; or NULL
  * @ops:	the ftrace_ops that the point is armed in
  *
  * Under kprobe_mutex:
@@ -246,6 +247,7 @@ enum kprobe_state {
  * @nr_post:	those of @nr_enabled that have a post-handler
  * @nr_want_post: those of @nr_users that have a post-handler
  * @state:	how it is hit; written by kprobe_point_move() only
+ * @counter:	counts the hits, while that is switched on; or NULL
  * @opt:	in a list of the optimizer, by @state
  * @why:	why the point is no jump: enum kprobe_why, or an errno
  * @rcu:	frees it once no hit uses it
@@ -273,6 +275,7 @@ struct kprobe_point {
 	unsigned int nr_post;
 	unsigned int nr_want_post;
 	enum kprobe_state state;
+	struct kprobe_counter *counter;
 #ifdef CONFIG_OPTPROBES
 	struct list_head opt;
 	int why;
@@ -635,6 +638,27 @@ static inline unsigned long kprobe_optimizer_branch(struct kprobe_point *pt)
 }
 #endif
 
+/* ------------------------------- count.c -------------------------------- */
+
+struct kprobe_counter;
+
+#ifdef CONFIG_DEBUG_FS
+void kprobe_counter_add(struct kprobe_point *pt);
+void kprobe_counter_free(struct kprobe_point *pt);
+struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt);
+bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits);
+void kprobes_count(bool on);
+bool kprobes_counting(void);
+#else
+static inline void kprobe_counter_add(struct kprobe_point *pt) { }
+static inline void kprobe_counter_free(struct kprobe_point *pt) { }
+
+static inline struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt)
+{
+	return NULL;
+}
+#endif
+
 /* ------------------------------ optprobe.c ------------------------------ */
 
 #ifdef CONFIG_KPROBE_OPTINSN
@@ -694,6 +718,19 @@ static __always_inline void kretprobe_miss(struct kretprobe_hook *hook)
 		raw_atomic_inc((atomic_t *)&rp->nmissed);
 }
 
+/**
+ * struct kretprobe_usage - how many instances return probes have
+ * @in_use: calls that are under way
+ * @most:   instances that have been in use at any time; as calls take the first free
+ *	    one of their CPU, about the most calls that were under way at once
+ * @total:  all instances
+ */
+struct kretprobe_usage {
+	unsigned int in_use;
+	unsigned int most;
+	unsigned int total;
+};
+
 #ifdef CONFIG_KRETPROBES
 void kretprobe_init(void);
 struct kprobe_user *kretprobe_make_user(void *probe);
@@ -715,6 +752,15 @@ struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool g
 kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
 void kretprobe_hook_stop(struct kretprobe_hook *hook);
 void kretprobe_hook_release(struct kretprobe_hook *hook);
+#ifdef CONFIG_KRETPROBE_POOL
+bool kretprobe_hook_usage(struct kretprobe_hook *hook, struct kretprobe_usage *usage);
+#else
+static inline bool kretprobe_hook_usage(struct kretprobe_hook *hook,
+					struct kretprobe_usage *usage)
+{
+	return false;
+}
+#endif
 
 /* ------------------------------- testing.c ------------------------------ */
 

@@ -475,3 +475,17 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
 {
 	kretprobe_pool_release(to_pool(hook));
 }
+
+/**
+ * kretprobe_hook_usage - add up the instances of a return probe
+ * @hook:  the return probe
+ * @usage: the numbers are added to these
+ *
+ * Context: may sleep; the probe stays registered.
+ * Return: true; false on architectures that do not know.
+ */
+bool kretprobe_hook_usage(struct kretprobe_hook *hook, struct kretprobe_usage *usage)
+{
+	kretprobe_pool_usage(to_pool(hook), usage);
+	return true;
+}

@@ -132,10 +132,10 @@ void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state)
  */
 void kprobe_choose_only(struct kprobe_point *pt)
 {
-	struct kprobe_user *user = NULL;
+	struct kprobe_user *user = kprobe_counter_user(pt);
 
 	lockdep_assert_held(&kprobe_mutex);
-	if (list_is_singular(&pt->users)) {
+	if (!user && list_is_singular(&pt->users)) {
 		user = list_first_entry(&pt->users, struct kprobe_user, list);
 		if (!user->enabled || !user->pre)
 			user = NULL;
@@ -377,6 +377,7 @@ static struct kprobe_point *point_make(struct kprobe_user *user)
 		goto out_release;
 	addr_table_add(&kprobe_point_table, &pt->node);
 	list_add_tail(&pt->all, &kprobe_points);
+	kprobe_counter_add(pt);
 	return pt;
 
 out_release:
@@ -392,6 +393,7 @@ static void point_unmake(struct kprobe_point *pt)
 	list_del(&pt->all);
 	addr_table_del(&kprobe_point_table, &pt->node);
 	kprobe_release_point(pt);
+	kprobe_counter_free(pt);
 	kprobe_point_free(pt);
 }
 

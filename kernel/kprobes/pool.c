@@ -399,3 +399,30 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 	}
 	pool_drop(pool, nr);
 }
+
+/**
+ * kretprobe_pool_usage - add up the instances of a pool
+ * @pool:  the pool, which is not released meanwhile
+ * @usage: the numbers are added to these
+ *
+ * Calls take and give back instances meanwhile.
+ *
+ * Context: may sleep.
+ */
+void kretprobe_pool_usage(struct kretprobe_pool *pool, struct kretprobe_usage *usage)
+{
+	struct kretprobe_chunk *chunk;
+	unsigned int i;
+	int cpu;
+
+	guard(mutex)(&pool_mutex);
+	usage->total += pool->total;
+	for_each_possible_cpu(cpu) {
+		for (chunk = pool->first[cpu]; chunk; chunk = chunk->next) {
+			usage->in_use += chunk->nr - hweight_long(atomic_long_read(&chunk->free));
+			/* An instance is zero until a call describes itself in it. */
+			for (i = 0; i < chunk->nr; i++)
+				usage->most += !!READ_ONCE(kretprobe_chunk_nth(chunk, i)->ret_addr);
+		}
+	}
+}

@@ -170,6 +170,8 @@ static void files_have_the_documented_modes(struct kunit *test)
 		{ "kprobes/list", 0400 },
 		{ "kprobes/enabled", 0600 },
 		{ "kprobes/blacklist", 0400 },
+		{ "kprobes/points", 0400 },
+		{ "kprobes/hits", 0600 },
 	};
 	struct file *file;
 	unsigned int i;
@@ -317,6 +319,189 @@ static void enabled_accepts_booleans_only(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "1\n");
 }
 
+/* The columns of kprobes/points up to the symbol. */
+struct point_line {
+	char addr[32];
+	char how[16];
+	char probes[16];
+	char hits[24];
+	char missed[24];
+	char instances[48];
+	char lost[24];
+};
+
+static void find_point(struct kunit *test, const char *symbol, struct point_line *line)
+{
+	char *text = kpt_line_with(test, read_file(test, "kprobes/points"), symbol);
+	int n;
+
+	KUNIT_ASSERT_NOT_NULL_MSG(test, text, "%s is not in it", symbol);
+	n = sscanf(text, "%31s %15s %15s %23s %23s %47s %23s ", line->addr, line->how,
+		   line->probes, line->hits, line->missed, line->instances, line->lost);
+	KUNIT_ASSERT_EQ_MSG(test, n, 7, "%s", text);
+}
+
+static void points_show_what_each_point_is(struct kunit *test)
+{
+	struct kpt_probe *a = kpt_probe(test, kpt_plain);
+	struct point_line line;
+
+	kpt_probe_post(test, kpt_plain);
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_EQ(test, strspn(line.addr, "0123456789abcdef"), 2 * sizeof(long));
+	KUNIT_EXPECT_STREQ(test, line.probes, "2/2");
+	KUNIT_EXPECT_STREQ(test, line.hits, "-");
+	KUNIT_EXPECT_STREQ(test, line.missed, "0");
+	KUNIT_EXPECT_STREQ(test, line.instances, "-");
+	KUNIT_EXPECT_STREQ(test, line.lost, "-");
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&a->kp), 0);
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.probes, "1/2");
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "0"), 1l);
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.how, "off");
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);
+	kpt_probe(test, kpt_traced);
+	find_point(test, "kpt_traced+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.how, IS_ENABLED(CONFIG_KPROBES_ON_FTRACE) ?
+						   "ftrace" : "breakpoint");
+}
+
+static void stop_counting(void *test)
+{
+	write_file(test, "kprobes/hits", "0");
+}
+
+static void count_hits(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/hits", "1\n"), 2l);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
+}
+
+static void expect_hits(struct kunit *test, const struct kpt_site *site, const char *hits)
+{
+	struct point_line line;
+	char symbol[64];
+	size_t len;
+
+	/* "name [module]" is "name+0x..." in the file. */
+	snprintf(symbol, sizeof(symbol) - 3, "%ps", kpt_text(site->fn));
+	len = strcspn(symbol, " ");
+	strscpy(symbol + len, "+0x", sizeof(symbol) - len);
+	find_point(test, symbol, &line);
+	KUNIT_EXPECT_STREQ(test, line.hits, hits);
+}
+
+static void call_times(struct kunit *test, const struct kpt_site *site, unsigned int nr)
+{
+	while (nr--)
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+}
+
+static void hits_are_counted_when_that_is_on(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *a = kpt_probe(test, kpt_addr(site)), *b;
+
+	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/hits"), "0\n");
+	wait_for_kprobe_optimizer();
+	call_times(test, site, 3);
+	expect_hits(test, site, "-");
+
+	count_hits(test);
+	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/hits"), "1\n");
+	expect_hits(test, site, "0");
+	call_times(test, site, 3);
+	expect_hits(test, site, "3");
+	wait_for_kprobe_optimizer();
+	call_times(test, site, 4);
+	expect_hits(test, site, "7");
+
+	/* A hit of a point with two probes is one hit. */
+	b = kpt_probe_post(test, kpt_addr(site));
+	call_times(test, site, 2);
+	wait_for_kprobe_optimizer();
+	call_times(test, site, 1);
+	expect_hits(test, site, "10");
+	KUNIT_EXPECT_EQ(test, a->pre, 13);
+	KUNIT_EXPECT_EQ(test, b->pre, 3);
+	KUNIT_EXPECT_EQ(test, b->post, 3);
+	kpt_unregister(test, a);
+	call_times(test, site, 1);
+	expect_hits(test, site, "11");
+	KUNIT_EXPECT_EQ(test, a->pre, 13);
+
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/hits", "0"), 1l);
+	expect_hits(test, site, "-");
+	call_times(test, site, 1);
+	wait_for_kprobe_optimizer();
+	call_times(test, site, 1);
+	KUNIT_EXPECT_EQ(test, b->pre, 6);
+	KUNIT_EXPECT_EQ(test, b->post, 6);
+
+	/* The next count starts at 0. */
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/hits", "1"), 1l);
+	expect_hits(test, site, "0");
+}
+
+static void hits_of_a_new_point_are_counted_from_the_first(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr;
+
+	count_hits(test);
+	pr = kpt_probe(test, kpt_addr(site));
+	call_times(test, site, 2);
+	expect_hits(test, site, "2");
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	call_times(test, site, 2);
+	expect_hits(test, site, "2");
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	call_times(test, site, 1);
+	expect_hits(test, site, "3");
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+
+#ifdef CONFIG_KRETPROBE_POOL
+static char *instances_inside;
+
+static noinline notrace unsigned long kpt_reads_points(struct kunit *test)
+{
+	instances_inside = read_file(test, "kprobes/points");
+	OPTIMIZER_HIDE_VAR(instances_inside);
+	return KPT_RESULT(7ul);
+}
+
+static void points_show_the_instances_of_return_probes(struct kunit *test)
+{
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	unsigned long (*fn)(struct kunit *test) = kpt_reads_points;
+	struct point_line line;
+	char *text;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	rp->kp.addr = kpt_text(kpt_reads_points);
+	rp->handler = count_return;
+	rp->maxactive = 7;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+	find_point(test, "kpt_reads_points+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.instances, "0/0/7");
+	KUNIT_EXPECT_STREQ(test, line.lost, "0");
+
+	KUNIT_EXPECT_EQ(test, fn(test), KPT_RESULT(7ul));
+	text = kpt_line_with(test, instances_inside, "kpt_reads_points+0x");
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, "  1/1/7  0  "), "%s", text);
+	find_point(test, "kpt_reads_points+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.instances, "0/1/7");
+	rp->nmissed = 5;
+	find_point(test, "kpt_reads_points+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.lost, "5");
+}
+#endif
+
 /* 0xSTART-0xEND<TAB>SYMBOL[ [MODULE]], with the addresses at full width. */
 static bool blacklist_line_is_good(const char *line)
 {
@@ -365,6 +550,12 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(list_shows_a_return_probe),
 #endif
 	KUNIT_CASE(files_have_the_documented_modes),
+	KUNIT_CASE(points_show_what_each_point_is),
+	SITE_CASE(hits_are_counted_when_that_is_on),
+	SITE_CASE(hits_of_a_new_point_are_counted_from_the_first),
+#ifdef CONFIG_KRETPROBE_POOL
+	KUNIT_CASE(points_show_the_instances_of_return_probes),
+#endif
 	SITE_CASE(enabled_zero_disarms_every_probe),
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(call_that_has_begun_returns_while_all_are_off),

@@ -133,7 +133,7 @@ char *kpt_line_with(struct kunit *test, const char *text, const char *what)
 	return line;
 }
 
-/* The line of kprobes/jumps on a probe, for a test to say why it failed. */
+/* The line of kprobes/points on a probe, for a test to say why it failed. */
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 {
 	struct kpt_mount debugfs = { };
@@ -143,15 +143,15 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 
 	if (!IS_ENABLED(CONFIG_DEBUG_FS) || kpt_mount("debugfs", &debugfs))
 		return "(no debugfs)";
-	file = file_open_root_mnt(debugfs.mnt, "kprobes/jumps", O_RDONLY, 0);
+	file = file_open_root_mnt(debugfs.mnt, "kprobes/points", O_RDONLY, 0);
 	if (!IS_ERR(file)) {
 		fput(file);
 		snprintf(addr, sizeof(addr), "%0*lx", (int)(2 * sizeof(long)),
 			 (unsigned long)kp->addr);
-		line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/jumps"), addr);
+		line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/points"), addr);
 	}
 	kpt_unmount(&debugfs);
-	return line ?: "(not in kprobes/jumps)";
+	return line ?: "(not in kprobes/points)";
 }
 
 #if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)

@@ -1517,7 +1517,7 @@ static void list_shows_optimized(struct kunit *test)
 	expect_no_jump(test, other);
 }
 
-/* The end of a line of kprobes/jumps, after two blanks. */
+/* The end of a line of kprobes/points, after two blanks. */
 static const char *last_column(const char *line)
 {
 	const char *at = line, *next;
@@ -1527,8 +1527,8 @@ static const char *last_column(const char *line)
 	return at;
 }
 
-/* Columns as in kprobes/list; the last one is "jump" or why it is none. */
-static void reasons_are_in_the_jumps_file(struct kunit *test)
+/* The last column is "jump" or why it is none. */
+static void reasons_are_in_the_points_file(struct kunit *test)
 {
 	static const char * const names[] = {
 		"kpt_jump_two+", "kpt_jump_target+", "kpt_jump_last+", "kpt_jump_fixup+",
@@ -1546,17 +1546,19 @@ static void reasons_are_in_the_jumps_file(struct kunit *test)
 	kpt_probe(test, AT(fixup));
 	kpt_probe(test, AT(ud2));
 	wait_for_kprobe_optimizer();
-	text = kpt_read(test, &debugfs, "kprobes/jumps");
+	text = kpt_read(test, &debugfs, "kprobes/points");
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		line = kpt_line_with(test, text, names[i]);
 		KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%s is not in it", names[i]);
 		KUNIT_EXPECT_EQ(test, strspn(line, "0123456789abcdef"), 2 * sizeof(long));
-		KUNIT_EXPECT_EQ(test, strncmp(line + 2 * sizeof(long), "  kpt_jump_", 11), 0);
+		KUNIT_EXPECT_EQ(test, strncmp(line + 2 * sizeof(long),
+					      i ? "  breakpoint  " : "  jump  ",
+					      i ? 14 : 8), 0);
 		KUNIT_EXPECT_EQ_MSG(test, !strcmp(last_column(line), "jump"), !i, "%s", line);
 		KUNIT_EXPECT_GE(test, strlen(last_column(line)), 4ul);
 	}
 	kpt_unregister(test, pr);
-	text = kpt_read(test, &debugfs, "kprobes/jumps");
+	text = kpt_read(test, &debugfs, "kprobes/points");
 	KUNIT_EXPECT_NULL(test, strstr(text, "kpt_jump_two+"));
 }
 
@@ -1626,7 +1628,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(sysctl_off_turns_all_back_and_on_again),
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
 	KUNIT_CASE(list_shows_optimized),
-	KUNIT_CASE(reasons_are_in_the_jumps_file),
+	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
 	KPT_LAST_CASE,
 	{}

@@ -10,6 +10,7 @@
 #   MANY="n..."   sizes of batches that are set and removed, with 100 other probes set
 #                 one by one beside them; none of them is hit (default 10000)
 #   COLD="n..."   numbers of other probes beside one that is hit (default 10000)
+#   COUNT=1       with the hits of each point counted: kprobes/hits
 #   JOBS=n        guests at a time (default 2; each keeps one CPU busy)
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
@@ -31,14 +32,14 @@ measure()
 	# hour on stock: measure a kernel once.
 	known=$kernel/.icount-$(cat "$kernel/arch/x86/boot/bzImage" "$here/guest/jobs/icount.sh" \
 		"$kernel/kprobes-modules/kprobe_cost.ko" "$kernel/kprobes-modules/kprobe_crowd.ko" \
-		"$here/sites.sh" <(echo "$many, $cold") | sha1sum | cut -c1-16)
+		"$here/sites.sh" <(echo "$many, $cold, ${COUNT:-}") | sha1sum | cut -c1-16)
 	if [ ! -s "$known" ]; then
 		sites=$("$here/sites.sh" "$name")
 		say "measuring $name (build/logs/icount-$name.*)" >&2
 		# Addresses as in vmlinux: no KASLR.
 		"$here/guest.sh" -i -t 3000 -m 2048 -l "icount-$name" -a nokaslr -f "$sites" \
 			-s 'blocked for more than' "$kernel" icount \
-			MANY="$many" COLD="$cold" >"$tmp/$name.new" || {
+			MANY="$many" COLD="$cold" COUNT="${COUNT:-}" >"$tmp/$name.new" || {
 			cat "$tmp/$name.new"
 			die "icount: $name could not be measured: see build/logs/icount-$name.console"
 		}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's half of coverage.sh: for each seed set probes on the addresses of
 # /sites.SEED, let a workload run over them, and print "name value" lines for
-# that seed. Why a point is no jump is in kprobes/jumps, where there is such a
+# that seed. Why a point is no jump is in kprobes/points, where there is such a
 # file.
 debug=/sys/kernel/debug
 opt=/proc/sys/debug/kprobes-optimization
@@ -41,11 +41,11 @@ for seed in $SEEDS; do
 	cat $debug/kprobe_coverage/result | tee /tmp/result
 	awk '{ v[$1] = $2 } END { exit !v["calls"] || v["calls"] != v["counted"] }' /tmp/result ||
 		fail "seed $seed: calls of a function and hits of its probe differ"
-	if [ -e $debug/kprobes/jumps ]; then
+	if [ -e $debug/kprobes/points ]; then
 		# Our points that are neither jumps nor ftrace sites; the reason
 		# follows the last two blanks.
 		grep ' breakpoint ' $debug/kprobe_coverage/points | cut -d' ' -f1 >/tmp/others
-		grep -Ff /tmp/others $debug/kprobes/jumps >/tmp/reasons
+		grep -Ff /tmp/others $debug/kprobes/points >/tmp/reasons
 		sed 's/.*  //' /tmp/reasons | sort | uniq -c | sort -rn |
 			while read -r n words; do echo "reason $n $words"; done
 		[ -z "$LIST" ] || sed 's/^/point /' /tmp/reasons

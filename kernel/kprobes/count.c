@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Kprobes: the number of hits of each point, counted while that is switched on.
+ *
+ * A hit calls what kprobe_point::only points to. While hits are counted, that is the
+ * point's counter in place of its only user: the pre-handler of the counter adds one, and
+ * then runs the pre-handlers of all users. So no hit has to ask whether it counts, and
+ * counting costs nothing while it is off. Detours call a counter as they call an only user.
+ *
+ * A counter has a number for each CPU, which no other CPU writes: a hit that is
+ * interrupted by another one is counted as well.
+ *
+ * A point without memory for a counter is hit as ever, and not counted.
+ */
+#define pr_fmt(fmt) "kprobes: " fmt
+
+#include <linux/cleanup.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/* Under kprobe_mutex. */
+static bool counting;
+
+/**
+ * struct kprobe_counter - counts the hits of a point
+ * @user: stands for all users of the point; it is in no list or table
+ * @hits: number of hits, by CPU
+ * @rcu:  frees it once no hit uses it
+ */
+struct kprobe_counter {
+	struct kprobe_user user;
+	unsigned long __percpu *hits;
+	struct rcu_head rcu;
+};
+
+/* The counter goes after the last hit that has read it: preemption is off. */
+static int __kprobe_hit count_hit(struct kprobe *p, struct pt_regs *regs)
+{
+	struct kprobe_point *pt = to_point(p);
+	struct kprobe_counter *counter = READ_ONCE(pt->counter);
+
+	if (likely(counter))
+		raw_cpu_inc(*counter->hits);
+	return kprobe_run_all_pre(pt, regs);
+}
+
+static void counter_free_rcu(struct rcu_head *rcu)
+{
+	struct kprobe_counter *counter = container_of(rcu, struct kprobe_counter, rcu);
+
+	free_percpu(counter->hits);
+	kfree(counter);
+}
+
+/**
+ * kprobe_counter_add - count the hits of a new point, if hits are counted
+ * @pt: the point, which has no users yet
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_counter_add(struct kprobe_point *pt)
+{
+	struct kprobe_counter *counter;
+
+	lockdep_assert_held(&kprobe_mutex);
+	if (!counting || pt->counter || kprobe_point_gone(pt))
+		return;
+	counter = kzalloc(sizeof(*counter), GFP_KERNEL | __GFP_NOWARN);
+	if (!counter)
+		return;
+	counter->hits = alloc_percpu_gfp(unsigned long, GFP_KERNEL | __GFP_NOWARN);
+	if (!counter->hits) {
+		kfree(counter);
+		return;
+	}
+	counter->user.pre = count_hit;
+	counter->user.self = &pt->kp;
+	counter->user.kp = &pt->kp;
+	WRITE_ONCE(pt->counter, counter);
+}
+
+/**
+ * kprobe_counter_free - free the counter of a point, if it has one
+ * @pt: the point; hits call the counter no more, but may still be in it
+ *
+ * Context: kprobe_mutex held, or the point is in no list. Does not wait.
+ */
+void kprobe_counter_free(struct kprobe_point *pt)
+{
+	struct kprobe_counter *counter = pt->counter;
+
+	if (!counter)
+		return;
+	WRITE_ONCE(pt->counter, NULL);
+	call_rcu(&counter->rcu, counter_free_rcu);
+}
+
+/**
+ * kprobe_counter_user - get what a hit calls in order to be counted
+ * @pt: the point
+ *
+ * Context: kprobe_mutex held.
+ * Return: NULL if hits of the point are not counted, or it has no user.
+ */
+struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt)
+{
+	lockdep_assert_held(&kprobe_mutex);
+	/* Before the first user is linked, a hit is nobody's. */
+	if (!counting || !pt->counter || list_empty(&pt->users))
+		return NULL;
+	return &pt->counter->user;
+}
+
+/**
+ * kprobe_counter_sum - get the number of hits of a point
+ * @pt:	  the point
+ * @hits: set to the number of hits since counting was switched on, or since the point
+ *	  was made; those that were missed are not among them
+ *
+ * Context: kprobe_mutex held.
+ * Return: false if they are not counted.
+ */
+bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
+{
+	int cpu;
+
+	lockdep_assert_held(&kprobe_mutex);
+	if (!pt->counter)
+		return false;
+	*hits = 0;
+	for_each_possible_cpu(cpu)
+		*hits += *per_cpu_ptr(pt->counter->hits, cpu);
+	return true;
+}
+
+/**
+ * kprobes_count - switch the counting of hits on or off
+ * @on: start at 0; otherwise forget the numbers
+ *
+ * Probes stay armed, and no hit is lost. Jumps are breakpoints for a moment, since
+ * their detours name what they call.
+ *
+ * Context: may sleep, and waits for the other CPUs if there are jumps.
+ */
+void kprobes_count(bool on)
+{
+	struct kprobe_point *pt;
+	LIST_HEAD(batch);
+
+	guard(mutex)(&kprobe_mutex);
+
+	if (counting == on)
+		return;
+	counting = on;
+	list_for_each_entry(pt, &kprobe_points, all) {
+		kprobe_counter_add(pt);
+		kprobe_choose_only(pt);
+		kprobe_batch_add(pt, &batch);
+	}
+	kprobe_optimizer_settle(&batch);
+	list_for_each_entry(pt, &batch, kp.list) {
+		if (!on)
+			kprobe_counter_free(pt);
+		kprobe_optimizer_want(pt);
+	}
+	kprobe_batch_end(&batch);
+}
+
+/**
+ * kprobes_counting - test if hits are counted
+ *
+ * Context: any.
+ * Return: true if they are.
+ */
+bool kprobes_counting(void)
+{
+	return READ_ONCE(counting);
+}
