@@ -58,7 +58,7 @@ trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
 # The initramfs: busybox, our scripts, all modules of this kernel.
 mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
-cp "$busybox" "$tmp/root/bin/"
+cp "$busybox" "$here/kprobetop" "$tmp/root/bin/"
 cp -r "$here/guest/." "$tmp/root/"
 find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
 [ -z "$files" ] || cp -r "$files/." "$tmp/root/"
