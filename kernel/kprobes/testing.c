@@ -5,9 +5,15 @@
  */
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
+#include <linux/ftrace.h>
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/rwsem.h>
 #include <linux/static_call.h>
+
+#ifdef CONFIG_PPC64_ELF_ABI_V2
+#include <asm/code-patching.h>
+#endif
 
 #include "internal.h"
 #include "testing.h"
@@ -85,6 +91,37 @@ void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
 	counts->pools = atomic_read(&kprobe_test_nr_pools);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_counts);
+
+/* -------------------------------- Text ---------------------------------- */
+
+/**
+ * kprobe_test_entry - find where every call of a function passes
+ * @fn: a pointer to the function, or any other address
+ *
+ * Some pointers lead to a descriptor. Some functions have an entry for calls from the
+ * same module, which lies after the one for all others. An ftrace site need not be the
+ * first instruction. A probe that names the function gets this address. If it gives
+ * an address, it gets that address, except on x86.
+ *
+ * Context: any.
+ * Return: the address; that of the text where x86 would choose another one.
+ */
+void *kprobe_test_entry(const void *fn)
+{
+	unsigned long text = (unsigned long)dereference_kernel_function_descriptor((void *)fn);
+
+	if (IS_ENABLED(CONFIG_X86) || !kernel_text_address(text))
+		return (void *)text;
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	if (ftrace_location(text))
+		return (void *)ftrace_location(text);
+#endif
+#ifdef CONFIG_PPC64_ELF_ABI_V2
+	text = ppc_function_entry((void *)text);
+#endif
+	return (void *)text;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_entry);
 
 /* ----------------------- Text that others patch ------------------------- */
 

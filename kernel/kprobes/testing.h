@@ -80,6 +80,7 @@ typedef void (*kprobe_stop_t)(enum kprobe_stage stage, void *arg);
 
 void kprobe_test_stop(kprobe_stop_t stop, void *arg);
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle);
+void *kprobe_test_entry(const void *fn);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 
 /* While it is set, there is no memory for detours. */

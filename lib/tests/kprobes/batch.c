@@ -218,7 +218,7 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 		before = kpt_counts(false);
 		for (i = 0; i < NR_ARMED; i++) {
 			at = (i + turn) % NR_ARMED;
-			memcpy(text[at], armed[at], sizeof(text[at]));
+			memcpy(text[at], kpt_text(armed[at]), sizeof(text[at]));
 			pr[at] = kpt_alloc(test, armed[at]);
 			if (armed[at] == kpt_traced2)
 				pr[at]->kp.post_handler = kpt_post;
@@ -234,8 +234,9 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 		for (i = 0; i < NR_ARMED; i++) {
 			/* The text there may be a jump to another place now. */
 			if (armed[i] != kpt_plain2)
-				KUNIT_EXPECT_MEMEQ(test, text[i], armed[i], sizeof(text[i]));
-			KUNIT_EXPECT_PTR_EQ(test, (void *)pr[i]->kp.addr, armed[i]);
+				KUNIT_EXPECT_MEMEQ(test, text[i], kpt_text(armed[i]),
+						   sizeof(text[i]));
+			KUNIT_EXPECT_PTR_EQ(test, (void *)pr[i]->kp.addr, kpt_text(armed[i]));
 			KUNIT_EXPECT_EQ(test, pr[i]->pre, 0);
 		}
 

@@ -113,10 +113,10 @@ static inline void kpt_needs_nesting(struct kunit *test)
 #endif
 }
 
-/* The address of a function's text: some function pointers lead to a descriptor. */
+/* Where to probe a function. Other addresses stay what they are. */
 static inline void *kpt_text(const void *fn)
 {
-	return dereference_kernel_function_descriptor((void *)fn);
+	return kprobe_test_entry(fn);
 }
 
 /* The test's thread and its stack are gone when actions run. */
@@ -383,14 +383,7 @@ static inline const struct kpt_site *kpt_site(struct kunit *test)
 
 static inline void *kpt_addr(const struct kpt_site *site)
 {
-	char *text = kpt_text(site->fn);
-
-#if defined(CONFIG_KPROBES_ON_FTRACE) && !defined(CONFIG_X86)
-	/* By name they would be found, by address no more than what is there. */
-	if (site->ftrace)
-		text = (char *)ftrace_location((unsigned long)text);
-#endif
-	return text + site->offset;
+	return (char *)kpt_text(site->fn) + site->offset;
 }
 
 /*

@@ -34,20 +34,20 @@ static void expect_hits(struct kunit *test, struct kpt_probe *pr[NR], unsigned i
 
 static void all_are_switched_at_once(struct kunit *test)
 {
-	unsigned char off[16], on[16];
+	unsigned char off[16], on[16], *text = kpt_text(kpt_plain2);
 	struct kpt_probe *pr[NR];
 	struct kprobe *kps[NR];
 	unsigned int i;
 
-	memcpy(off, kpt_plain2, sizeof(off));
+	memcpy(off, text, sizeof(off));
 	many_probes(test, pr, kps);
 	wait_for_kprobe_optimizer();
-	memcpy(on, kpt_plain2, sizeof(on));
+	memcpy(on, text, sizeof(on));
 	KUNIT_ASSERT_TRUE(test, memcmp(off, on, sizeof(off)));
 	expect_hits(test, pr, 1);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
-	KUNIT_EXPECT_MEMEQ(test, off, kpt_plain2, sizeof(off));
+	KUNIT_EXPECT_MEMEQ(test, off, text, sizeof(off));
 	for (i = 0; i < NR; i++)
 		KUNIT_EXPECT_TRUE(test, kprobe_disabled(kps[i]));
 	expect_hits(test, pr, 0);
