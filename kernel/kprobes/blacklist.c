@@ -179,6 +179,29 @@ int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
 	return 0;
 }
 
+/*
+ * ftrace calls tracers from here. Functions on the path of a hit may be traced, so a
+ * hit here could lead here again, before it is known as a recursion. Labels in this
+ * code are symbols of their own.
+ */
+static int __init blacklist_refuse_ftrace_callers(void)
+{
+	static const char *const callers[] __initconst = {
+		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
+	};
+	kprobe_opcode_t *addr;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && i < ARRAY_SIZE(callers); i++) {
+		addr = kprobe_lookup_name(callers[i], 0);
+		ret = addr ? kprobe_add_ksym_blacklist((unsigned long)addr) : 0;
+		if (ret == -ENOMEM)
+			return ret;
+	}
+	return 0;
+}
+
 int __weak __init arch_populate_kprobe_blacklist(void)
 {
 	return 0;
@@ -273,6 +296,8 @@ int __init kprobe_blacklist_init(void)
 	if (!ret)
 		ret = kprobe_add_area_blacklist((unsigned long)__noinstr_text_start,
 						(unsigned long)__noinstr_text_end);
+	if (!ret)
+		ret = blacklist_refuse_ftrace_callers();
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
 	if (!ret)
