@@ -218,6 +218,12 @@ struct name_set {
 	unsigned int nr;
 };
 
+/* Where pointers lead to descriptors, the name of a function itself has a dot in front. */
+static const char *blacklist_bare_name(const char *name)
+{
+	return *name == '.' ? name + 1 : name;
+}
+
 static u32 blacklist_name_hash(const char *name, size_t len)
 {
 	return full_name_hash(NULL, name, len);
@@ -236,11 +242,13 @@ static int blacklist_hash_cmp(const void *a, const void *b)
  */
 static int blacklist_refuse_piece(void *data, const char *name, unsigned long addr)
 {
-	const char *dot = strchr(name, '.');
 	struct name_set *set = data;
+	const char *dot;
 	int ret;
 	u32 h;
 
+	name = blacklist_bare_name(name);
+	dot = strchr(name, '.');
 	if (!dot || dot == name)
 		return 0;
 	h = blacklist_name_hash(name, dot - name);
@@ -252,7 +260,8 @@ static int blacklist_refuse_piece(void *data, const char *name, unsigned long ad
 
 static int blacklist_hash_names(struct name_set *set, unsigned int first)
 {
-	char name[KSYM_NAME_LEN];
+	char symbol[KSYM_NAME_LEN];
+	const char *name;
 	unsigned int i;
 
 	set->nr = 0;
@@ -260,8 +269,10 @@ static int blacklist_hash_names(struct name_set *set, unsigned int first)
 	if (!set->hash)
 		return -ENOMEM;
 	for (i = first; i < draft.nr; i++) {
-		if (!lookup_symbol_name(draft.range[i].start + draft.range[i].prefix, name))
-			set->hash[set->nr++] = blacklist_name_hash(name, strcspn(name, "."));
+		if (lookup_symbol_name(draft.range[i].start + draft.range[i].prefix, symbol))
+			continue;
+		name = blacklist_bare_name(symbol);
+		set->hash[set->nr++] = blacklist_name_hash(name, strcspn(name, "."));
 	}
 	sort(set->hash, set->nr, sizeof(u32), blacklist_hash_cmp, NULL);
 	return 0;

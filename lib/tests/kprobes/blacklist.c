@@ -92,7 +92,8 @@ static bool is_in(void *addr, const char *name)
 	char symbol[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(symbol, (unsigned long)addr);
-	return str_has_prefix(symbol, name);
+	/* Functions with descriptors have a dot in front. */
+	return str_has_prefix(symbol + (*symbol == '.'), name);
 }
 
 /*
