@@ -147,6 +147,40 @@ guest_time()
 	printf ' tsc_early_khz=%s' "$("$tool")"
 }
 
+# The base is an archive, a git tree (its HEAD counts), or a clean source tree.
+is_git() { [ -e "$base/.git" ]; }
+
+# extract_base TO [FILE...]: all of it, or those of these files that it has
+extract_base()
+{
+	local to=$1 prefix files
+
+	shift
+	mkdir -p "$to"
+	if is_git; then
+		[ $# -eq 0 ] || mapfile -t files < <(git -C "$base" ls-tree -r --name-only HEAD -- "$@")
+		[ $# -eq 0 ] || set -- "${files[@]}"
+		git -C "$base" archive HEAD -- "$@" | tar -C "$to" -xf -
+	elif [ -d "$base" ]; then
+		[ ! -e "$base/.config" ] && [ ! -e "$base/include/config" ] ||
+			die "$base was built in: make mrproper there"
+		if [ $# -eq 0 ]; then
+			tar -C "$base" -cf - . | tar -C "$to" -xf -
+		else
+			tar -C "$base" -cf - "$@" 2>/dev/null | tar -C "$to" -xf - || true
+		fi
+	elif [ $# -eq 0 ]; then
+		tar -C "$to" --strip-components=1 -xf "$base" ||
+			die "cannot unpack $base: is it whole? apt-get install --reinstall linux-source-6.12"
+	else
+		# It ends as soon as somebody has read the first name.
+		prefix=$(tar -tf "$base" 2>/dev/null | head -n 1 || true)
+		prefix=${prefix%%/*}
+		# What is ours alone is not in there.
+		tar -C "$to" --strip-components=1 -xf "$base" "${@/#/$prefix/}" 2>/dev/null || true
+	fi
+}
+
 # need_space MEGABYTES WHAT-FOR
 need_space()
 {

@@ -7,6 +7,10 @@
 #   tree.sh          prepare build/linux
 #   tree.sh stock    unpack the untouched base to build/stock
 #
+# KPROBES_BASE= is the base: an archive, a git tree, or a source tree. If patches do
+# not apply to it, all of them are named. KPROBES_PORT=1 goes on without them, and
+# takes another release than 6.12, too.
+#
 # Both get the patches that the emulator needs: see emulator_patches() in common.sh.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
@@ -20,44 +24,69 @@ stock_files="kernel/kprobes.c include/linux/kprobes.h
 	Documentation/trace/kprobes.rst"
 
 # The package's version if the base is the package's, else what tells two
-# files apart.
+# files or trees apart.
 base_stamp()
 {
 	local version
 
+	if is_git; then
+		printf '%s %s\n' "$base" "$(git -C "$base" rev-parse HEAD)"
+		return
+	elif [ -d "$base" ]; then
+		printf '%s %s\n' "$base" "$(find "$base" -type f -printf '%p %s %T@\n' | sort | cksum)"
+		return
+	fi
 	version=$(dpkg-query -W -f '${Version}' linux-source-6.12 2>/dev/null) || true
 	printf '%s %s %s\n' "$base" "${version:-unpackaged}" \
 		"$(stat -L -c '%s %Y' "$base")"
 }
 
-# apply PATCH DIR: to the files there
+# apply PATCH DIR: to the files there, as a whole or not at all. Says what did not.
 apply()
 {
-	patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - \
-		-d "$2" <"$1" >"$build/.patch.log" 2>&1 && return
-	grep -E 'FAILED|malformed|No file|find file' "$build/.patch.log" >&2 || true
-	die "${1#"$top"/} does not apply: refresh it against the base, see $build/.patch.log"
+	local patch=(patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - -d "$2")
+
+	if "${patch[@]}" --dry-run <"$1" >"$build/.patch.log" 2>&1; then
+		"${patch[@]}" -s <"$1"
+		return
+	fi
+	printf '%s does not apply:\n' "${1#"$top"/}"
+	awk '
+		/^checking file / { file = $3 }
+		/^[|]--- a\// { file = $2; sub(/^a\//, "", file) }
+		/^Hunk #[0-9]* FAILED/ { print "    " file ": hunk " substr($2, 2) ", near line " $5 + 0; said = 1 }
+		/malformed/ { print "    " $0; said = 1 }
+		/find file to patch/ { print "    the base has no such file:"; said = 1; next }
+		/^[|]\+\+\+ b\// { print "        " substr($2, 3) }
+		END { if (!said) print "    see build/.patch.log" }' "$build/.patch.log"
+	return 1
 }
+
+release_of() { sed -n 's/^\(VERSION\|PATCHLEVEL\|SUBLEVEL\) = //p' "$1/Makefile" 2>/dev/null | paste -sd.; }
 
 # unpack TO: a base that is not 6.12 never gets the name TO.
 unpack()
 {
-	local new=$build/.unpack
+	local new=$build/.unpack release
 
 	need xz:xz-utils
 	need_space 2500 "unpacking the base"
 	say "unpacking $(basename "$base")"
 	rm -rf "$new" "$new.old"
 	mkdir -p "$new" "$(dirname "$1")"
-	tar -C "$new" --strip-components=1 -xf "$base" ||
-		die "cannot unpack $base: is it whole? apt-get install --reinstall linux-source-6.12"
-	[ "$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$new/Makefile" 2>/dev/null |
-	     paste -sd.)" = 6.12 ] ||
-		die "$base is not Linux 6.12: give KPROBES_BASE= a 6.12 tree's archive"
+	extract_base "$new"
+	release=$(release_of "$new")
+	case ${KPROBES_PORT:-0}:$release in
+	*:6.12.*) ;;
+	0:*) die "$base is ${release:+Linux $release, }not Linux 6.12: give KPROBES_BASE= one; to port the patches, see CONTRIBUTING.md" ;;
+	esac
 	if [ "$1" = "$src" ]; then
 		# shellcheck disable=SC2086
-		(cd "$new" && rm -r $stock_files) ||
-			die "$base has no kprobes of its own: give KPROBES_BASE= an untouched archive"
+		if ! (cd "$new" && rm -r $stock_files) 2>"$build/.patch.log"; then
+			[ "${KPROBES_PORT:-0}" != 0 ] ||
+				die "$base has no kprobes of its own: give KPROBES_BASE= an untouched one"
+			sed -n "s/^rm: cannot remove '\(.*\)'.*/kprobes: the base has no \1/p" "$build/.patch.log"
+		fi
 	fi
 	[ ! -e "$1" ] || mv "$1" "$new.old"
 	mv "$new" "$1"
@@ -112,7 +141,7 @@ our_files()
 # Patch copies of the pristine files; the tree is touched only when all went well.
 patch_scratch()
 {
-	local p f
+	local p f bad=0 all=0
 
 	rm -rf "$state/scratch"
 	mkdir -p "$state/scratch"
@@ -123,8 +152,15 @@ patch_scratch()
 		cp -p "$state/pristine/$f" "$state/scratch/$f"
 	done <"$state/patched.new"
 	for p in "$top"/patches/*.patch "${emulator[@]}"; do
-		[ ! -e "$p" ] || apply "$p" "$state/scratch"
+		[ -e "$p" ] || continue
+		all=$((all + 1))
+		apply "$p" "$state/scratch" >&2 || bad=$((bad + 1))
 	done
+	if [ $bad -gt 0 ]; then
+		say "$bad of $all patches do not apply to Linux $(release_of "$src") of $base" >&2
+		[ "${KPROBES_PORT:-0}" != 0 ] ||
+			die "refresh them (CONTRIBUTING.md, \"Change a file of the base\"), or go on without them by KPROBES_PORT=1"
+	fi
 	if [ -e "$top/MAINTAINERS" ]; then
 		awk -v ours="$top/MAINTAINERS" '
 			/^KPROBES$/ {
@@ -216,7 +252,7 @@ if [ "${1:-}" = stock ]; then
 		rm -f "$build/stock/base"
 		unpack "$stock_src"
 		for p in "${emulator[@]}"; do
-			apply "$p" "$stock_src"
+			apply "$p" "$stock_src" >&2 || die "patches for the emulator do not apply to $base"
 		done
 		stock_stamp >"$build/stock/base"
 		rm -rf "$build"/stock-*/
