@@ -524,7 +524,7 @@ unsigned long kprobe_optimizer_branch(struct kprobe_point *pt)
 {
 	lockdep_assert_held(&kprobe_mutex);
 
-	if (kprobe_optimizer_why(pt) != why_text[KPROBE_WHY_TARGET])
+	if (pt->state != KPROBE_BREAKPOINT || !allowed || pt->why != KPROBE_WHY_TARGET)
 		return 0;
 	return arch_detour_branch(&pt->kp);
 }
