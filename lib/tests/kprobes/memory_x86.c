@@ -26,6 +26,11 @@ struct allocator {
 	unsigned int gfp;
 };
 
+/*
+ * Not the page allocator: these call it, too, and whether they need a page differs from
+ * one call to the next. Then the nth allocation would not be the same one in each round,
+ * and one that a call needs could be left out.
+ */
 static const struct allocator allocators[] = {
 	{ "__kmalloc_cache_noprof", 1 },
 	{ "__kmalloc_cache_node_noprof", 1 },
@@ -34,7 +39,6 @@ static const struct allocator allocators[] = {
 	{ "__kvmalloc_node_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
 	{ "kmem_cache_alloc_noprof", 1 },
 	{ "kmem_cache_alloc_node_noprof", 1 },
-	{ "__alloc_pages_noprof", 0 },
 	{ "__vmalloc_node_range_noprof", 4 },
 };
 
