@@ -125,14 +125,15 @@ struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt)
  */
 bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 {
+	unsigned long sum = 0;
 	int cpu;
 
 	lockdep_assert_held(&kprobe_mutex);
 	if (!pt->counter)
 		return false;
-	*hits = 0;
 	for_each_possible_cpu(cpu)
-		*hits += *per_cpu_ptr(pt->counter->hits, cpu);
+		sum += *per_cpu_ptr(pt->counter->hits, cpu);
+	*hits = sum;
 	return true;
 }
 

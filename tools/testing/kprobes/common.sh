@@ -153,17 +153,18 @@ is_git() { [ -e "$base/.git" ]; }
 # extract_base TO [FILE...]: all of it, or those of these files that it has
 extract_base()
 {
-	local to=$1 prefix files
+	local to=$1 prefix present
 
 	shift
 	mkdir -p "$to"
 	if is_git; then
-		[ $# -eq 0 ] || mapfile -t files < <(git -C "$base" ls-tree -r --name-only HEAD -- "$@")
-		[ $# -eq 0 ] || set -- "${files[@]}"
+		[ $# -eq 0 ] || mapfile -t present < <(git -C "$base" ls-tree -r --name-only HEAD -- "$@")
+		[ $# -eq 0 ] || set -- "${present[@]}"
 		git -C "$base" archive HEAD -- "$@" | tar -C "$to" -xf -
 	elif [ -d "$base" ]; then
-		[ ! -e "$base/.config" ] && [ ! -e "$base/include/config" ] ||
+		if [ -e "$base/.config" ] || [ -e "$base/include/config" ]; then
 			die "$base was built in: make mrproper there"
+		fi
 		if [ $# -eq 0 ]; then
 			tar -C "$base" -cf - . | tar -C "$to" -xf -
 		else
