@@ -301,6 +301,22 @@ static const struct hit_path out_of_bounds[] = {
 #ifdef CONFIG_X86
 	/* Elsewhere it changes stacks in assembler, if at all. */
 	{ "__switch_to" },
+	/* A CPU that comes online, or has gone offline. */
+#ifdef CONFIG_X86_64
+	{ "secondary_startup_64" },
+	{ "secondary_startup_64_no_verify" },
+	{ "verify_cpu" },
+	{ "early_setup_idt" },
+#else
+	{ "startup_32_smp" },
+#endif
+	{ "start_secondary" },
+	{ "cr4_init" },
+	{ "cpu_init_exception_handling" },
+	{ "load_current_idt" },
+	{ "native_write_cr4" },
+	{ "native_play_dead" },
+	{ "hlt_play_dead" },
 #endif
 	{ "__switch_to_asm" },
 	{ "ftrace_caller" },

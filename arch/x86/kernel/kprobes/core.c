@@ -71,6 +71,27 @@ static const char *const switchers[] __initconst = {
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
 };
 
+/*
+ * What a CPU runs without an exception table for breakpoints, without its own per-CPU
+ * memory, or after its death was reported, when nobody waits for handlers on it: while it
+ * comes online, goes offline, wakes up from suspend, or boots another kernel.
+ */
+static const char *const offline_path[] __initconst = {
+	"secondary_startup_64", "secondary_startup_64_no_verify", "common_startup_64",
+	"startup_32_smp", "verify_cpu", "sev_verify_cbit", "soft_restart_cpu",
+	"vc_boot_ghcb", "handle_vc_boot_ghcb", "early_setup_idt", "startup_64_load_idt",
+	"setup_ghcb", "start_secondary", "cr4_init", "cr4_update_irqsoff",
+	"cpu_init_exception_handling", "cpu_init_fred_exceptions", "cpu_init_fred_rsps",
+	"load_current_idt", "native_load_idt", "native_load_gdt", "native_load_tr_desc",
+	"native_write_gdt_entry", "native_write_msr", "native_write_cr3", "native_write_cr4",
+	"cpuhp_ap_report_dead", "play_dead_common", "native_play_dead", "mwait_play_dead",
+	"hlt_play_dead", "arch_cpu_idle_dead",
+	"wakeup_long64", "wakeup_pmode_return", "do_suspend_lowlevel",
+	"restore_processor_state", "__restore_processor_state",
+	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
+	"idt_invalidate",
+};
+
 static const char *const thunk_prefixes[] __initconst = {
 	"__x86_indirect_thunk_", "__x86_indirect_call_thunk_",
 	"__x86_indirect_jump_thunk_", "__x86_indirect_its_thunk_",
@@ -136,6 +157,8 @@ int __init arch_populate_kprobe_blacklist(void)
 
 	for (i = 0; !ret && i < ARRAY_SIZE(switchers); i++)
 		ret = x86_refuse_symbol(switchers[i]);
+	for (i = 0; !ret && i < ARRAY_SIZE(offline_path); i++)
+		ret = x86_refuse_symbol(offline_path[i]);
 	for (i = 0; !ret && i < ARRAY_SIZE(hit_path); i++)
 		ret = x86_refuse_symbol(hit_path[i]);
 	for (i = 0; !ret && i < ARRAY_SIZE(thunk_prefixes); i++) {
