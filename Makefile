@@ -15,6 +15,8 @@ help:
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
 #: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
+#: make test-everything  a probe on every instruction of the kernel and of modules, in
+#:               windows, under a workload (MINUTES=20; goes on where it has ended)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
 #: make test-arches     all of these, a line each
@@ -71,6 +73,9 @@ expect:
 stress: kernel
 	@$(T)/stress.sh
 
+test-everything: kernel
+	@$(T)/everything.sh
+
 shell: kernel
 	@$(T)/shell.sh
 
@@ -104,6 +109,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-names test-arches expect stress shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
+.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -3,16 +3,19 @@
  * Counts how many of the addresses in a file can be probed by a jump.
  *
  * Loading sets a probe on each that can carry one, and waits until no more of them
- * become jumps. In debugfs:
+ * become jumps. A line "@ADDRESS" in the file is added to the addresses after it. In
+ * debugfs:
  *
  *	kprobe_coverage/result	read: "name value" lines
  *				(two of them count the calls on all CPUs of a function
  *				with a probe, and its hits: if no hit is lost, they are
  *				equal)
+ *				write: hits of the points count from 0 again
  *	kprobe_coverage/points	read: address, "jump", "breakpoint" or "ftrace",
  *				and how often it was hit, one point a line
+ *	kprobe_coverage/refused	read: address and error, one a line
  *
- * Unloading checks that the text of all jumps is restored. This uses the public API
+ * Unloading checks that the text of all points is restored. This uses the public API
  * only, so that it works with any implementation: the text shows if a point is a jump.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -43,7 +46,11 @@ MODULE_PARM_DESC(sites, "file of addresses to set probes on, one a line");
 
 static int quiet = 3;
 module_param(quiet, int, 0444);
-MODULE_PARM_DESC(quiet, "seconds without a new jump after which there will be none");
+MODULE_PARM_DESC(quiet, "seconds without a new jump after which there will be none; 0: do not wait");
+
+static int post;
+module_param(post, int, 0444);
+MODULE_PARM_DESC(post, "every so many points one with a post-handler; 0: none");
 
 /* Several CPUs may count at once, but only zero or not matters. */
 struct point {
@@ -53,7 +60,13 @@ struct point {
 	bool jump;
 };
 
+struct refused {
+	unsigned long addr;
+	int err;
+};
+
 static struct point *points;
+static struct refused *refused;
 static struct kprobe **batch;
 static unsigned int nr_points, nr_offered, nr_refused, nr_ftrace, nr_jumps;
 static unsigned long settled_ms;
@@ -66,6 +79,10 @@ static int count_hit(struct kprobe *kp, struct pt_regs *regs)
 
 	WRITE_ONCE(pt->hits, READ_ONCE(pt->hits) + 1);
 	return 0;
+}
+
+static void pass_by(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
 }
 
 /* ------------------ A function whose calls are counted ------------------ */
@@ -161,10 +178,11 @@ static unsigned int count_jumps(void)
 /* Tries with disabled probes, for speed. */
 static int find_points(void)
 {
-	unsigned long addr;
+	unsigned long addr, base = 0;
 	char *line, *next;
 	void *buf = NULL;
 	ssize_t len;
+	int err;
 
 	len = kernel_read_file_from_path(sites, 0, &buf, SZ_16M, NULL, READING_UNKNOWN);
 	if (len <= 0) {
@@ -176,14 +194,24 @@ static int find_points(void)
 	while (nr_points < nr && (line = strsep(&next, "\n"))) {
 		struct point *pt = &points[nr_points];
 
+		if (*line == '@') {
+			if (kstrtoul(line + 1, 16, &base))
+				break;
+			continue;
+		}
 		if (kstrtoul(line, 16, &addr))
 			break;
+		addr += base;
 		nr_offered++;
 		memset(pt, 0, sizeof(*pt));
 		pt->kp.addr = (kprobe_opcode_t *)addr;
 		pt->kp.flags = KPROBE_FLAG_DISABLED;
 		pt->kp.pre_handler = count_hit;
-		if (register_kprobe(&pt->kp)) {
+		err = register_kprobe(&pt->kp);
+		if (err) {
+			/* Only the first so many are told. */
+			if (nr_refused < nr)
+				refused[nr_refused] = (struct refused){ addr, err };
 			nr_refused++;
 			continue;
 		}
@@ -191,7 +219,7 @@ static int find_points(void)
 	}
 	vfree(buf);
 	unregister_kprobes(batch, nr_points);
-	return nr_points ? 0 : -ENOENT;
+	return nr_offered ? 0 : -ENOENT;
 }
 
 static void settle(void)
@@ -199,6 +227,8 @@ static void settle(void)
 	unsigned long began = jiffies, last = jiffies;
 	unsigned int n;
 
+	if (!quiet)
+		return;
 	/* The first jump may take longer. */
 	nr_jumps = 0;
 	while (time_before(jiffies, last + (nr_jumps ? quiet : 20 * quiet) * HZ)) {
@@ -230,7 +260,30 @@ static int result_show(struct seq_file *m, void *unused)
 	start_callers();
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(result);
+
+static int result_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, result_show, NULL);
+}
+
+static ssize_t result_write(struct file *file, const char __user *ubuf, size_t count,
+			    loff_t *ppos)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_points; i++)
+		WRITE_ONCE(points[i].hits, 0);
+	return count;
+}
+
+static const struct file_operations result_fops = {
+	.owner = THIS_MODULE,
+	.open = result_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = single_release,
+	.write = result_write,
+};
 
 static int points_show(struct seq_file *m, void *unused)
 {
@@ -245,14 +298,25 @@ static int points_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(points);
 
+static int refused_show(struct seq_file *m, void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_refused && i < nr; i++)
+		seq_printf(m, "%016lx %pe\n", refused[i].addr, ERR_PTR(refused[i].err));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(refused);
+
 static int __init kprobe_coverage_init(void)
 {
 	unsigned int i;
 	int ret = -ENOMEM;
 
 	points = vcalloc(nr, sizeof(*points));
+	refused = vcalloc(nr, sizeof(*refused));
 	batch = vcalloc(nr, sizeof(*batch));
-	if (!points || !batch)
+	if (!points || !refused || !batch)
 		goto fail;
 	ret = find_points();
 	if (ret)
@@ -262,13 +326,15 @@ static int __init kprobe_coverage_init(void)
 
 		/* A structure that looks as if it had never been registered. */
 		points[i].kp = (struct kprobe){ .addr = addr, .pre_handler = count_hit };
+		if (post && i % post == 0)
+			points[i].kp.post_handler = pass_by;
 		if (!read_text(&points[i], points[i].text)) {
 			ret = -EFAULT;
 			goto fail;
 		}
 	}
 	register_us = -ktime_to_us(ktime_get());
-	ret = register_kprobes(batch, nr_points);
+	ret = nr_points ? register_kprobes(batch, nr_points) : 0;
 	register_us += ktime_to_us(ktime_get());
 	if (!ret) {
 		ret = register_kprobe(&counting);
@@ -284,24 +350,29 @@ static int __init kprobe_coverage_init(void)
 	start_callers();
 	settle();
 	dir = debugfs_create_dir("kprobe_coverage", NULL);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	debugfs_create_file("result", 0600, dir, NULL, &result_fops);
 	debugfs_create_file("points", 0400, dir, NULL, &points_fops);
+	debugfs_create_file("refused", 0400, dir, NULL, &refused_fops);
 	return 0;
 fail:
 	vfree(batch);
+	vfree(refused);
 	vfree(points);
 	return ret;
 }
 
-/* Counts addresses whose text is not restored. */
+/*
+ * Counts addresses whose text is not restored. Of what was no jump the first byte
+ * counts, because the static key of the next instruction may have changed.
+ */
 static unsigned int count_changed(bool tell)
 {
 	unsigned char text[JUMP_SIZE];
 	unsigned int i, n = 0;
 
 	for (i = 0; i < nr_points; i++) {
-		if (!points[i].jump ||
-		    (read_text(&points[i], text) && !memcmp(text, points[i].text, JUMP_SIZE)))
+		if (read_text(&points[i], text) &&
+		    !memcmp(text, points[i].text, points[i].jump ? JUMP_SIZE : 1))
 			continue;
 		n++;
 		if (tell)
@@ -332,8 +403,10 @@ static void __exit kprobe_coverage_exit(void)
 	/* An implementation may restore the text some time after unregistering. */
 	for (i = 0; i < 100 && count_changed(false); i++)
 		msleep(100);
-	pr_info("%u of %u jumps have left something behind\n", count_changed(true), nr_jumps);
+	pr_info("%u of %u points and their %u jumps have left something behind\n",
+		count_changed(true), nr_points, nr_jumps);
 	vfree(batch);
+	vfree(refused);
 	vfree(points);
 }
 

@@ -1,0 +1,307 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Probes every instruction of vmlinux, and of modules, in windows of POINTS at once: as
+# breakpoints, then as jumps, then as breakpoints again, while stress-ng, loops that
+# check what they get, and CPUs and modules that come and go run over them. Each
+# address is accepted, and then all goes well, or refused.
+#
+# A window has no two points in the bytes of one jump, so that all can become one.
+# A window that crashes the guest, hangs it, or fails a check is halved in new guests
+# until no half fails; its points are named, left out, and the window is done again.
+#
+#   MINUTES=n      no guest is started after so many (default 20). The next run goes on
+#                  where this one has ended, as long as the kernel is the same
+#   POINTS=n       addresses in a window (default 20000)
+#   NARROW=n       guests to narrow a failure down with (default 40)
+#   WORK_SECONDS=n of workload for each window, as breakpoints and as jumps (default 5)
+#   DENSE=1        windows of neighbouring instructions: few of them can become jumps,
+#                  as their probes are in each other's way
+#   AGAIN=1        forget what earlier runs have done
+#   WINDOW=n       only this one, done or not
+#   KERNEL=name    another kernel under build/ (default $CONFIG)
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+name=${KERNEL:-$CONFIG}
+kernel=$build/$name
+minutes=${MINUTES:-20}
+points=${POINTS:-20000}
+narrow=${NARROW:-40}
+state=$build/everything-$name${DENSE:+-dense}
+log=everything-$name
+console=$build/logs/$log.console
+# Those that the guest's job loads.
+modules='kprobe_target kprobe_toggle kprobe_returns kprobe_busy kprobe_stress kretprobe_example kprobe_batch kprobes_kunit'
+
+[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+[ "$points" -gt 0 ] 2>/dev/null || die "POINTS=$points: how many?"
+need objdump:binutils stress-ng:stress-ng ldd:libc-bin perl:perl sha1sum:coreutils
+need_space 500 "the windows"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# Where instructions start: address and mnemonic, by address. int3 is filling.
+instructions()
+{
+	objdump -d --no-show-raw-insn "$@" | perl -ne '
+		if (/^[0-9a-f]+ </) { $padding = /<__pfx_/ }
+		elsif (!$padding && /^ *([0-9a-f]+):\t(\S+)(?: +(\S+))?/) {
+			next if $2 eq "int3";
+			print "$1 ", $2 =~ /^(lock|rep|repz|repnz|notrack|bnd|cs|ds|data16)$/ ?
+				"$2-" . ($3 // "") : $2, "\n";
+		}'
+}
+
+# Each gets the lowest number that none in the four bytes before it has; those with
+# the same number are far enough from each other for jumps.
+numbered()
+{
+	perl -ane '
+		$at = hex($F[0]);
+		shift @near while @near && ($near[0][0] <= $at - 5 || $near[0][0] > $at);
+		%taken = map { $_->[1] => 1 } @near;
+		$n = 0;
+		$n++ while $taken{$n};
+		push @near, [$at, $n];
+		print "$n $F[-2]", @F > 2 ? " $F[0]" : "", "\n";'
+}
+
+prepare()
+{
+	local module file
+
+	say "listing the instructions of $name"
+	rm -rf "$state"
+	mkdir -p "$state/window"
+	instructions "$kernel/vmlinux" >"$state/instructions"
+	if [ -n "${DENSE:-}" ]; then
+		cut -d' ' -f1 "$state/instructions"
+	else
+		numbered <"$state/instructions" | sort -s -k1,1n | cut -d' ' -f2
+	fi | split -d -a 3 -l "$points" - "$state/window/"
+	# All modules in one more, where each file is a list.
+	for module in $modules; do
+		file=$(find "$kernel" -name "$module.ko" | head -n 1)
+		[ -n "$file" ] || die "no module $module in build/$name"
+		instructions -j .text "$file" | sed "s/^/$module /" >>"$state/module-instructions"
+	done
+	cut -d' ' -f1,2 "$state/module-instructions" >"$state/window/modules"
+	: >"$state/done"
+	: >"$state/bad"
+	: >"$state/result-none"
+	echo "$id" >"$state/id"
+}
+
+# lay WINDOW LIST: into the guest's files
+lay()
+{
+	mkdir -p "$tmp/files/windows"
+	rm -rf "$tmp/files/windows/$1" "$tmp/files/windows/$1.d"
+	if grep -q ' ' "$2"; then
+		mkdir "$tmp/files/windows/$1.d"
+		awk -v dir="$tmp/files/windows/$1.d" '
+			!($1 in known) { known[$1] = 1; print $1 >(dir "/modules") }
+			{ print $2 >(dir "/" $1) }' "$2"
+	else
+		cp "$2" "$tmp/files/windows/$1"
+	fi
+}
+
+# guest WINDOW...: its output is in $tmp/out, its windows are good, bad or not done
+guest()
+{
+	"$here/guest.sh" -t $((120 + $# * (120 + 4 * ${WORK_SECONDS:-5}))) -l "$log" -m 1536 \
+		-a nokaslr -f "$tmp/files" "$kernel" everything WINDOWS="$*" \
+		WORK_SECONDS="${WORK_SECONDS:-5}" >"$tmp/out" 2>"$tmp/err" || true
+	# Of what the kernel complains, the window is to blame that was last armed.
+	culprit=$(awk -v splats="$SPLATS" '
+		/kprobes-everything: window .* begins/ { w = $0; sub(/.*: window /, "", w); sub(/ .*/, "", w) }
+		$0 ~ splats { print w; exit }
+		/kprobes-everything: window .* ends/ { w = "" }
+		END { if (w != "") print w }' "$console" | head -n 1)
+	good=''
+	bad=''
+	for window; do
+		sed -n "/^window $window\$/,/^end $window\$/p" "$tmp/out" >"$tmp/result.$window"
+		if ! grep -q . "$tmp/result.$window"; then
+			continue	# another one has ended the guest
+		elif [ "$window" != "$culprit" ] && grep -qx "end $window" "$tmp/result.$window" &&
+		     grep -q '^hit_jumps ' "$tmp/result.$window" &&
+		     ! grep -q '^failed ' "$tmp/result.$window"; then
+			good="$good $window"
+		else
+			bad="$bad $window"
+		fi
+	done
+	[ -n "$good$bad" ] || die "everything: no window was begun: $(head -n 1 "$tmp/err"): see $console"
+}
+
+# What went wrong with a window: what it has printed, or the kernel.
+symptom()
+{
+	{
+		grep '^failed ' "$tmp/result.$1" || true
+		[ "$1" != "$culprit" ] || grep -aE "$SPLATS" "$console" || cat "$tmp/err"
+	} | head -n 2 | paste -sd'|'
+}
+
+# fails LIST: does it fail on its own?
+fails()
+{
+	[ "$narrow" -gt 0 ] || return 2
+	narrow=$((narrow - 1))
+	lay narrow "$1"
+	guest narrow
+	[ -n "$bad" ]
+}
+
+# halve WINDOW: find the points of it that are to blame, name them, leave them out
+halve()
+{
+	local list=$tmp/suspects n half ended=''
+
+	cp "$state/window/$1" "$list"
+	cp "$console" "$build/logs/$log-window-$1.console"
+	echo "FAILED window $1: $(symptom "$1") (build/logs/$log-window-$1.console)"
+	if ! fails "$list"; then
+		echo "    it does not fail again"
+		echo "$1 not-again $(symptom "$1")" >>"$state/bad"
+		return
+	fi
+	while n=$(wc -l <"$list") && [ "$n" -gt 1 ]; do
+		[ "$narrow" -gt 0 ] || { ended=' (no more guests to narrow it down)'; break; }
+		half=$((n / 2))
+		head -n $half "$list" >"$tmp/first"
+		tail -n +$((half + 1)) "$list" >"$tmp/second"
+		if fails "$tmp/first"; then
+			mv "$tmp/first" "$list"
+		elif fails "$tmp/second"; then
+			mv "$tmp/second" "$list"
+		else
+			ended=' (no half of them fails)'
+			break
+		fi
+		say "narrowing window $1 down: $(wc -l <"$list") points"
+	done
+	echo "    $n point(s)$ended: $(head -n 5 "$list" | while read -r at; do
+		case $at in
+		*' '*) echo "$at" ;;
+		*) grep "^$at" "$state/instructions" ;;
+		esac
+	done | paste -sd, | sed 's/,/, /g')"
+	cp "$list" "$state/bad-$1"
+	echo "$1 $n $(head -n 1 "$list" | tr ' ' ':')" >>"$state/bad"
+	# Whoever is in a set of which no half fails is not to blame alone.
+	if [ "$n" -eq 1 ]; then
+		grep -vxFf "$list" "$state/window/$1" >"$tmp/rest"
+		mv "$tmp/rest" "$state/window/$1"
+	else
+		echo "$1" >>"$state/done"
+	fi
+}
+
+id=$(cat "$kernel/vmlinux" "$kernel"/kprobes-modules/*.ko "$0" \
+	"$here/guest/jobs/everything.sh" <(echo "$points") | sha1sum | cut -c1-16)
+if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
+	prepare
+fi
+mkdir -p "$tmp/files/bin" "$tmp/files/lib64" "$build/logs"
+cp "$(command -v stress-ng)" "$tmp/files/bin/"
+ldd "$tmp/files/bin/stress-ng" | grep -o '/[^ ]*' | while read -r lib; do
+	mkdir -p "$tmp/files/${lib%/*}"
+	cp -L "$lib" "$tmp/files/$lib"
+done
+
+windows()
+{
+	if [ -n "${WINDOW:-}" ]; then
+		printf '%s\n' "$WINDOW"
+	else
+		(cd "$state/window" && printf '%s\n' *) | grep -vxFf "$state/done" || true
+	fi
+}
+
+all=$(cat "$state"/window/* | wc -l)
+total=$(find "$state/window" -type f | wc -l)
+say "$all instructions of $name in $total windows, $(wc -l <"$state/done") of them done (build/everything-$name, build/logs/$log.*)"
+[ -n "$(windows)" ] || say "all are done: AGAIN=1 begins anew"
+deadline=$((SECONDS + minutes * 60))
+each=40 failures=0
+while [ $SECONDS -lt $deadline ]; do
+	# As many as there is time for, but not so many that much is lost by a crash.
+	n=$(((deadline - SECONDS) / each + 1))
+	mapfile -t next < <(windows | head -n $((n < 8 ? n : 8)))
+	[ ${#next[@]} -gt 0 ] || break
+	began=$SECONDS
+	rm -rf "$tmp/files/windows"
+	for window in "${next[@]}"; do
+		lay "$window" "$state/window/$window"
+	done
+	guest "${next[@]}"
+	for window in $good; do
+		grep -v ' at ' "$tmp/result.$window" >"$state/result-$window"
+		grep -qx "$window" "$state/done" || echo "$window" >>"$state/done"
+	done
+	for window in $good; do each=$(((SECONDS - began) / $(echo "$good" | wc -w))); done
+	say "$(wc -l <"$state/done") of $total windows, $((SECONDS / 60)) min: $(awk '
+		$1 ~ /^(accepted|refused|jumps|hit_breakpoints|hit_jumps)$/ { n[$1] += $2 }
+		END { print n["accepted"] + 0 " accepted, " n["refused"] + 0 " refused, " n["jumps"] + 0 " jumps, hit: " n["hit_breakpoints"] + 0 " breakpoints, " n["hit_jumps"] + 0 " jumps" }' \
+		"$state"/result-*)"
+	culprits=$bad
+	for window in $culprits; do
+		failures=$((failures + 1))
+		halve "$window"
+	done
+	[ -z "${WINDOW:-}" ] || break
+done
+
+echo
+awk -v all="$all" -v total="$total" '
+	FILENAME ~ /instructions$/ { what[$1] = $2; next }
+	FNR == 1 { windows++ }
+	$1 == "refused_at" {
+		r = $3 " " ($4 == "-" ? what[$2] : "blacklist")
+		if (!(r in refused)) { reason[++nr] = r; example[r] = $2 }
+		refused[r]++
+		next
+	}
+	$1 == "no_jump" {
+		k = $2
+		$1 = $2 = ""
+		if (!($0 in no)) why[++nw] = $0
+		no[$0] += k
+		next
+	}
+	NF == 2 { n[$1] += $2 }
+	function sorted(list, count, size,    i, j, t)
+	{
+		for (i = 1; i <= size; i++)
+			for (j = i + 1; j <= size; j++)
+				if (count[list[j]] > count[list[i]]) { t = list[i]; list[i] = list[j]; list[j] = t }
+	}
+	END {
+		if (!windows) exit
+		printf "%-44s %9d of %d, %.1f %%\n", "instructions tried", n["offered"], all, 100 * n["offered"] / all
+		printf "%-44s %9d of %d\n", "windows", windows, total
+		printf "%-44s %9d\n", "accepted", n["accepted"]
+		printf "%-44s %9d\n", "  ftrace sites among them", n["ftrace"]
+		printf "%-44s %9d\n", "  hit as breakpoints or ftrace sites", n["hit_breakpoints"]
+		printf "%-44s %9d\n", "  became jumps", n["jumps"]
+		printf "%-44s %9d\n", "  hit as jumps", n["hit_jumps"]
+		printf "%-44s %9d\n", "refused", n["refused"]
+		sorted(reason, refused, nr)
+		for (i = 1; i <= nr && i <= 30; i++)
+			printf "  %-42s %9d   e.g. %s\n", reason[i], refused[reason[i]], example[reason[i]]
+		print "no jump because"
+		sorted(why, no, nw)
+		for (i = 1; i <= nw; i++)
+			printf "  %-42s %9d\n", substr(why[i], 3), no[why[i]]
+	}' "$state/instructions" "$state"/result-*
+echo
+[ ! -s "$state/bad" ] || { echo "points that failed, by window, of all runs:"; sed 's/^/  /' "$state/bad"; }
+left=$((total - $(wc -l <"$state/done")))
+say "$((total - left)) of $total windows done, $left left; $failures failed now"
+[ "$failures" -eq 0 ] && [ ! -s "$state/bad" ] || exit 1
+[ -s "$state/done" ] || die "everything: no window has come to its end"
