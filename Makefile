@@ -3,7 +3,7 @@
 
 CONFIG ?= x86_64
 T := tools/testing/kprobes
-export CONFIG SYMBOL OFFSET TEST PARTS MINUTES DEB_CONFIG
+export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO DEB_CONFIG
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
@@ -17,6 +17,8 @@ help:
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make test-everything  a probe on every instruction of the kernel and of modules, in
 #:               windows, under a workload (MINUTES=20; goes on where it has ended)
+#: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
+#:               SCENARIO="one eight": only those of tools/testing/kprobes/torture/)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
 #: make test-arches     all of these, a line each
@@ -76,6 +78,9 @@ stress: kernel
 test-everything: kernel
 	@$(T)/everything.sh
 
+torture: kernel
+	@$(T)/torture.sh
+
 shell: kernel
 	@$(T)/shell.sh
 
@@ -109,6 +114,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
+.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything torture shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -11,6 +11,8 @@ set -euo pipefail
 . "$here/warnings.sh"
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
+# shellcheck source=tools/testing/kprobes/torture-results.sh
+. "$here/torture-results.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -223,6 +225,55 @@ warns modpost_module "modpost's warning about our module is seen" \
 } >"$tmp/log"
 our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
 	sees others_warning "warnings about the base's files are not ours" ''
+
+# Torture
+cat >"$tmp/tortured" <<'END'
+killer hotplug 9
+killer module 7
+# torture_plain: calls 9 + 0, hits 9 9
+calls 100000
+hits 90000
+in_task 50000
+in_softirq 900
+in_hardirq 900
+in_handler 900
+rounds 90
+singles 30
+batches 20
+returns 20
+mistakes 5
+churned_hits 5000
+jumps_seen 2
+wrong 0
+late 0
+errors 0
+inexact 0
+unequal 0
+left_points 0
+left_found 0
+left_users 0
+left_copies 0
+left_detours 0
+left_pools 0
+END
+# tortured SED: the verdict on that, edited
+tortured()
+{
+	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
+	torture_verdict "$tmp/spoilt" exact 'hotplug module' 2 1 | sed 's/^/not ok - /'
+}
+tortured '' | sees torture_good "a run of torture with all counts is good" ''
+tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
+	"not ok - inexact: 1, wanted 0"
+tortured 's/^left_detours 0/left_detours -1/' | sees torture_left "a slot that is left is seen" \
+	"not ok - left_detours: -1, wanted 0"
+tortured '/^late/d' | sees torture_missing "a count that is not there is missed" \
+	"not ok - late: not told"
+tortured 's/^in_hardirq .*/in_hardirq 0/' | sees torture_idle "a reader that did nothing is seen" \
+	"not ok - in_hardirq: 0, wanted at least 100"
+tortured '/killer module/d; s/hotplug 9/hotplug 0/' | sees torture_killers "a killer that did nothing is seen" \
+"not ok - killer hotplug: 0 rounds, wanted at least 2
+not ok - killer module: not told"
 
 # Splats: a line of each kind that a console has shown.
 while read -r line; do

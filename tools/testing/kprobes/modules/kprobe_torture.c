@@ -1,0 +1,758 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Writers and readers that try to break kprobes, in the manner of rcutorture.
+ *
+ *	kprobe_torture/begin	write anything: remembers how much kprobes have allocated
+ *	kprobe_torture/run	write SECONDS: returns when the time is over
+ *	kprobe_torture/result	read: the counts, and how much is allocated since "begin"
+ *
+ * Readers call four functions, the targets, from tasks that preempt each other, from a
+ * timer's hard interrupt, from a softirq, and from a handler. Two kprobes and a return
+ * probe are on each of them all the time. For each target:
+ *
+ *	hits of one kprobe = hits of the other = calls that were not from a handler
+ *	missed hits of each = calls from a handler
+ *	entries of the return probe = its returns; with its missed calls: the hits
+ *
+ * Writers, a thread on each CPU, set, switch and remove more probes on the targets and
+ * inside the bytes that a jump replaces there, singly and in batches, and make mistakes,
+ * which have to be refused. A handler that runs after its probe is gone finds poison.
+ *
+ * Killers are in guest/jobs/torture.sh. If all probes are switched off meanwhile, a call
+ * may be no hit, and "pairs" in place of the exact counts have to be equal.
+ *
+ * This uses the public API only, so that it tests any implementation. What is allocated is
+ * known of our own.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpu.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/linkage.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/objtool.h>
+#include <linux/percpu.h>
+#include <linux/prandom.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <asm/ibt.h>
+#include <asm/nospec-branch.h>
+
+#include "kprobe_torture.h"
+
+#define POISON		0x70727565
+#define MAX_BATCH	32
+#define TIMER_NS	(2 * NSEC_PER_MSEC)
+#define JUMP_OPCODE	0xe9
+#define RESULT(x)	((x) * 3 + 1)
+
+/* -------------------------------- Targets ------------------------------- */
+
+/* Five instructions of one byte after the entry, in the bytes of a jump. */
+#define BYTES(name)							\
+	asm(".pushsection .text\n"					\
+	    "	.balign	16, 0xcc\n"					\
+	    "	.type	" #name ", @function\n"				\
+	    "	.globl	" #name "\n"					\
+	    #name ":\n"							\
+	    ASM_ENDBR							\
+	    "	push	%rdi\n"						\
+	    "	pop	%rsi\n"						\
+	    "	push	%rsi\n"						\
+	    "	nop\n"							\
+	    "	pop	%rdi\n"						\
+	    "	lea	1(%rdi,%rdi,2), %rax\n"				\
+	    ASM_RET							\
+	    "	.size	" #name ", . - " #name "\n"			\
+	    ".popsection\n")
+
+BYTES(torture_bytes_a);
+BYTES(torture_bytes_b);
+
+noinline unsigned long torture_traced(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+noinline notrace unsigned long torture_plain(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+enum { BYTES_A, BYTES_B, TRACED, PLAIN, NR_TARGETS };
+
+/**
+ * struct counts - of a target, on a CPU
+ * @calls:   not from a handler
+ * @inner:   from a handler
+ * @hits:    of its two kprobes
+ * @entries: of its return probe
+ * @returns: of its return probe
+ */
+struct counts {
+	unsigned long calls;
+	unsigned long inner;
+	unsigned long hits[2];
+	unsigned long entries;
+	unsigned long returns;
+};
+
+struct target {
+	unsigned long (*fn)(unsigned long x);
+	const char *name;
+	bool has_places;
+	struct counts __percpu *counts;
+	struct kprobe kp[2];
+	struct kretprobe rp;
+};
+
+static struct target targets[NR_TARGETS] = {
+	[BYTES_A] = { .fn = torture_bytes_a, .name = "torture_bytes_a", .has_places = true },
+	[BYTES_B] = { .fn = torture_bytes_b, .name = "torture_bytes_b", .has_places = true },
+	[TRACED] = { .fn = torture_traced, .name = "torture_traced" },
+	[PLAIN] = { .fn = torture_plain, .name = "torture_plain" },
+};
+
+static struct counts totals[NR_TARGETS];
+static unsigned long missed[NR_TARGETS][3];
+static unsigned int missed_returns[NR_TARGETS];
+static unsigned long by_context[4];
+static DEFINE_PER_CPU(unsigned long [4], context_calls);
+static atomic_long_t wrong, late, errors, rounds, singles, batches, returns, mistakes;
+static atomic_long_t churned_hits;
+static unsigned long jumps_seen;
+static DEFINE_MUTEX(lock);
+static bool stop;
+static struct dentry *dir;
+
+static kprobe_opcode_t *entry(const struct target *t)
+{
+	return (kprobe_opcode_t *)t->fn;
+}
+
+/* -------------------------------- Readers ------------------------------- */
+
+enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, IN_HANDLER };
+
+static void call_targets(unsigned long x, int context)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_TARGETS; i++) {
+		/* Its handler is where the inner calls come from. */
+		if (context == IN_HANDLER && i == PLAIN)
+			continue;
+		if (targets[i].fn(x) != RESULT(x))
+			atomic_long_inc(&wrong);
+		if (context == IN_HANDLER)
+			this_cpu_inc(targets[i].counts->inner);
+		else
+			this_cpu_inc(targets[i].counts->calls);
+	}
+	this_cpu_inc(context_calls[context]);
+}
+
+static int count_hit(struct kprobe *kp, unsigned int which)
+{
+	struct target *t = container_of(kp, struct target, kp[which]);
+
+	this_cpu_inc(t->counts->hits[which]);
+	return 0;
+}
+
+static int first_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct target *t = container_of(kp, struct target, kp[0]);
+
+	if (t == &targets[PLAIN] && this_cpu_read(t->counts->hits[0]) % 8 == 0)
+		call_targets(regs->di, IN_HANDLER);
+	return count_hit(kp, 0);
+}
+
+static int second_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	return count_hit(kp, 1);
+}
+
+static int count_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct target *t = container_of(get_kretprobe(ri), struct target, rp);
+
+	*(unsigned long *)ri->data = regs->di;
+	this_cpu_inc(t->counts->entries);
+	return 0;
+}
+
+static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	if (regs_return_value(regs) != RESULT(*(unsigned long *)ri->data))
+		atomic_long_inc(&wrong);
+	if (rp)
+		this_cpu_inc(container_of(rp, struct target, rp)->counts->returns);
+	return 0;
+}
+
+static int reader_thread(void *unused)
+{
+	unsigned long x = 0;
+
+	while (!READ_ONCE(stop)) {
+		call_targets(x++, IN_TASK);
+		/* If a task never slept, no point would become a jump. */
+		if (!(x % 128))
+			cond_resched_tasks_rcu_qs();
+	}
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+static DEFINE_PER_CPU(struct hrtimer, hard_timer);
+static DEFINE_PER_CPU(struct hrtimer, soft_timer);
+
+static enum hrtimer_restart timer_next(struct hrtimer *timer)
+{
+	if (READ_ONCE(stop))
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ns_to_ktime(TIMER_NS));
+	return HRTIMER_RESTART;
+}
+
+static enum hrtimer_restart call_in_hardirq(struct hrtimer *timer)
+{
+	call_targets(77, IN_HARDIRQ);
+	return timer_next(timer);
+}
+
+static enum hrtimer_restart call_in_softirq(struct hrtimer *timer)
+{
+	call_targets(78, IN_SOFTIRQ);
+	return timer_next(timer);
+}
+
+static void start_timers(void *unused)
+{
+	struct hrtimer *hard = this_cpu_ptr(&hard_timer), *soft = this_cpu_ptr(&soft_timer);
+
+	hrtimer_init(hard, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	hard->function = call_in_hardirq;
+	hrtimer_start(hard, ns_to_ktime(TIMER_NS), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_init(soft, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
+	soft->function = call_in_softirq;
+	hrtimer_start(soft, ns_to_ktime(TIMER_NS), HRTIMER_MODE_REL_PINNED_SOFT);
+}
+
+/* -------------------------------- Writers ------------------------------- */
+
+struct churned {
+	union {
+		struct kprobe kp;
+		struct kretprobe rp;
+	};
+	unsigned int alive;
+};
+
+static_assert(!offsetof(struct kretprobe, kp));
+
+static void look_at(unsigned int *alive)
+{
+	if (READ_ONCE(*alive) != POISON)
+		atomic_long_inc(&late);
+	atomic_long_inc(&churned_hits);
+}
+
+static int churned_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	look_at(&container_of(kp, struct churned, kp)->alive);
+	return 0;
+}
+
+static void churned_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	look_at(&container_of(kp, struct churned, kp)->alive);
+}
+
+static int churned_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	if (rp)
+		look_at(&container_of(rp, struct churned, rp)->alive);
+	return 0;
+}
+
+static struct churned *churned_alloc(struct rnd_state *rnd, bool is_return)
+{
+	struct target *t = &targets[prandom_u32_state(rnd) % NR_TARGETS];
+	struct churned *c = kzalloc(sizeof(*c), GFP_KERNEL);
+	unsigned int r = prandom_u32_state(rnd);
+
+	if (!c) {
+		atomic_long_inc(&errors);
+		return NULL;
+	}
+	c->alive = POISON;
+	c->kp.addr = entry(t);
+	if (is_return) {
+		c->rp.handler = r & 1 ? churned_return : NULL;
+		c->rp.entry_handler = r & 2 ? churned_return : NULL;
+		c->rp.maxactive = r & 4 ? 0 : 1 + (r >> 3) % 4;
+		return c;
+	}
+	/* Each of the places is an instruction of one byte. */
+	if (t->has_places)
+		c->kp.addr += ENDBR_SIZE + r % 5;
+	if (r & 0x100)
+		c->kp.pre_handler = churned_hit;
+	if (r & 0x200)
+		c->kp.post_handler = churned_post;
+	if (!(r & 0xc00))
+		c->kp.flags = KPROBE_FLAG_DISABLED;
+	return c;
+}
+
+/* A handler that still runs is noticed. */
+static void churned_free(struct churned *c)
+{
+	if (!c)
+		return;
+	WRITE_ONCE(c->alive, 0);
+	kfree(c);
+}
+
+static void check(bool good, const char *what, int got)
+{
+	if (good)
+		return;
+	if (atomic_long_inc_return(&errors) < 10)
+		pr_err("%s: %d\n", what, got);
+}
+
+static void pause(struct rnd_state *rnd)
+{
+	unsigned int r = prandom_u32_state(rnd);
+
+	if (r % 4 == 0)
+		msleep(r / 4 % 300);
+	else if (r % 4 == 1)
+		usleep_range(20, 2000);
+}
+
+static void churn_single(struct rnd_state *rnd)
+{
+	struct churned *c = churned_alloc(rnd, false);
+	unsigned int flips;
+	int ret;
+
+	if (!c)
+		return;
+	ret = register_kprobe(&c->kp);
+	check(!ret, "register_kprobe", ret);
+	if (!ret) {
+		for (flips = prandom_u32_state(rnd) % 5; flips; flips--) {
+			pause(rnd);
+			ret = flips & 1 ? disable_kprobe(&c->kp) : enable_kprobe(&c->kp);
+			check(!ret, "switching one", ret);
+		}
+		pause(rnd);
+		unregister_kprobe(&c->kp);
+		atomic_long_inc(&singles);
+	}
+	churned_free(c);
+}
+
+static void churn_return(struct rnd_state *rnd)
+{
+	struct churned *c = churned_alloc(rnd, true);
+	int ret;
+
+	if (!c)
+		return;
+	ret = register_kretprobe(&c->rp);
+	check(!ret, "register_kretprobe", ret);
+	if (!ret) {
+		pause(rnd);
+		if (prandom_u32_state(rnd) & 1) {
+			ret = disable_kretprobe(&c->rp);
+			check(!ret, "disable_kretprobe", ret);
+			pause(rnd);
+		}
+		unregister_kretprobe(&c->rp);
+		atomic_long_inc(&returns);
+	}
+	churned_free(c);
+}
+
+static void churn_batch(struct rnd_state *rnd)
+{
+	unsigned int num = 1 + prandom_u32_state(rnd) % MAX_BATCH, i;
+	bool is_return = !(prandom_u32_state(rnd) % 3);
+	void *all[MAX_BATCH] = { };
+	int ret = -ENOMEM;
+
+	for (i = 0; i < num; i++) {
+		/* The probe is the first member. */
+		all[i] = churned_alloc(rnd, is_return);
+		if (!all[i])
+			goto out;
+	}
+	ret = is_return ? register_kretprobes((struct kretprobe **)all, num) :
+			  register_kprobes((struct kprobe **)all, num);
+	check(!ret, "registering a batch", ret);
+	if (ret)
+		goto out;
+	pause(rnd);
+	if (is_return)
+		unregister_kretprobes((struct kretprobe **)all, num);
+	else
+		unregister_kprobes((struct kprobe **)all, num);
+	atomic_long_inc(&batches);
+out:
+	for (i = 0; i < num; i++)
+		churned_free(all[i]);
+}
+
+/* What has to be refused, and must not disturb anything. */
+static void make_mistakes(struct rnd_state *rnd)
+{
+	struct churned *c = churned_alloc(rnd, false), *bad = churned_alloc(rnd, false);
+	struct kprobe *both[2];
+	int ret;
+
+	if (!c || !bad)
+		goto out;
+	/* All or none: the second one is in the middle of an instruction. */
+	bad->kp.addr = entry(&targets[BYTES_A]) + ENDBR_SIZE + 6;
+	both[0] = &c->kp;
+	both[1] = &bad->kp;
+	ret = register_kprobes(both, 2);
+	check(ret == -EILSEQ, "a batch with a bad address", ret);
+	ret = register_kprobes(both, 0);
+	check(ret == -EINVAL, "an empty batch", ret);
+	ret = enable_kprobe(&c->kp);
+	check(ret == -EINVAL, "enabling what is not registered", ret);
+	c->kp.flags = 0;
+	ret = register_kprobe(&c->kp);
+	check(!ret, "register_kprobe", ret);
+	if (!ret) {
+		ret = register_kprobe(&c->kp);
+		check(ret == -EINVAL, "registering twice", ret);
+		both[0] = &bad->kp;
+		both[1] = &c->kp;
+		unregister_kprobes(both, 2);
+		check(!bad->kp.addr, "unregistering what is not registered", 0);
+		unregister_kprobe(&c->kp);
+		check(!c->kp.addr, "unregistering twice", 0);
+	}
+	atomic_long_inc(&mistakes);
+out:
+	churned_free(c);
+	churned_free(bad);
+}
+
+static int writer_thread(void *seed)
+{
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, (unsigned long)seed + 1);
+	while (!READ_ONCE(stop)) {
+		switch (prandom_u32_state(&rnd) % 8) {
+		case 0 ... 2:
+			churn_single(&rnd);
+			break;
+		case 3 ... 4:
+			churn_return(&rnd);
+			break;
+		case 5 ... 6:
+			churn_batch(&rnd);
+			break;
+		default:
+			make_mistakes(&rnd);
+		}
+		pause(&rnd);
+		if (READ_ONCE(*(entry(&targets[BYTES_A]) + ENDBR_SIZE)) == JUMP_OPCODE)
+			WRITE_ONCE(jumps_seen, READ_ONCE(jumps_seen) + 1);
+		atomic_long_inc(&rounds);
+		cond_resched_tasks_rcu_qs();
+	}
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+/* -------------------------------- A run --------------------------------- */
+
+static struct task_struct *start_on(int (*fn)(void *), int cpu, const char *what)
+{
+	struct task_struct *t = kthread_create_on_cpu(fn, (void *)(long)cpu, cpu, what);
+
+	if (IS_ERR(t))
+		check(false, "a thread does not start", PTR_ERR(t));
+	else
+		wake_up_process(t);
+	return t;
+}
+
+static void run_threads(unsigned int seconds)
+{
+	struct task_struct **threads;
+	unsigned int n = 0;
+	int cpu;
+
+	threads = kcalloc(3 * nr_cpu_ids, sizeof(*threads), GFP_KERNEL);
+	if (!threads) {
+		atomic_long_inc(&errors);
+		return;
+	}
+	WRITE_ONCE(stop, false);
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		threads[n++] = start_on(reader_thread, cpu, "kpt_reader/%u");
+		threads[n++] = start_on(reader_thread, cpu, "kpt_second/%u");
+		threads[n++] = start_on(writer_thread, cpu, "kpt_writer/%u");
+	}
+	on_each_cpu(start_timers, NULL, 1);
+	cpus_read_unlock();
+	/* In pieces, or the task looks hung. */
+	while (seconds--)
+		msleep(1000);
+	WRITE_ONCE(stop, true);
+	while (n--) {
+		if (!IS_ERR(threads[n]))
+			kthread_stop(threads[n]);
+	}
+	for_each_possible_cpu(cpu) {
+		if (per_cpu(hard_timer, cpu).function)
+			hrtimer_cancel(&per_cpu(hard_timer, cpu));
+		if (per_cpu(soft_timer, cpu).function)
+			hrtimer_cancel(&per_cpu(soft_timer, cpu));
+	}
+	kfree(threads);
+}
+
+static void count_all(unsigned int i)
+{
+	unsigned int cpu, context;
+
+	totals[i] = (struct counts){ };
+	for_each_possible_cpu(cpu) {
+		struct counts *c = per_cpu_ptr(targets[i].counts, cpu);
+
+		totals[i].calls += c->calls;
+		totals[i].inner += c->inner;
+		totals[i].hits[0] += c->hits[0];
+		totals[i].hits[1] += c->hits[1];
+		totals[i].entries += c->entries;
+		totals[i].returns += c->returns;
+		for (context = 0; !i && context < ARRAY_SIZE(by_context); context++) {
+			by_context[context] += per_cpu(context_calls[context], cpu);
+			per_cpu(context_calls[context], cpu) = 0;
+		}
+		*c = (struct counts){ };
+	}
+}
+
+static int run_for(unsigned int seconds)
+{
+	struct kretprobe *rps[NR_TARGETS];
+	struct kprobe *kps[2 * NR_TARGETS];
+	unsigned int i;
+	int ret;
+
+	memset(by_context, 0, sizeof(by_context));
+	for (i = 0; i < NR_TARGETS; i++) {
+		struct target *t = &targets[i];
+
+		t->kp[0] = (struct kprobe){ .addr = entry(t), .pre_handler = first_hit };
+		t->kp[1] = (struct kprobe){ .addr = entry(t), .pre_handler = second_hit };
+		t->rp = (struct kretprobe){
+			.kp.addr = entry(t),
+			.entry_handler = count_entry,
+			.handler = count_return,
+			.data_size = sizeof(unsigned long),
+		};
+		kps[2 * i] = &t->kp[0];
+		kps[2 * i + 1] = &t->kp[1];
+		rps[i] = &t->rp;
+	}
+	ret = register_kprobes(kps, ARRAY_SIZE(kps));
+	if (ret)
+		return ret;
+	ret = register_kretprobes(rps, ARRAY_SIZE(rps));
+	if (!ret) {
+		run_threads(seconds);
+		for (i = 0; i < NR_TARGETS; i++) {
+			missed[i][0] = targets[i].kp[0].nmissed;
+			missed[i][1] = targets[i].kp[1].nmissed;
+			missed[i][2] = targets[i].rp.kp.nmissed;
+			missed_returns[i] = targets[i].rp.nmissed;
+		}
+		unregister_kretprobes(rps, ARRAY_SIZE(rps));
+	}
+	unregister_kprobes(kps, ARRAY_SIZE(kps));
+	for (i = 0; i < NR_TARGETS; i++)
+		count_all(i);
+	return ret;
+}
+
+/* ------------------------------- Results -------------------------------- */
+
+#if __has_include("testing.h")
+#include "testing.h"
+
+static struct kprobe_counts before;
+
+static void remember(void)
+{
+	kprobe_test_counts(&before, true);
+}
+
+static void show_left(struct seq_file *m)
+{
+	struct kprobe_counts now;
+
+	kprobe_test_counts(&now, true);
+	seq_printf(m, "left_points %d\nleft_found %d\nleft_users %d\n",
+		   now.points - before.points, now.found - before.found,
+		   now.users - before.users);
+	seq_printf(m, "left_copies %d\nleft_detours %d\nleft_pools %d\n",
+		   now.copies.taken - before.copies.taken,
+		   now.detours.taken - before.detours.taken, now.pools - before.pools);
+}
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+#else
+static void remember(void) { }
+static void show_left(struct seq_file *m) { }
+#endif
+
+static unsigned int inexact(unsigned int i)
+{
+	struct counts *c = &totals[i];
+
+	return c->hits[0] != c->calls || missed[i][0] != c->inner;
+}
+
+static unsigned int unequal(unsigned int i)
+{
+	struct counts *c = &totals[i];
+
+	return c->hits[0] != c->hits[1] || missed[i][0] != missed[i][1] ||
+	       missed[i][0] != missed[i][2] || c->entries != c->returns ||
+	       c->entries + missed_returns[i] != c->hits[0] || c->hits[0] > c->calls ||
+	       missed[i][0] > c->inner;
+}
+
+static int result_show(struct seq_file *m, void *unused)
+{
+	unsigned int i, nr_inexact = 0, nr_unequal = 0;
+	unsigned long calls = 0, hits = 0;
+
+	mutex_lock(&lock);
+	for (i = 0; i < NR_TARGETS; i++) {
+		struct counts *c = &totals[i];
+
+		nr_inexact += inexact(i);
+		nr_unequal += unequal(i);
+		calls += c->calls + c->inner;
+		hits += c->hits[0];
+		seq_printf(m, "# %s: calls %lu + %lu, hits %lu %lu, missed %lu %lu %lu, entries %lu, returns %lu, missed %u\n",
+			   targets[i].name, c->calls, c->inner, c->hits[0], c->hits[1],
+			   missed[i][0], missed[i][1], missed[i][2], c->entries, c->returns,
+			   missed_returns[i]);
+	}
+	seq_printf(m, "calls %lu\nhits %lu\n", calls, hits);
+	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_handler %lu\n",
+		   by_context[IN_TASK], by_context[IN_SOFTIRQ], by_context[IN_HARDIRQ],
+		   by_context[IN_HANDLER]);
+	seq_printf(m, "rounds %ld\nsingles %ld\nbatches %ld\nreturns %ld\nmistakes %ld\n",
+		   atomic_long_read(&rounds), atomic_long_read(&singles),
+		   atomic_long_read(&batches), atomic_long_read(&returns),
+		   atomic_long_read(&mistakes));
+	seq_printf(m, "churned_hits %ld\njumps_seen %lu\n", atomic_long_read(&churned_hits),
+		   READ_ONCE(jumps_seen));
+	seq_printf(m, "wrong %ld\nlate %ld\nerrors %ld\ninexact %u\nunequal %u\n",
+		   atomic_long_read(&wrong), atomic_long_read(&late),
+		   atomic_long_read(&errors), nr_inexact, nr_unequal);
+	show_left(m);
+	mutex_unlock(&lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(result);
+
+static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
+			 loff_t *ppos)
+{
+	unsigned int seconds;
+	int ret;
+
+	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
+	if (ret)
+		return ret;
+	mutex_lock(&lock);
+	ret = run_for(seconds);
+	mutex_unlock(&lock);
+	return ret ? : count;
+}
+
+static const struct file_operations run_fops = {
+	.owner = THIS_MODULE,
+	.write = run_write,
+};
+
+static ssize_t begin_write(struct file *file, const char __user *ubuf, size_t count,
+			   loff_t *ppos)
+{
+	remember();
+	return count;
+}
+
+static const struct file_operations begin_fops = {
+	.owner = THIS_MODULE,
+	.write = begin_write,
+};
+
+static int __init kprobe_torture_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_TARGETS; i++) {
+		targets[i].counts = alloc_percpu(struct counts);
+		if (!targets[i].counts) {
+			while (i--)
+				free_percpu(targets[i].counts);
+			return -ENOMEM;
+		}
+	}
+	dir = debugfs_create_dir("kprobe_torture", NULL);
+	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
+	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	return 0;
+}
+
+static void __exit kprobe_torture_exit(void)
+{
+	unsigned int i;
+
+	debugfs_remove(dir);
+	for (i = 0; i < NR_TARGETS; i++)
+		free_percpu(targets[i].counts);
+}
+
+module_init(kprobe_torture_init);
+module_exit(kprobe_torture_exit);
+
+MODULE_DESCRIPTION("Kprobes test: writers and readers that try to break them");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tries to break kprobes, in the manner of rcutorture: kprobe_torture.ko sets, hits and
+# removes probes in all ways, while CPUs, modules, tracers and switches come and go. A
+# scenario is a file in torture/, which says on what kernel and machine, with which
+# killers, and how often each of these has to have done its work.
+#
+#   SCENARIO="a b"   only these (default: all but those that need another kernel)
+#   MINUTES=n        how long each of them runs (default 3)
+#   KERNEL=name      a kernel under build/ in place of the scenario's
+#
+# A scenario passes if its guest came to the end without a splat, all counts are there
+# and as they must be, and every reader, writer and killer has done something.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/torture-results.sh
+. "$here/torture-results.sh"
+
+minutes=${MINUTES:-3}
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+scenarios=${SCENARIO:-$(cd "$here/torture" && grep -L '^ON=' -- *)}
+for scenario in $scenarios; do
+	[ -e "$here/torture/$scenario" ] ||
+		die "no scenario $scenario: have $(cd "$here/torture" && echo *)"
+done
+
+passed=0 failed=''
+for scenario in $scenarios; do
+	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1
+	# shellcheck disable=SC1090
+	. "$here/torture/$scenario"
+	kernel=$build/${KERNEL:-${ON:-$CONFIG}}
+	log=torture-$scenario
+	say "torture: $scenario for $minutes minutes: $(sed -n '1s/^# //p' "$here/torture/$scenario") (build/logs/$log.*)"
+	status=0
+	if [ -e "$kernel/vmlinux" ]; then
+		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" \
+			"$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
+			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 || status=$?
+	else
+		status=1
+		mkdir -p "$build/logs"
+		echo "no kernel in $kernel" >"$build/logs/$log.txt"
+	fi
+	if [ $status -ne 0 ]; then
+		printf 'the guest ended with %s\n' "$status" >>"$build/logs/$log.txt"
+		bad="the guest: $(grep -v '^#' "$build/logs/$log.txt" | tail -n 2 | paste -sd' ')"
+	else
+		bad=''
+	fi
+	torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" >"$build/logs/$log.bad"
+	awk '$1 == "killer" { k = k " " $2 ":" $3 } NF == 2 { v[$1] = $2 }
+		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in handlers), %d rounds, killers%s\n",
+			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_handler"], v["rounds"], k }' \
+		"$build/logs/$log.txt"
+	if [ -z "$bad" ] && [ ! -s "$build/logs/$log.bad" ]; then
+		echo "ok - torture: $scenario"
+		passed=$((passed + 1))
+	else
+		echo "not ok - torture: $scenario"
+		{ [ -z "$bad" ] || echo "$bad"; cat "$build/logs/$log.bad"; } | sed 's/^/    # /'
+		failed="$failed $scenario"
+	fi
+done
+echo
+echo "$passed passed, $(echo "$failed" | wc -w) failed"
+[ -z "$failed" ] && [ $passed -gt 0 ]
