@@ -153,13 +153,13 @@ is_git() { [ -e "$base/.git" ]; }
 # extract_base TO [FILE...]: all of it, or those of these files that it has
 extract_base()
 {
-	local to=$1 prefix present
+	local to=$1 prefix there
 
 	shift
 	mkdir -p "$to"
 	if is_git; then
-		[ $# -eq 0 ] || mapfile -t present < <(git -C "$base" ls-tree -r --name-only HEAD -- "$@")
-		[ $# -eq 0 ] || set -- "${present[@]}"
+		[ $# -eq 0 ] || mapfile -t there < <(git -C "$base" ls-tree -r --name-only HEAD -- "$@")
+		[ $# -eq 0 ] || set -- "${there[@]}"
 		git -C "$base" archive HEAD -- "$@" | tar -C "$to" -xf -
 	elif [ -d "$base" ]; then
 		if [ -e "$base/.config" ] || [ -e "$base/include/config" ]; then

@@ -5,7 +5,7 @@
 #   series.sh           make all series, into build/series/NAME/
 #   series.sh check     apply them by git am, run checkpatch, compare the end state
 #                       with build/linux, and build at each patch with KPROBES=y
-#                       and =n. Takes hours, and goes on where it ended.
+#                       and =n, and boots some. It goes on where it ended.
 #   series.sh check NAME=FROM-TO     only build at these patches of that series;
 #   series.sh check nobuild          at none
 #   series.sh check build            build at all of them, without checkpatch
@@ -24,7 +24,8 @@
 #   +<tab>GLOB          our files that it adds or replaces
 #   -<tab>PATH          what it removes from the base, a directory with all in it
 #   *<tab>GLOB          one of patches/, folded in
-#   !<tab>PATH SED      an edit of a file of the base that a later patch undoes
+#   !<tab>PATH SED      an edit of a file that a later patch undoes
+#   @boot               the kernel boots here, as it does at the end of each series
 #
 # Every file of ours and every one of patches/ has to be named; so a new one
 # cannot be forgotten. "@figures" in a cover letter is the table of "make bench".
@@ -45,7 +46,7 @@ g() { git -C "$repo" "$@"; }
 # The base's files that any series touches, in their original form.
 pristine()
 {
-	local prefix f files=() stamp
+	local f files=() stamp
 
 	mapfile -t files < <(
 		sed -n "s/^-$tab//p; s/^!$tab\([^ ]*\) .*/\1/p" "$orders"/*
@@ -56,12 +57,7 @@ pristine()
 	say "reading the base's files"
 	rm -rf "$out/base"
 	mkdir -p "$out/base"
-	# It ends as soon as somebody has read the first name.
-	prefix=$(tar -tf "$base" 2>/dev/null | head -n 1 || true)
-	prefix=${prefix%%/*}
-	# What is ours alone is not in there.
-	tar -C "$out/base" --strip-components=1 -xf "$base" \
-		"${files[@]/#/$prefix/}" 2>/dev/null || true
+	extract_base "$out/base" "${files[@]}"
 	for f in arch/Kconfig kernel/Makefile; do
 		[ -e "$out/base/$f" ] || die "$base has no $f: is it whole?"
 	done
@@ -137,6 +133,9 @@ commit()
 	wrap <"$out/message" >"$out/wrapped"
 	g -c core.commentChar=';' commit -q -s -F "$out/wrapped"
 	: >"$out/message"
+	committed=$((committed + 1))
+	[ -z "$boot_here" ] || echo "$name/$committed" >>"$out/boots"
+	boot_here=''
 }
 
 # make_series NAME: commits on top of what is checked out
@@ -145,6 +144,8 @@ make_series()
 	local line in_cover='' path
 
 	name=$1
+	committed=0
+	boot_here=''
 	: >"$out/message"
 	: >"$out/$name.cover"
 	while IFS= read -r line || [ -n "$line" ]; do
@@ -179,9 +180,13 @@ make_series()
 			;;
 		"!$tab"*)
 			path=${line#??}
+			cp "$repo/${path%% *}" "$out/unedited"
 			sed -i "${path#* }" "$repo/${path%% *}"
+			! cmp -s "$out/unedited" "$repo/${path%% *}" ||
+				die "series/$name: this edit changes nothing: $path"
 			;;
 		@figures) figures >>"$out/$name.cover" ;;
+		@boot) boot_here=1 ;;
 		*)
 			if [ -n "$in_cover" ]; then
 				echo "$line" >>"$out/$name.cover"
@@ -191,6 +196,7 @@ make_series()
 			;;
 		esac
 	done <"$orders/$name"
+	boot_here=1
 	commit
 }
 
@@ -239,6 +245,7 @@ generate()
 	rm -rf "$repo" "$out/taken" "$out/folded"
 	: >"$out/taken"
 	: >"$out/folded"
+	: >"$out/boots"
 	mkdir -p "$repo"
 	git init -q -b pristine "$repo"
 	date=$(git -C "$top" log -1 --format=%cI 2>/dev/null || date -Iseconds)
@@ -326,6 +333,38 @@ check_end()
 	say "end state: $(find "$out/end" -type f | wc -l) files compared with build/linux"
 }
 
+# A base in which others have changed a line: tree.sh has to name the patch, the file
+# and the hunk, and nothing else. As a base, those of its files that a patch touches do.
+check_planted()
+{
+	local planted=$out/planted p=0010-ftrace-update-only-records-that-change.patch f line log
+
+	rm -rf "$planted"
+	mkdir -p "$planted"
+	cp -a "$out/base" "$planted/base"
+	printf 'VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 999\n' >"$planted/base/Makefile"
+	log=$planted/log
+	if ! KPROBES_BASE=$planted/base KPROBES_BUILD=$planted/build "$here/tree.sh" >"$log" 2>&1; then
+		complain "tree.sh does not take the base as a directory: $(tail -n 1 "$log")"
+	fi
+	f=$(sed -n 's,^--- a/,,p' "$top/patches/$p" | head -n 1)
+	# The first line of context of its last hunk.
+	line=$(awk '/^@@/ { want = 1; next } want && /^ ./ { line = substr($0, 2); want = 0 } END { print line }' \
+		"$top/patches/$p")
+	awk -v line="$line" '$0 == line { $0 = $0 " /* planted */" } { print }' \
+		"$planted/base/$f" >"$planted/new"
+	mv "$planted/new" "$planted/base/$f"
+	if KPROBES_BASE=$planted/base KPROBES_BUILD=$planted/build "$here/tree.sh" >"$log" 2>&1; then
+		complain "tree.sh: $p applies to a base in which it cannot"
+	elif [ "$(grep -c 'does not apply:$' "$log")" != 1 ] ||
+	     ! grep -q "^patches/$p does not apply:$" "$log" ||
+	     ! grep -q "^    $f: hunk [0-9]*, near line [0-9]*$" "$log" ||
+	     ! grep -q '^kprobes: 1 of [0-9]* patches do not apply to Linux 6.12.999 ' "$log"; then
+		complain "tree.sh does not say clearly that $p does not apply: see $log"
+	fi
+	say "a base with another line in $f: reported"
+}
+
 # Not what lint.sh knows better, nor scripts, which shellcheck looks at, nor the
 # continuation lines of the base that a patch leaves as they are.
 checkpatch()
@@ -351,48 +390,99 @@ check_patches()
 	say "checkpatch: $found lines"
 }
 
-# build NAME NUMBER PATCH: at this patch, with KPROBES=y where it can be had, and
-# without. What is noted in built was done with the same patches up to here.
+# lay COMMIT: the base with the series up to there. A file that stays the same keeps
+# its time, so make builds only what differs from what it has built last, whatever
+# that was; and ccache knows what has been built before.
+lay()
+{
+	local f cmd
+
+	g checkout -q "$1"
+	while read -r f; do
+		if [ ! -e "$repo/$f" ]; then
+			[ -e "$tree/$f" ] || continue
+			rm "$tree/$f"
+			# make does not see that a header is gone.
+			[[ $f != *.h ]] || { grep -rlF --include='.*.cmd' "$f" "$out"/build-[yn] 2>/dev/null || true; } |
+				while read -r cmd; do rm "$cmd"; done
+		elif ! cmp -s "$repo/$f" "$tree/$f"; then
+			mkdir -p "$(dirname "$tree/$f")"
+			cp "$repo/$f" "$tree/$f"
+		fi
+	done <"$out/touched"
+}
+
+# configure y|n: for what is laid, if its options are not those of the last time
+configure()
+{
+	local kout=$out/build-$1 f
+
+	mkdir -p "$kout"
+	config_options >"$kout/.options"
+	if [ "$1" = n ]; then
+		sed -i '/CONFIG_\(KPROBES\|JPROBES\)=/d' "$kout/.options"
+		echo '# CONFIG_KPROBES is not set' >>"$kout/.options"
+		echo '# CONFIG_KGDB_HONOUR_BLOCKLIST is not set' >>"$kout/.options"
+	fi
+	{
+		cat "$kout/.options"
+		grep Kconfig "$out/touched" | while read -r f; do [ ! -e "$tree/$f" ] || cat "$tree/$f"; done
+	} | cksum >"$kout/.asked.new"
+	if [ ! -e "$kout/.config" ] || ! cmp -s "$kout/.asked.new" "$kout/.asked"; then
+		rm -f "$kout/.asked"
+		KCONFIG_ALLCONFIG=$kout/.options kmake "$kout" -s allnoconfig >"$log" 2>&1 </dev/null || return
+		mv "$kout/.asked.new" "$kout/.asked"
+	fi
+}
+
+# boot y|n: what is built there. With one CPU: it goes without what the emulator needs.
+boot()
+{
+	KPROBES_BUILD=$out EMULATOR_PATCHES=0 "$here/guest.sh" -c 1 -t 600 -m 512 -l "boot-$1" \
+		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=kprobes_[ah]*" "$out/build-$1" series \
+		>"$out/boot-$1.log" 2>&1 && ! grep -q '^not ok' "$out/boot-$1.log" && return
+	tail -n 5 "$out/boot-$1.log" >&2
+	return 1
+}
+
+# build_at NAME NUMBER COMMIT: at this patch, with KPROBES=y where it can be had, and
+# without; and boot it where that is asked for. What is noted in built was made of the
+# same files and options.
 build_at()
 {
-	local name=$1 nr=$2 key y kout log how start=$SECONDS
+	local name=$1 nr=$2 at=$1/$2 commit=$3 key y log start=$SECONDS did='' target boots=''
 
-	key=$(cat "$out/chain" "$3" | sha256sum | cut -c1-16)
-	echo "$key" >"$out/chain"
-	patch -s -p1 --fuzz=0 --force -d "$tree" <"$3" >"$out/patch.log" 2>&1 ||
-		die "$name/$nr does not apply to the whole base: see $out/patch.log"
-	case $range in
-	all|build) ;;
-	"$name="*)
-		[ "$nr" -ge "${from:-1}" ] && [ "$nr" -le "${to:-999}" ] || return 0 ;;
-	*) return 0 ;;
-	esac
+	! grep -qxF "$at" "$out/boots" || boots=1
+	key=$(g rev-parse "$commit^{tree}")-$(cat "$state/base" <(config_options) | sha1sum | cut -c1-8)
+	if grep -qxF "$key${boots:+ booted}" "$out/built"; then
+		say "$at: known to build"
+		return
+	fi
+	lay "$commit"
 	for y in y n; do
-		! grep -qxF "$key $y" "$out/built" || continue
-		kout=$out/build-$y
 		log=$out/build-$y.log
-		mkdir -p "$kout"
-		if [ "$y" = y ]; then
-			config_options >"$kout/.options"
-		else
-			config_options | grep -vE 'CONFIG_(KPROBES|JPROBES)=' >"$kout/.options"
-			echo '# CONFIG_KPROBES is not set' >>"$kout/.options"
-			echo '# CONFIG_KGDB_HONOUR_BLOCKLIST is not set' >>"$kout/.options"
-		fi
-		KCONFIG_ALLCONFIG=$kout/.options kmake "$kout" -s allnoconfig >"$log" 2>&1 </dev/null ||
-			die "$name/$nr does not configure: see $log"
+		configure $y || die "$at does not configure: see $log"
 		# In the middle of the series there are none to be had.
-		[ $y = n ] || grep -qx CONFIG_KPROBES=y "$kout/.config" || continue
-		kmake "$kout" -j"$(nproc)" bzImage modules >>"$log" 2>&1 </dev/null &
-		progress $! "$name/$nr KPROBES=$y" "$log" || {
+		[ $y = n ] || grep -qx CONFIG_KPROBES=y "$out/build-$y/.config" || continue
+		target=vmlinux
+		[ -z "$boots" ] || target=bzImage
+		kmake "$out/build-$y" -j"$(nproc)" $target modules >"$log" 2>&1 </dev/null &
+		progress $! "$at KPROBES=$y" "$log" || {
 			grep -m 5 -E 'error:|undefined|ERROR' "$log" >&2 || true
-			die "$name/$nr does not build with KPROBES=$y: see $log"
+			die "$at does not build with KPROBES=$y: see $log"
 		}
-		echo "$key $y" >>"$out/built"
+		if grep -q 'warning:\|WARNING:' "$log"; then
+			grep -m 5 'warning:\|WARNING:' "$log" >&2
+			die "$at makes warnings with KPROBES=$y: see $log"
+		fi
+		did="$did KPROBES=$y"
+		if [ -n "$boots" ]; then
+			boot $y || die "$at does not boot with KPROBES=$y: see $out/boot-$y.log"
+			did="$did (boots)"
+		fi
 	done
-	how=without
-	! grep -qx CONFIG_KPROBES=y "$out/build-y/.config" || how="with and without"
-	say "$name/$nr builds $how kprobes ($((SECONDS - start)) s): ${3##*/}"
+	echo "$key${boots:+ booted}" >>"$out/built"
+	say "$at builds:$did, $((SECONDS - start)) s: $(g log -1 --format=%s)"
 }
 
 kmake()
@@ -407,29 +497,44 @@ kmake()
 # The patches of all series, one after the other, on the whole base.
 check_build()
 {
-	local name p nr
+	local name nr commits i=0 n=0
 
 	need_build
 	ccache_env
-	need_space 6000 "building the series"
+	need_space 4000 "building the series"
 	touch "$out/built"
 	tree=$out/tree
-	# Files that are the same keep their times, so only what a patch changes
-	# is built again; what is built anew comes from ccache.
-	rm -rf "$tree.new"
-	mkdir -p "$tree.new"
-	say "unpacking the base"
-	tar -C "$tree.new" --strip-components=1 -xf "$base"
-	rm -rf "$tree"
-	mv "$tree.new" "$tree"
-	: >"$out/chain"
+	g log --name-only --format= --all | sort -u | sed '/^$/d' >"$out/touched.new"
+	# What no series touches any more has to be the base's again.
+	if ! cmp -s "$state/base" "$out/tree.stamp" ||
+	   [ -n "$(comm -23 "$out/touched" "$out/touched.new")" ]; then
+		say "unpacking the base"
+		rm -rf "$tree" "$out"/build-[yn] "$out/tree.stamp"
+		extract_base "$tree"
+		cp "$state/base" "$out/tree.stamp"
+	fi
+	mv "$out/touched.new" "$out/touched"
+	mapfile -t commits < <(g rev-list --reverse pristine..check)
 	for name in "${names[@]}"; do
 		nr=0
-		while read -r p; do
+		while read -r _; do
 			nr=$((nr + 1))
-			build_at "$name" "$nr" "$p"
+			i=$((i + 1))
+			case $range in
+			all|build) ;;
+			"$name="*)
+				[ "$nr" -ge "${from:-1}" ] || continue
+				[ "$nr" -le "${to:-999}" ] || continue
+				;;
+			*) continue ;;
+			esac
+			n=$((n + 1))
+			build_at "$name" "$nr" "${commits[i - 1]}"
 		done < <(patches_of "$name")
 	done
+	[ "$n" -gt 0 ] || die "no patch is $range"
+	g checkout -q check
+	say "builds: $n patches, $((SECONDS / 60)) min"
 }
 
 # ---------------------------------------------------------------------------
@@ -446,6 +551,7 @@ generate
 mapfile -t names < <(series | sed 's,.*/,,')
 check_apply
 check_end
+check_planted
 [ "$range" = build ] || check_patches
 [ "$range" = nobuild ] || check_build
 [ $bad -eq 0 ] || die "series: $bad complaints, above"
