@@ -112,11 +112,14 @@ lay()
 # guest WINDOW...: its output is in $tmp/out, its windows are good, bad or not done
 guest()
 {
-	"$here/guest.sh" -t $((120 + $# * (120 + 4 * ${WORK_SECONDS:-5}))) -l "$log" -m 1536 \
-		-a nokaslr -f "$tmp/files" "$kernel" everything WINDOWS="$*" \
-		WORK_SECONDS="${WORK_SECONDS:-5}" >"$tmp/out" 2>"$tmp/err" || true
+	local ended
+
+	"$here/guest.sh" -t $((120 + $# * (420 + 4 * ${WORK_SECONDS:-5}))) -l "$log" -m 1536 \
+		-a nokaslr -s "$BASE_REPORTS" -f "$tmp/files" "$kernel" everything WINDOWS="$*" \
+		WORK_SECONDS="${WORK_SECONDS:-5}" >"$tmp/out" 2>"$tmp/err" && ended=1 || ended=''
 	# Of what the kernel complains, the window is to blame that was last armed.
-	culprit=$(awk -v splats="$SPLATS" '
+	culprit=''
+	[ -n "$ended" ] || culprit=$(awk -v splats="$SPLATS" '
 		/kprobes-everything: window .* begins/ { w = $0; sub(/.*: window /, "", w); sub(/ .*/, "", w) }
 		$0 ~ splats { print w; exit }
 		/kprobes-everything: window .* ends/ { w = "" }
@@ -232,7 +235,7 @@ each=40 failures=0
 while [ $SECONDS -lt $deadline ]; do
 	# As many as there is time for, but not so many that much is lost by a crash.
 	n=$(((deadline - SECONDS) / each + 1))
-	mapfile -t next < <(windows | head -n $((n < 8 ? n : 8)))
+	mapfile -t next < <(windows | head -n $((n < 4 ? n : 4)))
 	[ ${#next[@]} -gt 0 ] || break
 	began=$SECONDS
 	rm -rf "$tmp/files/windows"

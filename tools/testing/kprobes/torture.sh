@@ -35,7 +35,7 @@ for scenario in $scenarios; do
 	say "torture: $scenario for $minutes minutes: $(sed -n '1s/^# //p' "$here/torture/$scenario") (build/logs/$log.*)"
 	status=0
 	if [ -e "$kernel/vmlinux" ]; then
-		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" \
+		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" -s "$BASE_REPORTS" \
 			"$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
 			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 || status=$?
 	else

@@ -39,7 +39,8 @@ enabled()
 	echo 0 >$kp/enabled || echo "cannot write 0"
 	a_while 300
 	echo 1 >$kp/enabled || echo "cannot write 1"
-	a_while 1000
+	# Sometimes long enough for jumps.
+	a_while 8000
 }
 
 tracers()
