@@ -3,7 +3,7 @@
 
 CONFIG ?= x86_64
 T := tools/testing/kprobes
-export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO DEB_CONFIG
+export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
@@ -19,6 +19,8 @@ help:
 #:               windows, under a workload (MINUTES=20; goes on where it has ended)
 #: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
 #:               SCENARIO="one eight": only those of tools/testing/kprobes/torture/)
+#: make mutants  do the tests notice a wrong code? Applies tools/testing/kprobes/mutants/
+#:               one after the other (MUTANT=glob, MINUTES=60; goes on where it has ended)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
 #: make test-arches     all of these, a line each
@@ -81,6 +83,9 @@ test-everything: kernel
 torture: kernel
 	@$(T)/torture.sh
 
+mutants: kernel
+	@$(T)/mutants.sh
+
 shell: kernel
 	@$(T)/shell.sh
 
@@ -114,6 +119,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything torture shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
+.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything torture mutants shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Do the tests notice when the code is wrong? Applies each of mutants/*.patch, one
+# deliberate breakage, to build/linux, builds the kernel, and runs the tests that the
+# patch names in its line "Caught-by:": KUnit suites, and guest tests as "test:NAME".
+#
+#   MUTANT=glob      only those of such a name
+#   MINUTES=n        none is begun after so many (default 60)
+#   AGAIN=1          forget the results of earlier runs
+#
+# A mutant is caught if a test fails, or the guest does. One that survives, does not apply
+# or does not build is a failure of this. It goes on where the last run has ended, as
+# long as the sources and tests are the same, and puts the tree right when it ends.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/results.sh
+. "$here/results.sh"
+
+minutes=${MINUTES:-60}
+kernel=$build/$CONFIG
+state=$build/mutants-$CONFIG
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+need_build
+need_qemu
+mkdir -p "$state" "$build/logs"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mapfile -t all < <(cd "$here/mutants" && printf '%s\n' *.patch | sed 's/\.patch$//')
+mutants=()
+for mutant in "${all[@]}"; do
+	# shellcheck disable=SC2053
+	[[ $mutant != ${MUTANT:-*} ]] || mutants+=("$mutant")
+done
+[ ${#mutants[@]} -gt 0 ] || die "no mutant is named ${MUTANT:-}: see mutants/"
+
+# The results count for these sources and tests only.
+id=$(cd "$top" && cat "$(readlink -f "$0")" kernel/kprobes.c kernel/kprobes/* arch/x86/kernel/kprobes/* \
+	lib/test_kprobes.c lib/tests/kprobes/* "$here"/configs/*.config | sha1sum | cut -c1-16)
+if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
+	: >"$state/results"
+	echo "$id" >"$state/id"
+fi
+
+verdict_of() { awk -F '\t' -v m="$1" '$1 == m { v = $2 } END { print v }' "$state/results"; }
+record_mutant() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$state/results"; }
+
+# What the sources are without a mutant. The next build makes it so, too.
+restore() { "$here/tree.sh" >/dev/null; }
+
+# run_suites KUNIT-SUITES GUEST-TESTS: its output tells what fails
+run_suites()
+{
+	local log=mutant-$mutant
+
+	if [ -n "$1" ]; then
+		BOOT_TIMEOUT=120 "$here/guest.sh" -t 400 -l "$log" \
+			-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
+			"$kernel" kunit PICKS="$1" >"$tmp/kunit" 2>&1 || echo "not ok - the guest failed: $(tail -n 1 "$tmp/kunit")"
+		kunit_lines 1 <"$build/logs/$log.console"
+	fi
+	[ -z "$2" ] || BOOT_TIMEOUT=120 "$here/guest.sh" -t 400 -l "$log" "$kernel" tests TESTS="$2" \
+		2>&1 || echo "not ok - the guest failed"
+}
+
+# try MUTANT: sets verdict and why
+try()
+{
+	local patch=$here/mutants/$1.patch suites tests='' kunit='' suite
+
+	suites=$(sed -n 's/^Caught-by: //p' "$patch")
+	for suite in $suites; do
+		case $suite in
+		test:*) tests="$tests ${suite#test:}" ;;
+		*) kunit="$kunit $suite" ;;
+		esac
+	done
+	why=''
+	if [ -z "$suites" ]; then
+		verdict='not applied' why="names no tests"
+	elif ! (cd "$src" && patch -sf -p1 --dry-run) <"$patch" >"$tmp/patch" 2>&1; then
+		verdict='not applied' why=$(head -n 1 "$tmp/patch")
+	else
+		(cd "$src" && patch -sf -p1 --no-backup-if-mismatch) <"$patch"
+		if ! "$here/kernel.sh" >"$tmp/build" 2>&1; then
+			verdict='not built' why=$(grep -m 1 -E 'error:|warning' "$tmp/build" || tail -n 1 "$tmp/build")
+		else
+			run_suites "${kunit# }" "${tests# }" >"$tmp/out"
+			cp "$tmp/out" "$build/logs/mutant-$1.txt"
+			why=$(grep '^not ok - ' "$tmp/out" | head -n 1 | cut -c10- || true)
+			verdict=survived
+			[ -z "$why" ] || verdict=caught
+			# A guest in which nothing has run has not missed anything.
+			[ -n "$why" ] || grep -q '^ok - ' "$tmp/out" || verdict='not run'
+		fi
+	fi
+	restore
+}
+
+"$here/tree.sh" >/dev/null
+trap 'restore; rm -rf "$tmp"' EXIT
+say "${#mutants[@]} mutants, ${minutes} minutes (build/logs/mutant-*, build/mutants-$CONFIG/results)"
+n=0
+for mutant in "${mutants[@]}"; do
+	n=$((n + 1))
+	[ -z "$(verdict_of "$mutant")" ] || continue
+	[ $SECONDS -lt $((minutes * 60)) ] || break
+	began=$SECONDS
+	try "$mutant"
+	record_mutant "$mutant" "$verdict" "$why"
+	say "$n of ${#mutants[@]}: $mutant: $verdict${why:+: $why} ($((SECONDS - began)) s)"
+done
+"$here/kernel.sh" >"$tmp/build" 2>&1 || die "mutants: the kernel without them does not build: $(tail -n 1 "$tmp/build")"
+
+caught=0 other='' left=0
+for mutant in "${mutants[@]}"; do
+	case $(verdict_of "$mutant") in
+	caught) caught=$((caught + 1)) ;;
+	'') left=$((left + 1)) ;;
+	*) other="$other $mutant" ;;
+	esac
+done
+echo
+for mutant in $other; do
+	echo "$mutant: $(verdict_of "$mutant"): $(head -n 1 "$here/mutants/$mutant.patch")"
+done
+echo "$caught caught, $(echo "$other" | wc -w) not, $left left, of ${#mutants[@]}"
+[ -z "$other" ] && [ $caught -gt 0 ]
