@@ -29,6 +29,8 @@ help:
 #: make stock    build the base with the same config, to compare with
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
+#: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours beside stock
+#:               (CLIENTS="perf bpftrace.stack_*": only those)
 #: make icount   what a hit costs in guest instructions, ours beside stock
 #: make bench    all figures, ours beside stock: a table, JSON and a chart
 #:               (PARTS="icount crowd events cpus coverage": only those)
@@ -92,6 +94,11 @@ shell: kernel
 ftracetest: kernel
 	@$(T)/ftracetest.sh
 
+# Debug information is for these only.
+test-clients: CONFIG = clients
+test-clients: kernel stock
+	@$(T)/clients.sh $(CLIENTS)
+
 icount: kernel stock
 	@$(T)/icount.sh
 
@@ -119,6 +126,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything torture mutants shell ftracetest icount bench coverage lint deb compile_commands series series-check clean
+.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The ftrace project's selftests that concern kprobes, from the tree at TREE.
 # Needs the host's root file system: they want more than busybox.
-cd "$TREE/tools/testing/selftests/ftrace" || exit 1
+cd "/host$TREE/tools/testing/selftests/ftrace" || exit 1
 all="test.d/kprobe/*.tc test.d/dynevent/add_remove_kprobe.tc"
 # shellcheck disable=SC2086
 if [ -n "$TEST" ]; then

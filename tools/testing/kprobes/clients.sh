@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Unmodified clients of kprobes on our kernel and on stock, of the same config, in guests
+# that have this machine's root and tools. Prints a table: each client's features, stock
+# beside ours. What passes on stock has to pass on ours; what fails on both is the
+# tool's. A feature that did not run has failed.
+#
+#   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)
+#
+# CONFIG= is clients, unless something else is asked for. ONLY=ours or ONLY=stock runs
+# one of them and takes the other's results from the last time.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+seconds=300		# what a feature may take
+per_guest=40		# features that one boot runs
+
+need bpftrace:bpftrace funccount-bpfcc:bpfcc-tools trace-cmd:trace-cmd \
+	perf:linux-perf depmod:kmod perl:perl python3:python3
+for name in "$CONFIG" "stock-$CONFIG"; do
+	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
+done
+mkdir -p "$build/logs"
+
+# All features, client.feature a line: by the names of functions, or files of test.d.
+features()
+{
+	local script
+
+	for script in "$here"/guest/clients/*.sh; do
+		sed -n "s/^try_\([a-z_0-9]*\)()\$/$(basename "$script" .sh).\1/p" "$script" |
+			grep -v '\.any$' || true
+	done
+	(cd "$stock_src/tools/testing/selftests/ftrace/test.d" &&
+		grep -lrE 'k(ret)?probe|fprobe' --include='*.tc' . | sed 's,^\./\(.*\)\.tc$,ftrace.\1,' | sort)
+}
+
+picked()
+{
+	local feature pick
+
+	while read -r feature; do
+		[ $# -gt 0 ] || echo "$feature"
+		for pick; do
+			# shellcheck disable=SC2254
+			case $feature in
+			$pick|$pick.*)
+				echo "$feature"
+				break
+				;;
+			esac
+		done
+	done
+}
+
+# boot NAME SOURCE LOG FEATURES
+boot()
+{
+	"$here/guest.sh" -r -m 3072 -q "-drive if=virtio,format=raw,file=$disk" -t $((seconds * per_guest)) -l "$3" "$build/$1" clients \
+		KERNEL="$(readlink -f "$build/$1")" SOURCE="$2" SECONDS_EACH=$seconds \
+		FEATURES="$4" >"$build/logs/$3.txt" 2>&1 </dev/null
+}
+
+# results NAME SOURCE: lines of verdict, feature and text, with tabs between. A guest
+# that dies is not the end: what was running has failed, and what was to come runs in
+# another one.
+results()
+{
+	local name=$1 source=$2 todo=() batch=() died n=0 last log file=$build/logs/clients-$1.results
+
+	mapfile -t todo <"$wanted"
+	: >"$file"
+	while [ ${#todo[@]} -gt 0 ]; do
+		n=$((n + 1))
+		batch=("${todo[@]:0:$per_guest}")
+		todo=("${todo[@]:$per_guest}")
+		log=clients-$name-$n
+		died=''
+		say "clients on $name: ${#batch[@]} features from ${batch[0]} on" >&2
+		boot "$name" "$source" "$log" "${batch[*]}" || died=1
+		sed -n 's/^\(ok\|not ok\|skip\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
+			"$build/logs/$log.txt" >>"$file"
+		[ -n "$died" ] || continue
+		last=$(grep -c -E '^(ok|not ok|skip) - ' "$build/logs/$log.txt") || true
+		[ "$last" -lt ${#batch[@]} ] || last=$((${#batch[@]} - 1))
+		printf 'not ok\t%s\tthe guest died: %s\n' "${batch[$last]}" \
+			"$(tail -n 1 "$build/logs/$log.txt")" >>"$file"
+		todo=("${batch[@]:$((last + 1))}" "${todo[@]}")
+	done
+}
+
+wanted=$(mktemp)
+disk=$(mktemp)
+trap 'rm -f "$wanted" "$disk"' EXIT
+truncate -s 16M "$disk"
+features | picked "$@" >"$wanted"
+[ -s "$wanted" ] || die "no client or feature has the name $*: $(features | cut -d. -f1 | uniq | paste -sd' ')"
+
+[ "${ONLY:-}" = ours ] || results "stock-$CONFIG" "$stock_src"
+[ "${ONLY:-}" = stock ] || results "$CONFIG" "$src"
+
+# The table, and what it means. The last verdict counts.
+status=0
+awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
+	-v stock="$build/logs/clients-stock-$CONFIG.results" '
+	FILENAME == stock { verdict["stock", $2] = $1; text["stock", $2] = $3; next }
+	FILENAME == ours { verdict["ours", $2] = $1; text["ours", $2] = $3; next }
+	function of(kernel, feature)
+	{
+		return (kernel, feature) in verdict ? verdict[kernel, feature] : "did not run"
+	}
+	function why(kernel) { return text[kernel, $1] == "" ? "" : "    # " kernel ": " text[kernel, $1] "\n" }
+	{
+		s = of("stock", $1)
+		o = of("ours", $1)
+		note = ""
+		reason = ""
+		all++
+		if (s == "did not run" || o == "did not run") {
+			note = "FAILED"
+			failed++
+		} else if (s == "ok" && o == "ok") {
+			both++
+		} else if (s == "ok") {
+			note = "FAILED on ours only"
+			reason = why("ours")
+			failed++
+		} else if (o == "ok") {
+			note = "fails on stock only"
+			reason = why("stock")
+			better++
+		} else {
+			note = "fails on both: the tool'"'"'s"
+			reason = why("ours")
+			tools++
+		}
+		client = $1
+		sub(/\..*/, "", client)
+		if (client != previous)
+			printf "%-44s %-12s %s\n", client, "stock", "ours"
+		previous = client
+		sub(/^[^.]*\./, "", $1)
+		printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note, reason
+	}
+	END {
+		printf "%d features: %d pass on both, %d fail on stock only, %d fail on both, %d FAILED\n", all, both, better, tools, failed
+		exit failed > 0
+	}' "$build/logs/clients-stock-$CONFIG.results" "$build/logs/clients-$CONFIG.results" "$wanted" || status=1
+exit $status

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+# client: bpftrace
+# shellcheck shell=dash disable=SC2016
+
+f=kprobe_target_add
+# bpf PROGRAM [OPTION...]: for as long as work takes
+bpf()
+{
+	program=$1
+	shift
+	run bpftrace "$@" -c '/bin/sh /tmp/work' -e "$program"
+}
+
+try_entry()
+{
+	bpf 'kprobe:'$f' { @calls = count(); @sum = sum(arg0); @b = max(arg1) }'
+	has "calls" '^@calls: 50$'
+	has "first arguments" '^@sum: 1225$'
+	has "second argument" '^@b: 1000$'
+}
+
+try_return()
+{
+	bpf 'kretprobe:'$f' { @calls = count(); @max = max(retval) }'
+	has "calls" '^@calls: 50$'
+	has "what it returned" '^@max: 1049$'
+}
+
+try_latency()
+{
+	bpf 'kprobe:'$f' { @start[tid] = nsecs; }
+		kretprobe:'$f' /@start[tid]/ { @ns = hist(nsecs - @start[tid]); @n = count(); delete(@start[tid]); }'
+	has "pairs" '^@n: 50$'
+	has "the histogram" '^\[.*\) +[0-9]+ \|'
+}
+
+try_offset()
+{
+	bpf 'kprobe:vfs_read+9 { @calls = count(); }' --unsafe
+	at_least "calls" "$(number '^@calls: ([0-9]+)')" 2
+}
+
+try_offset_refused()
+{
+	if out=$(bpftrace --unsafe -c '/bin/sh /tmp/work' -e 'kprobe:vfs_read+6 { @calls = count(); }' 2>&1); then
+		fail "an offset inside an instruction was accepted"
+	fi
+	printf '%s\n' "$out"
+}
+
+try_module()
+{
+	bpf 'kprobe:kprobe_target:'$f' { @calls = count(); }'
+	has "calls" '^@calls: 50$'
+}
+
+try_wildcard()
+{
+	bpf 'kprobe:vfs_* { @[func] = count(); @all = count(); }'
+	has "vfs_write" '^@\[vfs_write\]: [0-9]+'
+	at_least "vfs_read" "$(number '^@\[vfs_read\]: ([0-9]+)')" 2
+	at_least "probes" "$(number 'Attaching ([0-9]+) probes?')" 40
+}
+
+try_wildcard_return()
+{
+	bpf 'kretprobe:vfs_re* { @[func] = count(); }'
+	at_least "vfs_read" "$(number '^@\[vfs_read\]: ([0-9]+)')" 2
+}
+
+# One by one, as older tools do; bpftrace knows a faster way for a wildcard.
+try_many()
+{
+	list=$(grep -x '\(vfs\|tty\|security\|proc\)_[a-z_]*' $tracing/available_filter_functions |
+		sort -u | head -n 200 | sed 's/^/kprobe:/' | paste -sd,)
+	bpf "$list { @[func] = count(); @n = count(); }"
+	is "probes" "$(number 'Attaching ([0-9]+) probes?')" 200
+	at_least "hits" "$(number '^@n: ([0-9]+)')" 10
+}
+
+try_stack_entry()
+{
+	bpf 'kprobe:'$f' { @[kstack] = count(); }'
+	has "callers" '^ +call_write\+'
+	has "callers in the kernel" '^ +vfs_write\+'
+	has "one stack" '^\]: 50$'
+}
+
+try_stack_inner()
+{
+	bpf 'kprobe:vfs_read+9 { @[kstack] = count(); }' --unsafe
+	has "the function" '^ +vfs_read\+'
+	has "callers" '^ +ksys_read\+'
+	has "the first caller" '^ +do_syscall_64\+'
+}
+
+try_stack_return()
+{
+	bpf 'kretprobe:'$f' { @[kstack] = count(); }'
+	has "callers" '^ +call_write\+'
+	has "callers in the kernel" '^ +vfs_write\+'
+	has "one stack" '^\]: 50$'
+	hasnt "the trampoline" 'trampoline'
+}
+
+try_btf()
+{
+	bpf 'kprobe:vfs_open { @[str(((struct path *)arg0)->dentry->d_name.name)] = count(); }'
+	has "a file's name" '^@\[cmdline\]: [0-9]+'
+}
+
+try_sleeping_return()
+{
+	bpf 'kprobe:do_nanosleep { @entries = count(); } kretprobe:do_nanosleep { @returns = count(); }'
+	# 20 at once, which sleep in it.
+	begin bpftrace -e 'kprobe:do_nanosleep { @entries = count(); } kretprobe:do_nanosleep { @returns = count(); }
+		interval:s:1 { printf("attached\n"); }'
+	ready attached
+	for _ in $(seq 20); do sleep 3 & done
+	sleep 6
+	end
+	at_least "entries" "$(number '^@entries: ([0-9]+)')" 20
+	at_least "returns" "$(number '^@returns: ([0-9]+)')" 20
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+# client: errors injected by debugfs and by BPF
+# shellcheck shell=dash
+
+dir=/sys/kernel/debug/fail_function
+fn=__x64_sys_sethostname
+
+# What that system call says: 0, or an error number
+hostname_error() { perl -e '$name = "guest"; print syscall(170, $name, 5) == 0 ? 0 : $! + 0'; }
+
+# inject ERRNO TIMES
+inject()
+{
+	echo $fn >$dir/inject || fail "cannot inject into $fn"
+	echo "$1" >$dir/$fn/retval || fail "cannot set what it returns"
+	echo 100 >$dir/probability
+	echo "$2" >$dir/times
+	echo 0 >$dir/verbose
+}
+inject_no_more() { echo >$dir/inject || fail "cannot end injection"; }
+enomem=0xfffffffffffffff4
+
+try_fail_function()
+{
+	is "at first" "$(hostname_error)" 0
+	inject $enomem -1
+	is "injected" "$(hostname_error)" 12
+	is "once more" "$(hostname_error)" 12
+	inject_no_more
+	is "at last" "$(hostname_error)" 0
+}
+
+try_fail_function_times()
+{
+	inject $enomem 2
+	is "all" "$(hostname_error) $(hostname_error) $(hostname_error) $(hostname_error)" "12 12 0 0"
+	inject_no_more
+}
+
+try_fail_function_refuses()
+{
+	refuses 'Numerical result out of range' "/bin/echo vfs_read >$dir/inject"
+	is "injected into" "$(cat $dir/inject)" ""
+}
+
+# The probe that came first sees the call.
+try_probe_then_fail_function()
+{
+	event "p:c/entry $fn"
+	event_on c
+	inject $enomem -1
+	is "injected" "$(hostname_error)" 12
+	is "hits" "$(traced entry)" 1
+	inject_no_more
+	is "at last" "$(hostname_error)" 0
+	is "hits at last" "$(traced entry)" 2
+	events_gone
+}
+
+try_fail_function_then_probe()
+{
+	inject $enomem -1
+	event "p:c/inner $fn+9"
+	event "r:c/return $fn ret=\$retval"
+	event_on c
+	is "injected" "$(hostname_error)" 12
+	is "hits of the body, which is not run" "$(traced inner)" 0
+	inject_no_more
+	is "at last" "$(hostname_error)" 0
+	is "hits of the body at last" "$(traced inner)" 1
+	events_gone
+}
+
+# override ERRNO: by BPF, in the background
+override()
+{
+	begin bpftrace --unsafe -e "BEGIN { printf(\"begins\\n\") }
+		kprobe:$fn { @calls = count(); override($1) }
+		interval:s:1 { printf(\"attached\\n\") }"
+	ready attached
+}
+
+try_bpf_override()
+{
+	override -12
+	is "injected" "$(hostname_error)" 12
+	end
+	has "calls" '^@calls: 1$'
+	is "at last" "$(hostname_error)" 0
+}
+
+try_probe_then_bpf_override()
+{
+	event "p:c/entry $fn"
+	event_on c
+	override -12
+	is "injected" "$(hostname_error)" 12
+	is "hits" "$(traced entry)" 1
+	end
+	is "at last" "$(hostname_error)" 0
+	is "hits at last" "$(traced entry)" 2
+	events_gone
+}
+
+try_bpf_override_refuses()
+{
+	run_fails bpftrace --unsafe -e 'kprobe:vfs_read { override(-12) }'
+}
+run_fails()
+{
+	if out=$(timeout 60 "$@" 2>&1); then fail "$*: was accepted"; fi
+	printf '%s\n' "$out"
+	hasnt "it was attached" 'Attached'
+}

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0
+# client: perf probe, record, script, stat and trace
+# shellcheck shell=dash
+
+m=kprobe_target
+f=kprobe_target_add
+
+add() { run perf probe -q -m $m -a "$1"; }
+no_probes()
+{
+	run perf probe -q -d 'probe:*'
+	is "events left" "$(cat $tracing/kprobe_events)" ""
+}
+# counts WHAT EVENT TIMES: by perf stat
+counts()
+{
+	run perf stat -x, -e "probe:$2" /tmp/work
+	is "$1" "$(number '^([0-9]+),,')" "$3"
+}
+# recorded WHAT EVENT REGEX TIMES [OPTION]: lines of perf script like this
+recorded()
+{
+	run perf record -q -o /tmp/perf.data $5 -e "probe:$2" /tmp/work
+	run perf script -i /tmp/perf.data
+	is "$1" "$(count "$3")" "$4"
+}
+
+try_entry()
+{
+	no_debuginfo
+	run perf probe -a vfs_read
+	has "what it added" 'probe:vfs_read +\(on vfs_read\)'
+	run perf stat -x, -e probe:vfs_read /tmp/work
+	at_least "vfs_read" "$(number '^([0-9]+),,')" 2
+	run perf probe -l
+	has "the list" 'probe:vfs_read'
+	run perf probe -d vfs_read
+	has "what it removed" 'Removed event: probe:vfs_read'
+	is "events left" "$(cat $tracing/kprobe_events)" ""
+}
+
+try_module()
+{
+	no_debuginfo
+	add $f
+	counts "$f" $f 50
+	recorded "records" $f "probe:$f: " 50
+	no_probes
+}
+
+try_module_path()
+{
+	no_debuginfo
+	run perf probe -q -m /modules/$m.ko -a $f
+	counts "$f" $f 50
+	no_probes
+}
+
+try_offset()
+{
+	no_debuginfo
+	add "inner=$f+9"
+	counts "$f+9" inner 50
+	no_probes
+}
+
+try_register()
+{
+	no_debuginfo
+	add "$f a=%di:s32 b=%si:s32"
+	recorded "calls" $f 'a=[0-9]+ b=1000$' 50
+	has "the last call" 'a=49 b=1000$'
+	no_probes
+}
+
+try_return()
+{
+	no_debuginfo
+	add "$f%return ret=\$retval:s32"
+	recorded "returns" ${f}__return 'ret=10[0-4][0-9]' 50
+	has "where from" "<- "
+	no_probes
+}
+
+try_glob()
+{
+	no_debuginfo
+	run perf probe -a 'vfs_re*'
+	at_least "events" "$(count 'on vfs_re')" 3
+	run perf stat -x, -e 'probe:vfs_re*' /tmp/work
+	at_least "vfs_read" "$(number '^([0-9]+),,probe:vfs_read,')" 2
+	no_probes
+}
+
+try_functions()
+{
+	no_debuginfo
+	run perf probe -F 'vfs_re*'
+	has "functions" '^vfs_read$'
+	run perf probe -m $m -F
+	has "functions of a module" "^$f\$"
+}
+
+try_blacklist()
+{
+	no_debuginfo
+	if out=$(perf probe -a do_int3 2>&1); then fail "do_int3 was accepted"; fi
+	printf '%s\n' "$out"
+	is "events" "$(cat $tracing/kprobe_events)" ""
+}
+
+try_system_wide()
+{
+	no_debuginfo
+	add $f
+	recorded "records" $f "probe:$f: " 50 -a
+	no_probes
+}
+
+try_filter()
+{
+	no_debuginfo
+	add "$f a=%di:s32"
+	run perf record -q -o /tmp/perf.data -e "probe:$f" --filter 'a < 7' /tmp/work
+	run perf script -i /tmp/perf.data
+	is "records" "$(count "probe:$f: ")" 7
+	no_probes
+}
+
+try_trace()
+{
+	no_debuginfo
+	add $f
+	run perf trace --no-syscalls -e "probe:$f" /tmp/work
+	is "lines" "$(count "probe:$f")" 50
+	no_probes
+}
+
+# The callers, by the kernel's unwinder: none is missing, none is there twice.
+chain()
+{
+	recorded "callers in the target" "$1" '^\s*[0-9a-f]+ call_write' 50 -g
+	is "callers in the kernel" "$(count '^\s*[0-9a-f]+ vfs_write')" 50
+	is "system calls" "$(count '^\s*[0-9a-f]+ do_syscall_64')" 50
+	hasnt "callers that are none" 'kretprobe_trampoline|rethook_trampoline|\[unknown\] \(\[kernel|optprobe'
+}
+
+try_chain_entry()
+{
+	no_debuginfo
+	add $f
+	chain $f
+	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
+	no_probes
+}
+
+try_chain_inner()
+{
+	no_debuginfo
+	add "inner=$f+9"
+	# As a jump, if it becomes one.
+	run perf record -q -o /tmp/perf.data -a -e probe:inner sleep 2
+	chain inner
+	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
+	no_probes
+}
+
+try_chain_breakpoint()
+{
+	no_debuginfo
+	[ ! -e $optimization ] || echo 0 >$optimization
+	add "inner=$f+9"
+	chain inner
+	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
+	no_probes
+}
+
+try_chain_return()
+{
+	no_debuginfo
+	add "$f%return"
+	chain ${f}__return
+	no_probes
+}
+
+# The stack of a task that is in a probed function, taken by another probe: the
+# function's return address is not where it was.
+try_chain_through_return()
+{
+	no_debuginfo
+	run perf probe -q -a 'vfs_write%return'
+	add $f
+	run perf record -q -o /tmp/perf.data -g -e "probe:$f" -e 'probe:vfs_write__return' /tmp/work
+	run perf script -i /tmp/perf.data
+	at_least "callers beyond vfs_write" "$(count '^\s*[0-9a-f]+ ksys_write')" 50
+	no_probes
+}
+
+try_line()
+{
+	add "line=$f:3"
+	counts "$f:3" line 50
+	no_probes
+}
+
+try_argument()
+{
+	add "$f a b"
+	recorded "calls" $f 'a=[0-9]+ b=1000$' 50
+	no_probes
+}
+
+try_vars()
+{
+	run perf probe -m $m -V $f
+	has "a" 'int[[:space:]]+a$'
+	has "b" 'int[[:space:]]+b$'
+}
+
+# With the debug information of the kernel itself, which is large.
+try_kernel_argument()
+{
+	run perf probe -q -a 'vfs_read count'
+	run perf record -q -o /tmp/perf.data -e probe:vfs_read /tmp/work
+	run perf script -i /tmp/perf.data
+	has "a size" 'count=(0x)?[0-9a-f]+'
+	no_probes
+}
+
+try_kernel_line()
+{
+	run perf probe -s "$SOURCE" -L vfs_read
+	line=$(printf '%s\n' "$out" | sed -En 's/^ +([0-9]+)  .*rw_verify_area.*/\1/p' | head -n 1)
+	at_least "a line that can be probed" "$line" 1
+	run perf probe -q -a "line=vfs_read:${line:-0}"
+	run perf stat -x, -e probe:line /tmp/work
+	at_least "vfs_read:$line" "$(number '^([0-9]+),,')" 2
+	no_probes
+}

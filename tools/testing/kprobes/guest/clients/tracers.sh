@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+# client: what else changes a function's first bytes or its return, in each order
+# shellcheck shell=dash
+
+# Calls of the target in the trace of a tracer
+traced_calls() { grep -c "kprobe_target_add.*$1" $tracing/trace; }
+tracer() { echo "$1" >$tracing/current_tracer || fail "no tracer $1"; }
+
+try_graph_then_probe()
+{
+	echo kprobe_target_add >$tracing/set_graph_function
+	tracer function_graph
+	events
+	events_on
+	work
+	all_hit 'both' 50
+	at_least "calls in the graph" "$(traced_calls '[;{]')" 50
+	tracer nop
+	work
+	all_hit 'the graph is gone' 100
+	events_gone
+	result 'after both' 100
+}
+
+try_probe_then_graph()
+{
+	events
+	events_on
+	work
+	all_hit 'probes' 50
+	echo kprobe_target_add >$tracing/set_graph_function
+	tracer function_graph
+	work
+	all_hit 'both' 100
+	at_least "calls in the graph" "$(traced_calls '[;{]')" 50
+	events_gone
+	echo >$tracing/trace
+	work
+	at_least "the probes are gone: calls in the graph" "$(traced_calls '[;{]')" 50
+	tracer nop
+	result 'after both' 150
+}
+
+try_function_tracer()
+{
+	echo kprobe_target_add >$tracing/set_ftrace_filter
+	tracer function
+	events
+	events_on
+	work
+	all_hit 'both' 50
+	is "calls in the trace" "$(grep -c ': kprobe_target_add <-call_write' $tracing/trace)" 50
+	tracer nop
+	work
+	all_hit 'the tracer is gone' 100
+	tracer function
+	events_gone
+	echo >$tracing/trace
+	work
+	is "the probes are gone: calls in the trace" "$(grep -c ': kprobe_target_add <-call_write' $tracing/trace)" 50
+	result 'after both' 150
+	tracer nop
+}
+
+try_profiler()
+{
+	echo kprobe_target_add >$tracing/set_ftrace_filter
+	events
+	events_on
+	echo 1 >$tracing/function_profile_enabled
+	work
+	echo 0 >$tracing/function_profile_enabled
+	all_hit 'both' 50
+	is "calls in the profile" "$(cat $tracing/trace_stat/function* | awk '$1 == "kprobe_target_add" { n += $2 } END { print n }')" 50
+	events_gone
+}
+
+try_fprobe()
+{
+	echo 'f:c/f kprobe_target_add' >>$tracing/dynamic_events || fail 'no fprobe event'
+	echo 'f:c/fr kprobe_target_add%return' >>$tracing/dynamic_events || fail 'no fprobe event on return'
+	event_on c
+	events
+	events_on
+	work
+	all_hit 'both' 50
+	is "fprobe" "$(traced f)" 50
+	is "fprobe, return" "$(traced fr)" 50
+	event_off c
+	echo >$tracing/dynamic_events
+	result 'after both' 50
+}
+
+# The samples' trampolines are called directly, at handle_mm_fault.
+direct()
+{
+	echo '#' >$tracing/trace
+	cat /proc/self/maps >/dev/null
+	at_least "$1: calls of the trampoline" "$(grep -c 'handle mm fault' $tracing/trace)" 1
+}
+
+try_direct_then_probe()
+{
+	load ftrace-direct-too
+	event 'p:c/fault handle_mm_fault'
+	event_on c
+	direct 'both'
+	at_least "hits" "$(traced fault)" 1
+	unload ftrace_direct_too
+	echo >$tracing/trace
+	cat /proc/self/maps >/dev/null
+	at_least "the trampoline is gone: hits" "$(traced fault)" 1
+	events_gone
+}
+
+try_probe_then_direct()
+{
+	event 'p:c/fault handle_mm_fault'
+	event_on c
+	load ftrace-direct-too
+	direct 'both'
+	at_least "hits" "$(traced fault)" 1
+	events_gone
+	direct 'the probe is gone'
+	unload ftrace_direct_too
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+# Unmodified clients of kprobes, for clients.sh. Runs the features that FEATURES
+# names, as client.feature, in a shell of their own: the function try_FEATURE of
+# /clients/CLIENT.sh, or try_any. A line for each: ok, not ok or skip; then what it said.
+#
+# Needs the host's root file system, with the tools. KERNEL is the directory that this
+# kernel was built in, SOURCE that of its sources, which tools look for where a
+# distribution has them. No script may know which kernel runs it.
+KERNEL=/host$KERNEL SOURCE=/host$SOURCE
+# shellcheck disable=SC1091
+. /lib.sh
+
+modules=/lib/modules/$(uname -r)
+ulimit -l unlimited
+echo 0 >/proc/sys/kernel/kptr_restrict
+echo -1 >/proc/sys/kernel/perf_event_paranoid
+# The guest is slow; a trace of 1,000 functions is not for the console.
+dmesg -n 4
+export HOME=/tmp/home PYTHONDONTWRITEBYTECODE=1 LC_ALL=C PERF_PAGER=cat DEBUGINFOD_URLS=
+mkdir -p "$HOME"
+
+# left: what a client should have removed
+left()
+{
+	sort /sys/kernel/debug/kprobes/list | head -n 3
+	head -n 3 $tracing/dynamic_events
+}
+
+for name in $FEATURES; do
+	client=${name%%.*}
+	read -r began _ </proc/uptime
+	rm -f /tmp/failed
+	ln -sfn "$KERNEL" "$modules/build"
+	ln -sfn "$SOURCE" "$modules/source"
+	timeout -k 10 "${SECONDS_EACH:-300}" /bin/sh -c '
+		. /lib.sh
+		. /lib-clients.sh
+		. "/clients/$0.sh"
+		load kprobe_target
+		if type "try_$1" >/dev/null 2>&1; then "try_$1"; else try_any "$1"; fi
+		done_testing' "$client" "${name#*.}" >/tmp/out 2>&1 </dev/null
+	status=$?
+	# What it left running would disturb the next one.
+	left=''
+	[ $status -ne 0 ] || left=$(left)
+	[ -z "$left" ] || status=1
+	read -r ended _ </proc/uptime
+	took="$((${ended%.*} - ${began%.*})) s"
+	case $status in
+	0) echo "ok - $name: $took" ;;
+	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
+	124|137) echo "not ok - $name: did not end in time" ;;
+	*) echo "not ok - $name: $(sed -n 's/^# //p' /tmp/out | grep . || tail -n 1 /tmp/out)" | head -n 1 ;;
+	esac
+	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#* */    # /'
+	[ -z "$left" ] || printf '    # left behind: %s\n' "$left"
+	{
+		clean
+		echo >$tracing/dynamic_events
+		echo nop >$tracing/current_tracer
+		echo 1 >$tracing/tracing_on
+		echo >$tracing/set_ftrace_filter
+		echo >$tracing/set_graph_function
+	} >/dev/null 2>&1
+done
+exit 0

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+# For clients/*.sh, after lib.sh: programs that run while others are called.
+# shellcheck shell=dash
+
+# A program for tools that start one themselves: calls of the target, and files read.
+cat >/tmp/work <<'END'
+#!/bin/sh
+echo add 50 >/sys/kernel/debug/kprobe_target/call
+cat /proc/cmdline >/dev/null
+exit 0
+END
+chmod +x /tmp/work
+work() { /tmp/work; }
+
+# run COMMAND...: it must succeed. What it prints is in $out.
+run()
+{
+	out=$("$@" 2>&1) || fail "$*: exit status $?"
+	printf '%s\n' "$out"
+}
+
+# has WHAT REGEX: a line of $out looks like this
+has() { printf '%s\n' "$out" | grep -Eq -- "$2" || fail "$1: no line has '$2'"; }
+# hasnt WHAT REGEX: none does
+hasnt() { ! printf '%s\n' "$out" | grep -Eq -- "$2" || fail "$1: a line has '$2'"; }
+# number REGEX: the number in the first line of $out that has it, which is the group
+number() { printf '%s\n' "$out" | sed -En "s/^.*$1.*\$/\1/p" | tr -d , | head -n 1; }
+# count REGEX: lines of $out that have it
+count() { printf '%s\n' "$out" | grep -Ec -- "$1"; }
+
+# begin COMMAND...: in the background, where a shell ignores SIGINT, by which most
+# tools are ended
+begin()
+{
+	: >/tmp/began
+	env --default-signal=INT "$@" >/tmp/began 2>&1 </dev/null &
+	began_pid=$!
+}
+# ready REGEX: wait until it has said this
+ready()
+{
+	tries=0
+	until grep -Eq -- "$1" /tmp/began; do
+		tries=$((tries + 1))
+		if [ $tries -gt 1000 ] || ! kill -0 $began_pid 2>/dev/null; then
+			cat /tmp/began
+			fail "it never said '$1'"
+			return 1
+		fi
+		sleep 0.2
+	done
+}
+# end [SIGNAL]: $out is what it has printed.
+end()
+{
+	kill "-${1:-INT}" $began_pid 2>/dev/null
+	wait $began_pid
+	out=$(cat /tmp/began)
+	printf '%s\n' "$out"
+}
+# finish: it ends by itself
+finish()
+{
+	wait $began_pid || fail "it ended with status $?"
+	out=$(cat /tmp/began)
+	printf '%s\n' "$out"
+}
+
+# Most machines have no vmlinux with debug information, and looking into it takes long.
+no_debuginfo() { rm "/lib/modules/$(uname -r)/build"; }
+
+# Events on the function that work calls 50 times, and how often they were hit. Whatever
+# else is done to that function, they miss no call, and its callers see no difference.
+events()
+{
+	event 'p:c/entry kprobe_target_add a=%di:s32'
+	event 'p:c/inner kprobe_target_add+9'
+	event 'r:c/return kprobe_target_add ret=$retval:s32'
+}
+events_on() { event_on c; }
+events_gone() { event_off c; echo >$tracing/kprobe_events || fail "cannot remove the events"; }
+# hits EVENT: by the profile, which counts hits and misses
+hits() { awk -v name="$1" '$1 == name { print $2 " " $3 }' $tracing/kprobe_profile; }
+# all_hit WHAT TIMES
+all_hit()
+{
+	for name in entry inner return; do
+		is "$1: hits and misses of $name" "$(hits $name)" "$2 0"
+	done
+}
+# result WHAT TIMES: of the latest call, and calls so far
+result()
+{
+	is "$1: calls" "$(sed -n 's/^add //p' $target/calls)" "$2"
+	is "$1: last result" "$(sed -n 's/^last //p' $target/calls)" 1049
+}
