@@ -624,7 +624,7 @@ static int run_for(unsigned int seconds)
 
 /* ------------------------------- Results -------------------------------- */
 
-#if __has_include("testing.h")
+#ifdef HAVE_KPROBE_COUNTS
 #include "testing.h"
 
 static struct kprobe_counts before;
