@@ -210,7 +210,8 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 	for (turn = 0; turn < NR_ARMED; turn++) {
 		struct kprobe_counts before, now;
 		struct kprobe *kps[NR_ARMED];
-		unsigned char text[NR_ARMED][16];
+		/* Less than a function, more than a jump. */
+		unsigned char text[NR_ARMED][8];
 		struct kpt_probe *pr[NR_ARMED];
 
 		kpt_unregister(test, site);

@@ -249,7 +249,7 @@ static void debuggers_learn_what_is_inside_of_a_jump(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, kprobe_in_jump((unsigned long)addr + i),
 				    kprobe_optimized(&pr->kp) && i && i < JMP32_INSN_SIZE,
 				    "byte %u", i);
-#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#ifdef CONFIG_OPTPROBES
 	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
 			      kpt_jump_reason(test, &pr->kp));
 #endif

@@ -77,7 +77,7 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 	struct kpt_probe *pr;
 	int here = raw_smp_processor_id(), cpu = cpumask_any_but(cpu_online_mask, here);
 
-	if (!IS_ENABLED(CONFIG_X86_64) || !IS_ENABLED(CONFIG_OPTPROBES))
+	if (!IS_ENABLED(CONFIG_X86) || !IS_ENABLED(CONFIG_OPTPROBES))
 		kunit_skip(test, "needs handlers that run with interrupts on");
 	if (cpu >= nr_cpu_ids)
 		kunit_skip(test, "needs two CPUs");

@@ -220,7 +220,7 @@ static void displaced_call_through_memory_may_fault(struct kunit *test)
 		pr = jump_probe(test, AT(call_mem), post);
 		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem((unsigned long)&to),
 				KPT_RESULT((unsigned long)&to));
-		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem(0xdeadul << 48),
+		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem(KPT_BAD_ADDRESS),
 				(unsigned long)KPT_FAULTED);
 		KUNIT_EXPECT_EQ(test, kpt_detour_call_mem((unsigned long)&to),
 				KPT_RESULT((unsigned long)&to));
@@ -263,7 +263,11 @@ static bool jumps_to(unsigned long entry, const void *target)
 	return false;
 }
 
-extern retpoline_thunk_t __x86_indirect_thunk_rax;
+#ifdef CONFIG_X86_64
+#define THUNK	__x86_indirect_thunk_rax
+#else
+#define THUNK	__x86_indirect_thunk_eax
+#endif
 #endif
 
 static bool has_thunks(void)
@@ -288,7 +292,7 @@ static void displaced_jump_is_as_safe_as_others(struct kunit *test)
 	entry = entry_of(AT(jump));
 	if (has_thunks()) {
 #ifdef CONFIG_MITIGATION_RETPOLINE
-		KUNIT_EXPECT_TRUE(test, jumps_to(entry, &__x86_indirect_thunk_rax));
+		KUNIT_EXPECT_TRUE(test, jumps_to(entry, &THUNK));
 #endif
 		KUNIT_EXPECT_NULL(test, FIND(entry, 0xff, 0xe0));
 	} else if (boot_cpu_has(X86_FEATURE_RETPOLINE_LFENCE)) {

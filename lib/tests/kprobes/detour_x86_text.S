@@ -9,6 +9,8 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "asm_x86.S"
+
 /* The probe goes here. */
 .macro AT name:req
 	.pushsection .rodata, "a", @progbits
@@ -28,98 +30,111 @@ kpt_detour_\name\()_at:
 
 /* Goes there as a return does: not an indirect branch, so it needs no ENDBR. */
 SYM_FUNC_START(kpt_detour_enter)
-	push	%rdi
-	mov	%rsi, %rdi
+	push	FIRST
+#ifdef CONFIG_X86_64
+	mov	%rsi, ARG
+#endif
 	RET
 SYM_FUNC_END(kpt_detour_enter)
 STACK_FRAME_NON_STANDARD kpt_detour_enter
 
 SYM_FUNC_START(kpt_detour_late)
+	GET_ARG
 	AT late
 	xor	%eax, %eax
-	add	%rdi, %rax
-	lea	1(%rax,%rax,2), %rax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_detour_late)
 
 SYM_FUNC_START(kpt_detour_jump)
-	lea	.Ljump_to(%rip), %rax
+	GET_ARG
+	mov	_ASM_RIP(.Ljump_to_at), %_ASM_AX
 	AT jump
 	ANNOTATE_RETPOLINE_SAFE
-	jmp	*%rax
+	jmp	*%_ASM_AX
 	.skip	8, 0xcc
 .Ljump_to:
 	ENDBR
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(ARG,ARG,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_detour_jump)
 STACK_FRAME_NON_STANDARD kpt_detour_jump
 
 	.pushsection .data, "aw", @progbits
-	.balign	8
+	_ASM_ALIGN
+.Ljump_to_at:
+	_ASM_PTR .Ljump_to
 .Ljump_mem_to_at:
-	.quad	.Ljump_mem_to
+	_ASM_PTR .Ljump_mem_to
 .Lplain_at:
-	.quad	kpt_plain
+	_ASM_PTR kpt_plain
 	.popsection
 
 SYM_FUNC_START(kpt_detour_jump_mem)
+	GET_ARG
 	AT jump_mem
 	ANNOTATE_RETPOLINE_SAFE
-	jmp	*.Ljump_mem_to_at(%rip)
+	jmp	*_ASM_RIP(.Ljump_mem_to_at)
 	.skip	8, 0xcc
 .Ljump_mem_to:
 	ENDBR
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(ARG,ARG,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_detour_jump_mem)
 STACK_FRAME_NON_STANDARD kpt_detour_jump_mem
 
 SYM_FUNC_START(kpt_detour_call)
 	FRAME_BEGIN
-	sub	$8, %rsp
+	sub	$8, %_ASM_SP
 	AT call
 	call	kpt_plain
-	add	$8, %rsp
+	add	$8, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_detour_call)
 
+#ifdef CONFIG_X86_64
+#define THROUGH	%r11
+#else
+#define THROUGH	%ecx
+#endif
+
 SYM_FUNC_START(kpt_detour_call_reg)
 	FRAME_BEGIN
-	sub	$8, %rsp
-	mov	.Lplain_at(%rip), %r11
+	sub	$8, %_ASM_SP
+	mov	_ASM_RIP(.Lplain_at), THROUGH
 	AT call_reg
-	xor	%eax, %eax
+	{disp8} lea 0(%_ASM_DX), %_ASM_DX
 	ANNOTATE_RETPOLINE_SAFE
-	call	*%r11
-	add	$8, %rsp
+	call	*THROUGH
+	add	$8, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_detour_call_reg)
 
 SYM_FUNC_START(kpt_detour_call_stack)
 	FRAME_BEGIN
-	push	.Lplain_at(%rip)
-	sub	$16, %rsp
+	__ASM_SIZE(push) _ASM_RIP(.Lplain_at)
+	sub	$16, %_ASM_SP
 	AT call_stack
-	xor	%eax, %eax
+	xor	SPARE, SPARE
 	ANNOTATE_RETPOLINE_SAFE
-	call	*16(%rsp)
-	add	$24, %rsp
+	call	*16(%_ASM_SP)
+	add	$16 + WORD, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_detour_call_stack)
 
 SYM_FUNC_START(kpt_detour_call_mem)
 	FRAME_BEGIN
-	sub	$8, %rsp
+	sub	$8, %_ASM_SP
 	AT call_mem
 .Lcall_mem:
 	ANNOTATE_RETPOLINE_SAFE
-	{disp32} call *0(%rdi)
+	{disp32} call *0(FIRST)
 .Lcall_mem_done:
-	add	$8, %rsp
+	add	$8, %_ASM_SP
 	FRAME_END
 	RET
 .Lcall_mem_fault:
@@ -129,40 +144,44 @@ SYM_FUNC_START(kpt_detour_call_mem)
 SYM_FUNC_END(kpt_detour_call_mem)
 
 SYM_FUNC_START(kpt_detour_ret)
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(FIRST,FIRST,2), %_ASM_AX
 	AT ret
 	ANNOTATE_UNRET_SAFE
 	ret
-	.balign	16, 0xcc
+	.skip	8, 0xcc
 SYM_FUNC_END(kpt_detour_ret)
 
 SYM_FUNC_START(kpt_detour_push)
 	AT push
-	push	%rbx
-	mov	%rdi, %rbx
-	lea	1(%rbx,%rbx,2), %rax
-	pop	%rbx
+	push	%_ASM_BX
+	mov	FIRST, %_ASM_BX
+	lea	1(%_ASM_BX,%_ASM_BX,2), %_ASM_AX
+	pop	%_ASM_BX
 	RET
 SYM_FUNC_END(kpt_detour_push)
 
 SYM_FUNC_START(kpt_detour_pop)
-	push	%rbx
-	mov	%rdi, %rbx
-	lea	1(%rbx,%rbx,2), %rax
+	push	%_ASM_BX
+	mov	FIRST, %_ASM_BX
+	lea	1(%_ASM_BX,%_ASM_BX,2), %_ASM_AX
 	AT pop
-	pop	%rbx
-	{disp32} lea 0(%rax), %rax
+	pop	%_ASM_BX
+	{disp32} lea 0(%_ASM_AX), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_detour_pop)
 
 SYM_FUNC_START(kpt_detour_caller)
 	FRAME_BEGIN
-	push	FRAME_OFFSET(%rsp)
-	mov	%rdi, %rax
+	__ASM_SIZE(push) FRAME_OFFSET(%_ASM_SP)
+	mov	FIRST, %_ASM_DX
+#ifdef CONFIG_X86_64
 	mov	$7, %edi
+#else
+	mov	$7, %eax
+#endif
 	ANNOTATE_RETPOLINE_SAFE
-	call	*%rax
-	add	$8, %rsp
+	call	*%_ASM_DX
+	add	$WORD, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_detour_caller)

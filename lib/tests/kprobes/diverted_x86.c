@@ -302,7 +302,7 @@ static void changed_ip_on_the_way_is_honoured(struct kunit *test)
 		void *to;
 		unsigned long result;
 	} places[] = {
-		{ kpt_elsewhere, KPT_ELSEWHERE(7ul) },
+		{ kpt_elsewhere, kpt_elsewhere_with(7, 100) },
 		{ AT(two) + KPT_TWO_SECOND, KPT_RESULT(107ul) },
 		{ AT(two) + KPT_JUMP_SIZE, KPT_RESULT(100ul) },
 	};

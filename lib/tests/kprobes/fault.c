@@ -28,7 +28,7 @@ struct fault_way {
 
 static const struct fault_way fault_ways[] = {
 	{ "breakpoint", BREAKPOINT },
-#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#ifdef CONFIG_OPTPROBES
 	{ "jump", JUMP },
 #endif
 #ifdef CONFIG_KPROBES_ON_FTRACE
@@ -80,7 +80,7 @@ static void fault_suite_exit(struct kunit_suite *suite)
 /* Whether breakpoints may become jumps. */
 static void fault_switch(struct kunit *test, const char *to)
 {
-#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#ifdef CONFIG_OPTPROBES
 	kpt_write(test, &procfs, SYSCTL, to);
 #endif
 }

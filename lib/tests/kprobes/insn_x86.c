@@ -329,7 +329,7 @@ static void instruction_is_refused(struct kunit *test)
 			      "register_kprobe() returned %d", ret);
 }
 
-#if defined(CONFIG_OPTPROBES) && defined(CONFIG_X86_64)
+#ifdef CONFIG_OPTPROBES
 /*
  * The same as jumps. All cases of a table are probed together, as it takes a while
  * until they are jumps.
@@ -536,14 +536,14 @@ static void instruction_is_not_displaced(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
 }
-#endif /* CONFIG_OPTPROBES && CONFIG_X86_64 */
+#endif /* CONFIG_OPTPROBES */
 
 static struct kunit_case insn_suite_cases[] = {
 	KUNIT_CASE_PARAM(probed_data_instruction_does_as_unprobed, data_gen),
 	KUNIT_CASE_PARAM(probed_alu_instruction_does_as_unprobed, alu_gen),
 	KUNIT_CASE_PARAM(probed_branch_does_as_unprobed, flow_gen),
 	KUNIT_CASE_PARAM(instruction_is_refused, refused_gen),
-#if defined(CONFIG_OPTPROBES) && defined(CONFIG_X86_64)
+#ifdef CONFIG_OPTPROBES
 	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
 	KUNIT_CASE_PARAM(instruction_is_not_displaced, displaced_refused_gen),
 #endif

@@ -15,7 +15,7 @@ enum jprobe_state { BREAKPOINT, JUMP, FTRACE };
 
 static const char *const states[] = {
 	[BREAKPOINT] = "breakpoint",
-#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#ifdef CONFIG_OPTPROBES
 	[JUMP] = "jump",
 #endif
 #ifdef CONFIG_KPROBES_ON_FTRACE
@@ -62,7 +62,7 @@ static void jprobe_suite_exit(struct kunit_suite *suite)
 /* Whether breakpoints may become jumps. */
 static void jprobe_switch(struct kunit *test, const char *to)
 {
-#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#ifdef CONFIG_OPTPROBES
 	kpt_write(test, &procfs, SYSCTL, to);
 #endif
 }

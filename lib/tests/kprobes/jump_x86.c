@@ -3,6 +3,7 @@
  * KUnit suite: probes that are hit by a jump. When a breakpoint becomes a jump, when
  * it must not, and that nothing else changes.
  */
+#include <linux/cpumask.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/jump_label.h>
@@ -11,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/stacktrace.h>
 #include <linux/static_call.h>
 #include <linux/string.h>
@@ -171,7 +173,7 @@ static int note_return_address(struct kpt_probe *pr, struct pt_regs *regs)
 
 static void displaced_call_leaves_the_true_return_address(struct kunit *test)
 {
-	struct kpt_probe *callee = kpt_alloc(test, kpt_plain);
+	struct kpt_probe *callee = kpt_alloc(test, kpt_jump_traced);
 
 	callee->on_pre = note_return_address;
 	kpt_register(test, callee);
@@ -264,6 +266,25 @@ static void branch_target_of_a_numbered_cold_part_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(numbered), kpt_jump_numbered, 1);
 }
 
+#ifdef CONFIG_X86_32
+static void target_of_a_computed_jump_inside_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(computed), kpt_jump_computed, 1);
+}
+
+static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(common));
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_ASSERT_FALSE(test, is_jump(AT(common)));
+	KUNIT_EXPECT_EQ(test, kpt_jump_common(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_shares(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
 static void fixup_target_inside_refuses(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, AT(fixup));
@@ -276,7 +297,7 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_fixup((unsigned long)&good),
 			KPT_RESULT((unsigned long)&good));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	KUNIT_EXPECT_EQ(test, kpt_jump_fixup(0xdeadul << 48), KPT_RESULT(0xdeadul << 48));
+	KUNIT_EXPECT_EQ(test, kpt_jump_fixup(KPT_BAD_ADDRESS), KPT_RESULT(KPT_BAD_ADDRESS));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
@@ -601,7 +622,7 @@ static void post_handler_sees_the_registers_behind_the_first_instruction(struct 
 	/* The flags of xor, not yet those of add. */
 	KUNIT_EXPECT_EQ(test, pr->post_regs.ax, 0ul);
 	KUNIT_EXPECT_TRUE(test, pr->post_regs.flags & X86_EFLAGS_ZF);
-	KUNIT_EXPECT_EQ(test, pr->post_regs.di, 7ul);
+	KUNIT_EXPECT_EQ(test, KPT_JUMP_ARG(&pr->post_regs), 7ul);
 	KUNIT_EXPECT_EQ(test, pr->post_regs.sp, pr->pre_regs.sp);
 	KUNIT_EXPECT_EQ(test, pr->post_regs.ip, (unsigned long)AT(two) + KPT_TWO_SECOND);
 }
@@ -631,7 +652,7 @@ static void ip_reads_one_behind_the_probe(struct kunit *test)
 
 static int change_argument(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	regs->di = 1000;
+	KPT_JUMP_ARG(regs) = 1000;
 	return 0;
 }
 
@@ -683,7 +704,7 @@ static void check_changed_ip(struct kunit *test, void *to, unsigned long result)
 
 static void changed_ip_is_honoured(struct kunit *test)
 {
-	check_changed_ip(test, kpt_elsewhere, KPT_ELSEWHERE(7ul));
+	check_changed_ip(test, kpt_elsewhere, kpt_elsewhere_with(7, 100));
 }
 
 static void changed_ip_to_the_second_displaced_instruction(struct kunit *test)
@@ -721,7 +742,16 @@ static int move_stack(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* By up to the size of the registers saved on the stack, and more. */
+/*
+ * By up to the size of the registers saved on the stack, and more. A breakpoint of 32
+ * bits returns by a frame that it builds below the new stack pointer. That overwrites
+ * what it is built from if it is further down (IRET_FRAME in entry_32.S).
+ */
+static unsigned long farthest(bool jump)
+{
+	return jump || IS_ENABLED(CONFIG_X86_64) ? 512 : 32;
+}
+
 static void handler_may_move_the_stack_pointer(struct kunit *test)
 {
 	unsigned int post, state;
@@ -741,7 +771,7 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 			} else {
 				expect_no_jump(test, pr);
 			}
-			for (by = 0; by <= 512; by += 8) {
+			for (by = 0; by <= farthest(state); by += 8) {
 				pr->arg = (void *)by;
 				got = kpt_jump_sp(0);
 				KUNIT_ASSERT_EQ_MSG(test, got, -by, "%s, %s, by %lu",
@@ -791,7 +821,7 @@ static void several_probes_run_until_one_is_nonzero(struct kunit *test)
 	}
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr[0]);
-	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_ELSEWHERE(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), kpt_elsewhere_with(7, 100));
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, pr[i]->pre, i < 2);
 		KUNIT_EXPECT_EQ(test, pr[i]->post, 0);
@@ -901,19 +931,28 @@ static noinline void run_registers(struct pt_regs *pre, struct pt_regs *post,
 static void expect_same_regs(struct kunit *test, const char *what,
 			     const struct pt_regs *got, const struct pt_regs *want)
 {
-	/* In the order of struct pt_regs. */
+	/* In the order of struct pt_regs; without what does not belong to the code. */
 	static const char * const names[] = {
+#ifdef CONFIG_X86_64
 		"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax",
 		"cx", "dx", "si", "di", NULL, "ip", "cs", "flags", "sp", "ss",
+#else
+		"bx", "cx", "dx", "si", "di", "bp", "ax", "ds", "es", "fs", NULL,
+		"orig_ax", "ip", "cs", "flags", "sp", "ss",
+#endif
 	};
+	unsigned long mask;
 	unsigned int i;
 
 	static_assert(sizeof(*got) == ARRAY_SIZE(names) * sizeof(long));
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (names[i])
-			KUNIT_EXPECT_EQ_MSG(test, ((const unsigned long *)got)[i],
-					    ((const unsigned long *)want)[i],
-					    "%s, %s", what, names[i]);
+		if (!names[i])
+			continue;
+		/* Of segment registers, 16 bits are defined: see asm/ptrace.h. */
+		mask = names[i][1] == 's' && !names[i][2] ? 0xffff : ~0ul;
+		KUNIT_EXPECT_EQ_MSG(test, ((const unsigned long *)got)[i] & mask,
+				    ((const unsigned long *)want)[i] & mask,
+				    "%s, %s", what, names[i]);
 	}
 }
 
@@ -924,6 +963,8 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	struct kpt_probe *pr, *inside;
 	unsigned int i;
 
+	/* Emulators have flags on each CPU that no instruction changes. */
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	get_random_bytes(kpt_insn_in, sizeof(kpt_insn_in));
 	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF | X86_EFLAGS_CF |
 			       X86_EFLAGS_SF;
@@ -945,13 +986,65 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
 	expect_same_regs(test, "before", &pre[1], &pre[0]);
 	expect_same_regs(test, "behind", &post[1], &post[0]);
-	KUNIT_EXPECT_EQ(test, pre[1].cs, (unsigned long)__KERNEL_CS);
-	KUNIT_EXPECT_EQ(test, pre[1].ss, (unsigned long)__KERNEL_DS);
+	KUNIT_EXPECT_EQ(test, pre[1].cs, __KERNEL_CS);
+	KUNIT_EXPECT_EQ(test, pre[1].ss, __KERNEL_DS);
+	KUNIT_EXPECT_EQ(test, pre[1].bp, kpt_insn_in[R_BP]);
+#ifdef CONFIG_X86_64
 	KUNIT_EXPECT_EQ(test, pre[1].r15, kpt_insn_in[R_R15]);
+#else
+	KUNIT_EXPECT_EQ(test, pre[1].ds, __USER_DS);
+	KUNIT_EXPECT_EQ(test, pre[1].es, __USER_DS);
+	KUNIT_EXPECT_EQ(test, pre[1].fs, __KERNEL_PERCPU);
+#endif
 	for (i = 0; i < NR_REGS; i++)
 		KUNIT_EXPECT_EQ_MSG(test, out[1][i], out[0][i], "register %u", i);
 	KUNIT_EXPECT_FALSE(test, user_mode(&pre[1]));
 }
+
+#ifdef CONFIG_X86_32
+static void expect_no_segments(struct kunit *test, const struct pt_regs *regs)
+{
+	KUNIT_EXPECT_EQ(test, regs->ds, 0);
+	KUNIT_EXPECT_EQ(test, regs->es, 0);
+	KUNIT_EXPECT_EQ(test, regs->fs, 0);
+}
+
+/* As a breakpoint, then as a jump, which goes on in the detour, or leaves it. */
+static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned int way, jump;
+	unsigned long result;
+
+	for (way = 0; way < 3; way++) {
+		pr = kpt_alloc(test, AT(segments));
+		if (way == 1)
+			pr->kp.post_handler = kpt_post;
+		if (way == 2)
+			pr->on_pre = go_where_told;
+		pr->arg = AT(segments) + KPT_TWO_SECOND;
+		result = way == 2 ? KPT_RESULT(107ul) : KPT_RESULT(7ul);
+		kpt_forbid_jumps(test);
+		kpt_register(test, pr);
+		for (jump = 0; jump < 2; jump++) {
+			if (jump) {
+				kpt_allow_jumps(test);
+				expect_jump(test, pr);
+			} else {
+				expect_no_jump(test, pr);
+			}
+			KUNIT_EXPECT_EQ(test, kpt_jump_segments(7), result);
+			KUNIT_EXPECT_EQ(test, pr->pre, 1 + jump);
+			expect_no_segments(test, &pr->pre_regs);
+			if (way != 1)
+				continue;
+			KUNIT_EXPECT_EQ(test, pr->post, 1 + jump);
+			expect_no_segments(test, &pr->post_regs);
+		}
+		kpt_unregister(test, pr);
+	}
+}
+#endif
 
 static int change_all(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -961,11 +1054,13 @@ static int change_all(struct kpt_probe *pr, struct pt_regs *regs)
 	r[R_SI] = ++regs->si;
 	r[R_DI] = ++regs->di;
 	r[R_BP] = ++regs->bp;
+#ifdef CONFIG_X86_64
 	r[R_R11] = ++regs->r11;
 	r[R_R12] = ++regs->r12;
 	r[R_R13] = ++regs->r13;
 	r[R_R14] = ++regs->r14;
 	r[R_R15] = ++regs->r15;
+#endif
 	regs->ax = 0;
 	return 0;
 }
@@ -973,7 +1068,10 @@ static int change_all(struct kpt_probe *pr, struct pt_regs *regs)
 static void every_changed_register_takes_effect(struct kunit *test)
 {
 	static const unsigned int changed[] = {
-		R_BX, R_SI, R_DI, R_BP, R_R11, R_R12, R_R13, R_R14, R_R15,
+		R_BX, R_SI, R_DI, R_BP,
+#ifdef CONFIG_X86_64
+		R_R11, R_R12, R_R13, R_R14, R_R15,
+#endif
 	};
 	struct kpt_probe *pr = kpt_alloc(test, AT(registers));
 	unsigned long r[NR_REGS];
@@ -1265,11 +1363,14 @@ static noinline void stack_trace_shows_the_function_and_its_callers(struct kunit
 	}
 }
 
-/* In the displaced call the trace is as if nothing had been displaced. */
+/*
+ * In the displaced call the trace is as if nothing had been displaced. The probe is
+ * where the callee has its frame: unwinders by frame pointers rely on that.
+ */
 static void stack_trace_from_a_displaced_call(struct kunit *test)
 {
 	static struct kpt_trace trace;
-	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct kpt_probe *pr = kpt_alloc(test, AT(traced));
 	unsigned int n;
 	bool seen = false;
 
@@ -1318,7 +1419,7 @@ static void check_fault(struct kunit *test, void *addr, kpt_fn_t run, bool first
 			expect_no_jump(test, pr);
 		KUNIT_EXPECT_EQ(test, run((unsigned long)&good), 17ul);
 		KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
-		KUNIT_EXPECT_EQ(test, run(0xdeadul << 48), (unsigned long)KPT_FAULTED);
+		KUNIT_EXPECT_EQ(test, run(KPT_BAD_ADDRESS), (unsigned long)KPT_FAULTED);
 		KUNIT_EXPECT_EQ(test, run((unsigned long)&good), 17ul);
 		KUNIT_EXPECT_EQ(test, pr->pre, 4);
 		/* An instruction that did not complete runs no post-handler. */
@@ -1398,7 +1499,7 @@ static void return_probe_on_a_jump(struct kunit *test)
 	/* The entry, which is after the ENDBR. */
 	rp.kp.addr = (void *)kpt_jump_two;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
-	pr = kpt_alloc(test, AT(two));
+	pr = kpt_alloc(test, (void *)rp.kp.addr);
 	if (register_kprobe(&pr->kp))
 		KUNIT_FAIL(test, "no second probe there");
 	wait_for_kprobe_optimizer();
@@ -1577,6 +1678,10 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
 	KUNIT_CASE(branch_target_of_a_numbered_cold_part_refuses),
+#ifdef CONFIG_X86_32
+	KUNIT_CASE(target_of_a_computed_jump_inside_refuses),
+	KUNIT_CASE(branch_target_of_a_neighbour_inside_refuses),
+#endif
 	KUNIT_CASE(fixup_target_inside_refuses),
 	KUNIT_CASE(bug_trap_inside_refuses),
 	KUNIT_CASE(ftrace_site_inside_refuses),
@@ -1607,6 +1712,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(handlers_see_interrupts_as_the_function_has_them),
 	KUNIT_CASE(handlers_run_with_preemption_off),
 	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
+#ifdef CONFIG_X86_32
+	KUNIT_CASE(handlers_run_in_the_segments_of_the_kernel),
+#endif
 	KUNIT_CASE(every_changed_register_takes_effect),
 	KUNIT_CASE(hit_from_a_handler_is_missed),
 	KUNIT_CASE(own_hit_from_a_handler_is_missed),

@@ -13,6 +13,19 @@
 
 #define KPT_JUMP_SIZE		5
 
+/* The argument, after the probes: see asm_x86.S. */
+#ifdef CONFIG_X86_64
+#define KPT_JUMP_ARG(regs)	((regs)->di)
+#else
+#define KPT_JUMP_ARG(regs)	((regs)->dx)
+#endif
+
+/* What kpt_elsewhere() returns if a handler sets ax on the way there. */
+static inline unsigned long kpt_elsewhere_with(unsigned long arg, unsigned long ax)
+{
+	return KPT_ELSEWHERE(IS_ENABLED(CONFIG_X86_64) ? arg : ax);
+}
+
 #define KPT_JUMP_TARGET(name)						\
 	unsigned long kpt_jump_##name(unsigned long arg);		\
 	extern const u32 kpt_jump_##name##_at
@@ -24,7 +37,7 @@ KPT_JUMP_TARGET(two);
 /* One of 5 bytes, and the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);
 
-/* One of 5 bytes, which is a branch target itself; passed three times. */
+/* A longer one, which is a branch target itself; passed three times. */
 KPT_JUMP_TARGET(loop);
 
 /* Two instructions, the second of which is a branch target: of the function, */
@@ -67,14 +80,26 @@ KPT_JUMP_TARGET(pages);
 /* Returns by how much a handler moved the stack pointer. */
 KPT_JUMP_TARGET(sp);
 
-/* Calls kpt_plain(), after a short instruction. */
+/* Calls kpt_jump_traced(), after a short instruction. */
 KPT_JUMP_TARGET(calls);
 
 /* 40 instructions of one byte. */
 KPT_JUMP_TARGET(nops);
 #define KPT_JUMP_NOPS		40
 
-/* For kpt_insn_run(): changes all registers, and flags, from the probe on. */
+#ifdef CONFIG_X86_32
+/* The second of two instructions is the target of a computed jump. */
+KPT_JUMP_TARGET(computed);
+
+/* The second of two is the target of a branch of the other function, far before. */
+unsigned long kpt_jump_shares(unsigned long arg);
+KPT_JUMP_TARGET(common);
+
+/* Runs without the kernel's segments, and returns 0 if ds is another one then. */
+KPT_JUMP_TARGET(segments);
+#endif
+
+/* For kpt_insn_run(): changes some registers, and flags, from the probe on. */
 void kpt_jump_registers(void);
 extern const u32 kpt_jump_registers_at;
 #define KPT_REGISTERS_SECOND	2

@@ -9,7 +9,10 @@
 #include <asm/asm.h>
 #include <asm/frame.h>
 #include <asm/ibt.h>
+#include <asm/nops.h>
 #include <asm/nospec-branch.h>
+
+#include "asm_x86.S"
 
 #define KPT_FAULTED	0x5afe
 
@@ -29,57 +32,62 @@ kpt_jump_\name\()_at:
 	.text
 
 SYM_FUNC_START(kpt_jump_two)
+	GET_ARG
 	AT two
 	xor	%eax, %eax
-	add	%rdi, %rax
-	lea	1(%rax,%rax,2), %rax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_two)
 
 SYM_FUNC_START(kpt_jump_alone)
+	GET_ARG
 	mov	$2, %ecx
-	mov	%rdi, %rax
+	mov	ARG, %_ASM_AX
 	jmp	1f
 	AT alone
-	mov	$0x1111, %edx
+	test	$0x1111, %eax
 1:
-	add	%rdi, %rax
+	add	ARG, %_ASM_AX
 	dec	%ecx
 	jz	2f
 	cmp	$1, %ecx
 	je	3f
 2:
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 3:
 	jmp	100b
 SYM_FUNC_END(kpt_jump_alone)
 
 SYM_FUNC_START(kpt_jump_loop)
+	GET_ARG
 	mov	$3, %ecx
 	xor	%eax, %eax
 	AT loop
-	{disp8} lea 0(%rax,%rdi,1), %rax
+	{disp32} lea 0(%_ASM_AX,ARG,1), %_ASM_AX
 	dec	%ecx
 	jnz	100b
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_loop)
 
 SYM_FUNC_START(kpt_jump_target)
+	GET_ARG
 	mov	$3, %ecx
 	AT target
 	xor	%eax, %eax
 1:
-	add	%rdi, %rax
+	ADD_ARG
 	dec	%ecx
 	jnz	1b
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_target)
 
 .macro INNER n:req
 SYM_FUNC_START(kpt_jump_inner\n)
+	GET_ARG
 	mov	$3, %ecx
 	xor	%eax, %eax
 	AT inner\n
@@ -90,10 +98,10 @@ SYM_FUNC_START(kpt_jump_inner\n)
 	.rept	5 - \n
 	nop
 	.endr
-	add	%rdi, %rax
+	ADD_ARG
 	dec	%ecx
 	jnz	.Linner\n
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_inner\n)
 .endm
@@ -105,20 +113,21 @@ INNER 4
 INNER 5
 
 SYM_FUNC_START(kpt_jump_label)
-	mov	%rdi, %rax
+	GET_ARG
+	mov	ARG, %_ASM_AX
 .Llabel_site:
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
+	.byte	BYTES_NOP5
 	AT label
-	add	%rdi, %rax
+	ADD_ARG
 .Llabel_target:
-	lea	1(%rax,%rdi), %rax
+	lea	1(%_ASM_AX,ARG), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_label)
 
 	.pushsection __jump_table, "aw"
-	.balign 8
+	_ASM_ALIGN
 	.long	.Llabel_site - ., .Llabel_target - .
-	.quad	kpt_jump_label_key - .
+	_ASM_PTR kpt_jump_label_key - .
 	.popsection
 
 	.pushsection .text.unlikely, "ax", @progbits
@@ -129,14 +138,15 @@ SYM_FUNC_END(kpt_jump_split.cold)
 	.popsection
 
 SYM_FUNC_START(kpt_jump_split)
+	GET_ARG
 	mov	$3, %ecx
 	AT split
 	xor	%eax, %eax
 .Lsplit_inside:
-	add	%rdi, %rax
+	ADD_ARG
 	cmp	$1, %ecx
 	jne	kpt_jump_split.cold
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_split)
 STACK_FRAME_NON_STANDARD kpt_jump_split
@@ -151,14 +161,15 @@ SYM_FUNC_END(kpt_jump_twin.cold)
 	.popsection
 
 SYM_FUNC_START(kpt_jump_twin)
+	GET_ARG
 	mov	$3, %ecx
 	AT twin
 	xor	%eax, %eax
 .Ltwin_inside:
-	add	%rdi, %rax
+	ADD_ARG
 	cmp	$1, %ecx
 	jne	kpt_jump_twin.cold
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_twin)
 STACK_FRAME_NON_STANDARD kpt_jump_twin
@@ -173,35 +184,38 @@ SYM_FUNC_END(kpt_jump_numbered.cold.12)
 	.popsection
 
 SYM_FUNC_START(kpt_jump_numbered)
+	GET_ARG
 	mov	$3, %ecx
 	AT numbered
 	xor	%eax, %eax
 .Lnumbered_inside:
-	add	%rdi, %rax
+	ADD_ARG
 	cmp	$1, %ecx
 	jne	kpt_jump_numbered.cold.12
-	inc	%rax
+	inc	%_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_numbered)
 STACK_FRAME_NON_STANDARD kpt_jump_numbered
 STACK_FRAME_NON_STANDARD kpt_jump_numbered.cold.12
 
 SYM_FUNC_START(kpt_jump_fixup)
+	GET_ARG
 .Lfixup_load:
-	mov	(%rdi), %rcx
+	mov	(ARG), %_ASM_CX
 	AT fixup
 	xor	%ecx, %ecx
 .Lfixup:
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(ARG,ARG,2), %_ASM_AX
 	RET
 	_ASM_EXTABLE(.Lfixup_load, .Lfixup)
 SYM_FUNC_END(kpt_jump_fixup)
 
 SYM_FUNC_START(kpt_jump_load)
+	GET_ARG
 	AT load
-	xor	%esi, %esi
+	xor	SPARE, SPARE
 .Lload:
-	mov	(%rdi), %rax
+	mov	(ARG), %_ASM_AX
 	RET
 .Lload_fault:
 	mov	$KPT_FAULTED, %eax
@@ -210,39 +224,41 @@ SYM_FUNC_START(kpt_jump_load)
 SYM_FUNC_END(kpt_jump_load)
 
 SYM_FUNC_START(kpt_jump_ud2)
-	test	%rsp, %rsp
+	GET_ARG
+	test	%_ASM_SP, %_ASM_SP
 	jnz	1f
 	AT ud2
 	nop
 	ud2
 	.skip	5, 0xcc
 1:
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(ARG,ARG,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_ud2)
 STACK_FRAME_NON_STANDARD kpt_jump_ud2
 
 SYM_FUNC_START(kpt_jump_fentry)
+	GET_ARG
 	AT fentry
 	nop
 #ifdef CONFIG_DYNAMIC_FTRACE
 .Lfentry:
 #ifdef CC_USING_NOP_MCOUNT
-	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
+	.byte	BYTES_NOP5
 #else
 	call	__fentry__
 #endif
 	.pushsection __mcount_loc, "a", @progbits
-	.balign 8
-	.quad	.Lfentry
+	_ASM_ALIGN
+	_ASM_PTR .Lfentry
 	.popsection
 #endif
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(ARG,ARG,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_fentry)
 
 SYM_FUNC_START(kpt_jump_last)
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(FIRST,FIRST,2), %_ASM_AX
 	AT last
 	ANNOTATE_UNRET_SAFE
 	ret
@@ -253,85 +269,150 @@ SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_behind_last)
 SYM_FUNC_END(kpt_jump_behind_last)
 
 SYM_FUNC_START(kpt_jump_padded)
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(FIRST,FIRST,2), %_ASM_AX
 	AT padded
 	ANNOTATE_UNRET_SAFE
 	ret
-	.balign	16, 0xcc
+	.skip	8, 0xcc
 SYM_FUNC_END(kpt_jump_padded)
 
 	.balign	4096, 0xcc
 	.skip	4096 - 64, 0xcc
 SYM_START(kpt_jump_pages, SYM_L_GLOBAL, SYM_A_NONE)
 	ENDBR
+	GET_ARG
 	jmp	100f
-	.skip	64 - 2 - ENDBR_INSN_SIZE - 2, 0xcc
+	.skip	64 - 2 - ENDBR_INSN_SIZE - GET_ARG_SIZE - 2, 0xcc
 	AT pages
 	xor	%eax, %eax
-	add	%rdi, %rax
-	lea	1(%rax,%rax,2), %rax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_pages)
 
 SYM_FUNC_START(kpt_jump_sp)
-	mov	%rsp, %rcx
+	mov	%_ASM_SP, %_ASM_CX
 	AT sp
-	mov	%rsp, %rax
-	sub	%rcx, %rax
-	mov	%rcx, %rsp
+	mov	%_ASM_SP, %_ASM_AX
+	sub	%_ASM_CX, %_ASM_AX
+	mov	%_ASM_CX, %_ASM_SP
 	RET
 SYM_FUNC_END(kpt_jump_sp)
 STACK_FRAME_NON_STANDARD kpt_jump_sp
 
 SYM_FUNC_START(kpt_jump_calls)
 	FRAME_BEGIN
-	sub	$8, %rsp
+	sub	$8, %_ASM_SP
 	AT calls
 	nop
-	call	kpt_plain
-	add	$8, %rsp
+	call	kpt_jump_traced
+	add	$8, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_jump_calls)
 
 SYM_FUNC_START(kpt_jump_nops)
+	GET_ARG
 	AT nops
 	.rept	40
 	nop
 	.endr
-	lea	1(%rdi,%rdi,2), %rax
+	lea	1(ARG,ARG,2), %_ASM_AX
 	RET
 SYM_FUNC_END(kpt_jump_nops)
+
+#ifdef CONFIG_X86_32
+SYM_FUNC_START(kpt_jump_computed)
+	GET_ARG
+	push	%ebx
+	mov	$3, %ecx
+	mov	$.Lcomputed_inside, %ebx
+	AT computed
+	xor	%eax, %eax
+.Lcomputed_inside:
+	add	ARG, %eax
+	dec	%ecx
+	jz	1f
+	JMP_NOSPEC ebx
+1:
+	inc	%eax
+	pop	%ebx
+	RET
+SYM_FUNC_END(kpt_jump_computed)
+
+SYM_FUNC_START(kpt_jump_shares)
+	GET_ARG
+	xor	%eax, %eax
+	jmp	.Lcommon_inside
+SYM_FUNC_END(kpt_jump_shares)
+
+	.skip	16, 0xcc
+SYM_FUNC_START(kpt_jump_common)
+	GET_ARG
+	AT common
+	xor	%eax, %eax
+.Lcommon_inside:
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	RET
+SYM_FUNC_END(kpt_jump_common)
+
+SYM_FUNC_START(kpt_jump_segments)
+	GET_ARG
+	push	%ds
+	push	%es
+	push	%fs
+	xor	%ecx, %ecx
+	mov	%ecx, %ds
+	mov	%ecx, %es
+	mov	%ecx, %fs
+	AT segments
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	mov	%ds, %ecx
+	pop	%fs
+	pop	%es
+	pop	%ds
+	jecxz	1f
+	xor	%eax, %eax
+1:
+	RET
+SYM_FUNC_END(kpt_jump_segments)
+#endif
 
 SYM_FUNC_START(kpt_jump_registers)
 	AT registers
 	add	%eax, %ebx
-	not	%rcx
-	bswap	%rdx
+	not	%_ASM_CX
+	bswap	%_ASM_DX
+#ifdef CONFIG_X86_64
 	inc	%r8
 	dec	%r9
 	neg	%r10
+#endif
 	RET
 SYM_FUNC_END(kpt_jump_registers)
 
 SYM_FUNC_START(kpt_jump_traced)
 	FRAME_BEGIN
-	sub	$24, %rsp
+	sub	$24, %_ASM_SP
+	GET_ARG
 	AT traced
 	xor	%eax, %eax
-	lea	1(%rdi,%rdi,2), %rax
-	add	$24, %rsp
+	lea	1(ARG,ARG,2), %_ASM_AX
+	add	$24, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_jump_traced)
 
 SYM_FUNC_START(kpt_jump_caller)
 	FRAME_BEGIN
-	sub	$8, %rsp
-	mov	%rdi, %rax
+	sub	$8, %_ASM_SP
+	mov	FIRST, %_ASM_AX
 	ANNOTATE_RETPOLINE_SAFE
-	call	*%rax
-	add	$8, %rsp
+	call	*%_ASM_AX
+	add	$8, %_ASM_SP
 	FRAME_END
 	RET
 SYM_FUNC_END(kpt_jump_caller)

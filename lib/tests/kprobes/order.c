@@ -56,7 +56,7 @@ static void go_on(struct kunit *test)
 	kunit_release_action(test, unstop, NULL);
 }
 
-#if defined(CONFIG_X86_64) && defined(CONFIG_OPTPROBES)
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
 #define JUMPS	1
 #else
 #define JUMPS	0

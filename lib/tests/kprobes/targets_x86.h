@@ -7,6 +7,13 @@
 #include <linux/types.h>
 #include <asm/ibt.h>
 
+/* No access to it succeeds: not canonical, or where error pointers are. */
+#ifdef CONFIG_X86_64
+#define KPT_BAD_ADDRESS	(0xdeadul << 48)
+#else
+#define KPT_BAD_ADDRESS	(-256ul)
+#endif
+
 /* KPT_RESULT(), by an instruction at the entry, and by one further inside. */
 unsigned long kpt_asm_entry(unsigned long arg);
 unsigned long kpt_asm_inside(unsigned long arg);

@@ -59,7 +59,7 @@ static void starts_are_found_among_breakpoints_and_jumps(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	for (i = 0; i < nr; i++)
 		jumps += kprobe_optimized(&pr[i]->kp);
-	if (IS_ENABLED(CONFIG_X86_64) && IS_ENABLED(CONFIG_OPTPROBES))
+	if (IS_ENABLED(CONFIG_OPTPROBES))
 		KUNIT_EXPECT_GT(test, jumps, nr / 4);
 }
 

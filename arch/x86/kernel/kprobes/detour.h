@@ -50,13 +50,13 @@ struct x86_displaced {
  * struct x86_plan - all instructions that a jump displaces
  * @nr:	   how many
  * @total: bytes from the point to where execution goes on in place
- * @std:   the direction flag may be set here
+ * @odd:   flags or segment registers may not be here what compiled code relies on
  * @insn:  the instructions, in order
  */
 struct x86_plan {
 	unsigned int nr;
 	unsigned int total;
-	bool std;
+	bool odd;
 	struct x86_displaced insn[X86_MAX_DISPLACED];
 };
 
@@ -209,7 +209,7 @@ enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d, unsigned long i
 const struct x86_detour *x86_detour_at(unsigned long addr);
 bool x86_detour_trap(struct pt_regs *regs);
 
-/* entry_64.S */
+/* entry_64.S, entry_32.S */
 asmlinkage void detour_leave(void);
 
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes on i386: where functions under a return probe return to.
+ * Kprobes on i386: where code and handlers meet. entry_64.S explains it.
  */
 #include <linux/linkage.h>
 #include <asm/asm-offsets.h>
@@ -8,13 +8,61 @@
 #include <asm/nospec-branch.h>
 #include <asm/segment.h>
 
-/* In struct pt_regs */
-#define REGS_SEGMENTS	(4*4)
-#define REGS_SP		(15*4)
+.macro RESTORE_GENERAL
+	pop	%ebx
+	pop	%ecx
+	pop	%edx
+	pop	%esi
+	pop	%edi
+	pop	%ebp
+	pop	%eax
+.endm
 
 .section .kprobes.text, "ax"
 
-/* entry_64.S explains this, and especially the call. */
+#ifdef CONFIG_OPTPROBES
+/* Not only a detour of code with segments of its own gets here: restore them. */
+SYM_CODE_START(detour_leave)
+	cmp	$2, %eax
+	ja	.Lcalled
+	jb	.Lcall
+	call	.Lcall_once
+	int3
+.Lcall_once:
+	add	$4, %esp
+.Lcall:
+	call	.Lcall_again
+	int3
+.Lcall_again:
+	add	$4, %esp
+.Lcalled:
+	mov	PT_EIP(%esp), %eax
+	mov	PT_OLDESP(%esp), %edx
+	sub	$4, %edx
+	lea	PTREGS_SIZE(%esp), %ecx
+	cmp	%ecx, %edx
+	jae	.Lroom
+	mov	%esp, %esi
+	lea	-PTREGS_SIZE(%edx), %edi
+	mov	%edi, %esp
+	mov	$PTREGS_SIZE / 4, %ecx
+	rep	movsl
+.Lroom:
+	mov	%eax, (%edx)
+	mov	%edx, PT_OLDESP(%esp)
+	RESTORE_GENERAL
+	pop	%ds
+	pop	%es
+	pop	%fs
+	/* gs, which is unused, orig_ax, ip, cs */
+	add	$4*4, %esp
+	popf
+	pop	%esp
+	RET
+SYM_CODE_END(detour_leave)
+#endif
+
+#ifdef CONFIG_KRETPROBES
 SYM_CODE_START(__kretprobe_trampoline)
 	call	.Lreturned
 	int3
@@ -38,22 +86,17 @@ SYM_CODE_START(__kretprobe_trampoline)
 	push	%ebx
 	ENCODE_FRAME_POINTER
 	/* The stack pointer as the caller will have it. */
-	addl	$2*4, REGS_SP(%esp)
+	addl	$2*4, PT_OLDESP(%esp)
 
 	push	%esp
 	call	kretprobe_return
 	add	$4, %esp
 
-	pop	%ebx
-	pop	%ecx
-	pop	%edx
-	pop	%esi
-	pop	%edi
-	pop	%ebp
-	pop	%eax
+	RESTORE_GENERAL
 	/* Segments, orig_ax, ip, cs */
-	add	$(REGS_SEGMENTS + 3*4), %esp
+	add	$(4*4 + 3*4), %esp
 	popf
 	lea	8(%esp), %esp
 	RET
 SYM_CODE_END(__kretprobe_trampoline)
+#endif

@@ -6,6 +6,25 @@
  * The stack. Handlers must see the stack pointer of the code, and words that they
  * or the emulation push belong right below it. So if they may push any, pt_regs
  * lies some words further down.
+ *
+ * 32 bits. A detour has the same parts in the same order, and almost the same code,
+ * without REX prefixes. These are the differences:
+ *
+ *  - emit_save() and emit_restore(): struct pt_regs is another one. It shows what
+ *    the entry of an exception stores: ds, es and fs as they are, nothing for gs, and
+ *    the stack pointer of the code. The entry also loads the kernel's own segments.
+ *    All compiled code runs with those (ds and es: __USER_DS, fs: __KERNEL_PERCPU),
+ *    so a detour loads them only for a function that changes segments itself, and
+ *    only there it restores what the handlers leave in regs->ds, es and fs.
+ *  - emit_args(): C functions take their arguments in ax, dx and cx.
+ *  - emit_percpu(): the segment of per-CPU variables is fs.
+ *  - Each slot is in reach of all text, modulo 2^32. No operand is relative to the
+ *    instruction pointer, so copies are never adjusted.
+ *  - Calls are not counted, and functions do not begin with ENDBR.
+ *
+ * Unwinders. The one that walks by frame pointers, the usual one of 32 bits, finds
+ * pt_regs as it does in exceptions: by the frame pointer, which holds their encoded
+ * address while handlers run. The one that uses ORC tables asks kprobe_unwind().
  */
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
@@ -57,10 +76,12 @@ static void emit32(struct gen *g, u32 val)
 	emit_bytes(g, &val, sizeof(val));
 }
 
-static void emit64(struct gen *g, u64 val)
-{
-	emit_bytes(g, &val, sizeof(val));
-}
+/* An instruction on operands of the size of long. */
+#ifdef CONFIG_X86_64
+#define EMIT_LONG(g, ...)	EMIT(g, 0x48, __VA_ARGS__)	/* REX.W */
+#else
+#define EMIT_LONG(g, ...)	EMIT(g, __VA_ARGS__)
+#endif
 
 /* The last four bytes of a branch. */
 static void emit_rel32(struct gen *g, unsigned long target)
@@ -134,7 +155,7 @@ static void emit_land32(struct gen *g, unsigned int from)
 static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
 {
 	if (IS_ENABLED(CONFIG_SMP))
-		EMIT(g, 0x65);		/* %gs: */
+		EMIT(g, IS_ENABLED(CONFIG_X86_64) ? 0x65 : 0x64);	/* %gs:, %fs: */
 	emit_bytes(g, op, nr);
 	EMIT(g, 0x25);			/* SIB: an absolute address of 32 bits */
 	emit32(g, (unsigned long)var);
@@ -147,55 +168,149 @@ static void emit_percpu(struct gen *g, const u8 *op, unsigned int nr, void *var)
 		emit_percpu(g, __op, sizeof(__op), (void __force *)&(var)); \
 	} while (0)
 
-/*
- * Before the probed instruction, ip is what a breakpoint would show. orig_ax has
- * the same value, which tells unwinders that the instruction has not run yet.
- */
-static void emit_save(struct gen *g, unsigned long ip, bool before,
-		      unsigned int gap, bool cld)
+#ifdef CONFIG_X86_64
+#define EMIT_PERCPU_LONG(g, var, ...)	EMIT_PERCPU(g, var, 0x48, __VA_ARGS__)
+#else
+#define EMIT_PERCPU_LONG(g, var, ...)	EMIT_PERCPU(g, var, __VA_ARGS__)
+#endif
+
+/* The general registers of struct pt_regs, from orig_ax down. */
+static void emit_push_regs(struct gen *g)
 {
-	if (gap)
-		EMIT(g, 0x48, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%rsp), %rsp */
-	EMIT(g, 0x6a, __KERNEL_DS);			/* push $ss */
-	EMIT(g, 0x54);					/* push %rsp, mended below */
-	EMIT(g, 0x9c);					/* pushf */
-	EMIT(g, 0x6a, __KERNEL_CS);			/* push $cs */
-	EMIT(g, 0x68);					/* push $ip */
-	emit32(g, ip);
-	EMIT(g, 0x68);					/* push $orig_ax */
-	emit32(g, before ? ip : -1);
+#ifdef CONFIG_X86_64
 	EMIT(g, 0x57, 0x56, 0x52, 0x51, 0x50);		/* di si dx cx ax */
 	EMIT(g, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53);	/* r8-r11 */
 	EMIT(g, 0x53, 0x55);				/* bx bp */
 	EMIT(g, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);	/* r12-r15 */
-	/* addq $8 + gap, sp(%rsp) */
-	EMIT(g, 0x48, 0x83, 0x84, 0x24);
-	emit32(g, offsetof(struct pt_regs, sp));
-	EMIT(g, 8 + gap);
-	/* Compiled code relies on this, as on entry to an exception. */
-	if (cld)
-		EMIT(g, 0xfc);				/* cld */
-	if (boot_cpu_has(X86_FEATURE_SMAP))
-		EMIT(g, 0x0f, 0x01, 0xca);		/* clac */
+#else
+	EMIT(g, 0x6a, 0);				/* gs: unused */
+	EMIT(g, 0x0f, 0xa0, 0x06, 0x1e);		/* fs es ds */
+	EMIT(g, 0x50, 0x55, 0x57, 0x56);		/* ax bp di si */
+	EMIT(g, 0x52, 0x51, 0x53);			/* dx cx bx */
+#endif
 }
 
-static void emit_restore(struct gen *g)
+/* Up to the flags. @segments: those that emit_segments() has loaded, too. */
+static void emit_pop_regs(struct gen *g, bool segments)
 {
+#ifdef CONFIG_X86_64
 	EMIT(g, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c);
 	EMIT(g, 0x5d, 0x5b);
 	EMIT(g, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58);
 	EMIT(g, 0x58, 0x59, 0x5a, 0x5e, 0x5f);
 	EMIT(g, 0x48, 0x83, 0xc4, 24);			/* add $24, %rsp */
+#else
+	EMIT(g, 0x5b, 0x59, 0x5a);
+	EMIT(g, 0x5e, 0x5f, 0x5d, 0x58);
+	if (segments) {
+		EMIT(g, 0x1f, 0x07, 0x0f, 0xa1);
+		EMIT(g, 0x83, 0xc4, 16);		/* add $16, %esp */
+	} else {
+		EMIT(g, 0x83, 0xc4, 28);
+	}
+#endif
+}
+
+/* 32 bits only: as on entry to an exception. */
+static void emit_segments(struct gen *g)
+{
+#ifdef CONFIG_X86_32
+	EMIT(g, 0xba);					/* mov $__USER_DS, %edx */
+	emit32(g, __USER_DS);
+	EMIT(g, 0x8e, 0xda, 0x8e, 0xc2);		/* mov %edx, %ds, %es */
+	EMIT(g, 0xba);					/* mov $__KERNEL_PERCPU, %edx */
+	emit32(g, __KERNEL_PERCPU);
+	EMIT(g, 0x8e, 0xe2);				/* mov %edx, %fs */
+#endif
+}
+
+/* Unwinders by frame pointers find pt_regs by it: ENCODE_FRAME_POINTER */
+static void emit_encode_frame_pointer(struct gen *g)
+{
+	if (!IS_ENABLED(CONFIG_FRAME_POINTER))
+		return;
+#ifdef CONFIG_X86_64
+	EMIT(g, 0x48, 0x8d, 0x6c, 0x24, 1);		/* lea 1(%rsp), %rbp */
+#else
+	EMIT(g, 0x89, 0xe5);				/* mov %esp, %ebp */
+	EMIT(g, 0x81, 0xe5);				/* and $0x7fffffff, %ebp */
+	emit32(g, 0x7fffffff);
+#endif
+}
+
+/*
+ * Before the probed instruction, ip is what a breakpoint would show. For the ORC
+ * unwinder, orig_ax has the same value: the instruction has not run yet.
+ */
+static void emit_save(struct gen *g, unsigned long ip, bool before,
+		      unsigned int gap, bool odd)
+{
+	bool mark = before && IS_ENABLED(CONFIG_UNWINDER_ORC);
+
+	if (gap)
+		EMIT_LONG(g, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%sp), %sp */
+	EMIT(g, 0x6a, __KERNEL_DS);			/* push $ss */
+	EMIT(g, 0x54);					/* push %sp, mended below */
+	EMIT(g, 0x9c);					/* pushf */
+	EMIT(g, 0x6a, __KERNEL_CS);			/* push $cs */
+	EMIT(g, 0x68);					/* push $ip */
+	emit32(g, ip);
+	EMIT(g, 0x68);					/* push $orig_ax */
+	emit32(g, mark ? ip : -1);
+	emit_push_regs(g);
+	/* add $(a word + gap), sp(%sp) */
+	EMIT_LONG(g, 0x83, 0x84, 0x24);
+	emit32(g, offsetof(struct pt_regs, sp));
+	EMIT(g, sizeof(long) + gap);
+	emit_encode_frame_pointer(g);
+	/* Compiled code relies on this, as on entry to an exception. */
+	if (odd) {
+		EMIT(g, 0xfc);				/* cld */
+		emit_segments(g);
+	}
+	if (boot_cpu_has(X86_FEATURE_SMAP))
+		EMIT(g, 0x0f, 0x01, 0xca);		/* clac */
+}
+
+static void emit_restore(struct gen *g, bool odd)
+{
+	emit_pop_regs(g, odd);
 	EMIT(g, 0x9d);					/* popf */
-	EMIT(g, 0x5c);					/* pop %rsp */
+	EMIT(g, 0x5c);					/* pop %sp */
+}
+
+/* The first two arguments of a C function: a constant, and the saved registers. */
+static void emit_args(struct gen *g, unsigned long first)
+{
+#ifdef CONFIG_X86_64
+	if ((long)first == (s32)first) {
+		EMIT(g, 0x48, 0xc7, 0xc7);		/* mov $first, %rdi */
+		emit32(g, first);
+	} else {
+		EMIT(g, 0x48, 0xbf);			/* the same, of 64 bits */
+		emit_bytes(g, &first, sizeof(first));
+	}
+	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+#else
+	EMIT(g, 0xb8);					/* mov $first, %eax */
+	emit32(g, first);
+	EMIT(g, 0x89, 0xe2);				/* mov %esp, %edx */
+#endif
+}
+
+/* The third. */
+static void emit_no_flags(struct gen *g)
+{
+	if (IS_ENABLED(CONFIG_X86_64))
+		EMIT(g, 0x31, 0xd2);			/* xor %edx, %edx */
+	else
+		EMIT(g, 0x31, 0xc9);			/* xor %ecx, %ecx */
 }
 
 /* Call func(head, regs); then go on and restore the registers, or leave. */
 static void emit_dispatch(struct gen *g, void *func)
 {
-	EMIT(g, 0x48, 0xc7, 0xc7);			/* mov $head, %rdi */
-	emit32(g, g->slot);
-	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+	emit_args(g, g->slot);
 	emit_call(g, func);
 	EMIT(g, 0x85, 0xc0);				/* test %eax, %eax */
 	emit_jcc(g, 5, (unsigned long)detour_leave);	/* jnz */
@@ -240,7 +355,7 @@ static void emit_return_address(struct gen *g, struct x86_detour_map *m,
 {
 	emit_call_over(g);
 	m->called = g->nr - m->to;
-	EMIT(g, 0x48, 0xc7, 0x04, 0x24);		/* movq $next, (%rsp) */
+	EMIT_LONG(g, 0xc7, 0x04, 0x24);			/* mov $next, (%sp) */
 	emit32(g, next);
 }
 
@@ -325,7 +440,8 @@ static void emit_jump_indirect(struct gen *g, struct x86_detour_map *m,
 	}
 	emit_push_operand(g, m, di, addr);
 	emit_call_over(g);
-	EMIT(g, 0x48, 0x8d, 0x64, 0x24, 8);		/* lea 8(%rsp), %rsp */
+	/* lea a word(%sp), %sp */
+	EMIT_LONG(g, 0x8d, 0x64, 0x24, sizeof(long));
 	emit_pushed_return(g);
 }
 
@@ -339,14 +455,16 @@ static void emit_call_indirect(struct gen *g, struct x86_detour_map *m,
 		return;
 	}
 	emit_push_operand(g, m, di, addr);
-	EMIT(g, 0xff, 0x34, 0x24);			/* push (%rsp) */
-	EMIT(g, 0x48, 0xc7, 0x44, 0x24, 8);		/* movq $next, 8(%rsp) */
+	EMIT(g, 0xff, 0x34, 0x24);			/* push (%sp) */
+	/* mov $next, a word(%sp) */
+	EMIT_LONG(g, 0xc7, 0x44, 0x24, sizeof(long));
 	emit32(g, addr + di->len);
 	emit_depth(g, NULL);
 	/* One for the callee's return, and one for ours. */
 	emit_call_over(g);
 	emit_call_over(g);
-	EMIT(g, 0x48, 0x8d, 0x64, 0x24, 16);		/* lea 16(%rsp), %rsp */
+	/* lea two words(%sp), %sp */
+	EMIT_LONG(g, 0x8d, 0x64, 0x24, 2 * sizeof(long));
 	emit_pushed_return(g);
 }
 
@@ -380,7 +498,7 @@ static void emit_displaced(struct gen *g, struct x86_detour_map *m,
 		emit_jcc(g, a->op, next + a->imm);
 		break;
 	case X86_LOOP:
-		if (a->size == 4)
+		if (a->size != sizeof(long))
 			EMIT(g, 0x67);
 		EMIT(g, a->op, 2, JMP8_INSN_OPCODE, 5);
 		emit_jmp(g, next + a->imm);
@@ -407,9 +525,7 @@ struct direct {
 /* handler(only, regs) */
 static void emit_handler(struct gen *g, struct kprobe *only, void *handler)
 {
-	EMIT(g, 0x48, 0xbf);				/* mov $only, %rdi */
-	emit64(g, (unsigned long)only);
-	EMIT(g, 0x48, 0x89, 0xe6);			/* mov %rsp, %rsi */
+	emit_args(g, (unsigned long)only);
 	/* Only indirect calls need to find ENDBR. */
 	if (is_endbr(*(u32 *)handler))
 		handler += ENDBR_INSN_SIZE;
@@ -422,12 +538,12 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 {
 	/* incl preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x04);
-	/* cmpq $0, running */
-	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0x83, 0x3c);
+	/* cmp $0, running */
+	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x83, 0x3c);
 	EMIT(g, 0);
 	branch[0] = emit_jcc32(g, 5);			/* jne */
-	/* movq $head + 1, running: see kprobe_running_point() */
-	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	/* mov $head + 1, running: see kprobe_running_point() */
+	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, g->slot + 1);
 	/* testl $contexts, preempt_count */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xf7, 0x04);
@@ -440,23 +556,23 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	branch[2] = emit_jcc32(g, 5);			/* jnz */
 	if (to->post) {
 		emit_handler(g, p, x86_emulator(p->ainsn.kind));
-		if (p->ainsn.len == INT3_INSN_SIZE) {
-			/* movq $-1, orig_ax(%rsp): see emit_save() */
-			EMIT(g, 0x48, 0xc7, 0x84, 0x24);
+		if (IS_ENABLED(CONFIG_UNWINDER_ORC) && p->ainsn.len == INT3_INSN_SIZE) {
+			/* mov $-1, orig_ax(%sp): see emit_save() */
+			EMIT_LONG(g, 0xc7, 0x84, 0x24);
 			emit32(g, offsetof(struct pt_regs, orig_ax));
 			emit32(g, -1);
 		}
-		EMIT(g, 0x31, 0xd2);			/* xor %edx, %edx */
+		emit_no_flags(g);
 		emit_handler(g, to->only, to->post);
-		/* cmpq $next, ip(%rsp) */
-		EMIT(g, 0x48, 0x81, 0xbc, 0x24);
+		/* cmp $next, ip(%sp) */
+		EMIT_LONG(g, 0x81, 0xbc, 0x24);
 		emit32(g, offsetof(struct pt_regs, ip));
 		emit32(g, (unsigned long)p->addr + p->ainsn.len);
 		branch[4] = emit_jcc32(g, 5);		/* jne */
 	}
 
-	/* movq $0, running */
-	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	/* mov $0, running */
+	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, 0);
 	/* decl preempt_count, which is 0 if a reschedule is due */
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
@@ -492,7 +608,7 @@ static void emit_turned_away(struct gen *g, const struct x86_detour *d,
 {
 	/* Not a task's context, or a late hit: as if never entered. */
 	emit_land32(g, branch[1]);
-	EMIT_PERCPU(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x48, 0xc7, 0x04);
+	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, 0);
 	emit_land32(g, branch[0]);
 	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
@@ -515,11 +631,11 @@ static void emit_post(struct gen *g, struct x86_detour *d, struct kprobe *p,
 
 	d->post = g->nr;
 	emit_copy(g, &plan->insn[0], addr);
-	emit_save(g, addr + plan->insn[0].len, false, STACK_GAP, plan->std);
+	emit_save(g, addr + plan->insn[0].len, false, STACK_GAP, plan->odd);
 	d->post_saved = g->nr;
 	emit_dispatch(g, detour_post);
 	d->post_restore = g->nr;
-	emit_restore(g);
+	emit_restore(g, plan->odd);
 	emit_jmp(g, d->nr > 1 ? g->slot + d->map[1].to : addr + plan->total);
 }
 
@@ -541,14 +657,14 @@ static void gen_write_detour(struct gen *g, struct x86_detour *d, struct kprobe 
 
 	g->nr = sizeof(*d);
 	d->entry = g->nr;
-	emit_save(g, addr + INT3_INSN_SIZE, true, gap, plan->std);
+	emit_save(g, addr + INT3_INSN_SIZE, true, gap, plan->odd);
 	d->saved = g->nr;
 	if (to)
 		emit_direct(g, d, p, to, branch);
 	else
 		emit_dispatch(g, detour_hit);
 	d->restore = g->nr;
-	emit_restore(g);
+	emit_restore(g, plan->odd);
 	/* To be completed when the target is known. */
 	if (d->next != DETOUR_EXEC)
 		over = emit_jmp32(g);

@@ -23,6 +23,10 @@
  * retpolines or IBT: the kernel is compiled without jump tables then
  * (arch/x86/Makefile), so a branch through a register leaves its function. Without
  * both, functions with such a branch get no jumps.
+ *
+ * There is more assembly on 32 bits, and it is older. Some of it computes a branch
+ * into its own unrolled loop: see reach_names(). And labels are aligned like
+ * functions, so neighbours are not recognised: see reach_scan_neighbours().
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -40,6 +44,7 @@
 #include <linux/stringhash.h>
 
 #include <asm/extable.h>
+#include <asm/nospec-branch.h>
 #include <asm/text-patching.h>
 
 #include "detour.h"
@@ -54,7 +59,7 @@ static struct {
 	unsigned long start;	/* of the function, or 0 */
 	unsigned long end;
 	unsigned long *targets;	/* a bit for each byte that is branched to */
-	bool std;		/* it sets the direction flag */
+	bool odd;		/* it may run as compiled code never does: reach_is_odd() */
 	bool falls;		/* it runs into the next function */
 	int why;		/* no jump in this function, for this reason */
 	unsigned long into;	/* look for a branch into the jump's bytes from here, or 0 */
@@ -122,9 +127,62 @@ static bool reach_is_last(struct insn *insn)
 	return reach_is_indirect_jump(insn);
 }
 
+/*
+ * Does it change what compiled code relies on: the direction flag, or, on 32 bits,
+ * segment registers? 64 bits have no segments that matter.
+ */
+static bool reach_is_odd(struct insn *insn)
+{
+	switch (insn->opcode.bytes[0]) {
+	case 0x9d:	/* POPF */
+	case 0xfd:	/* STD */
+		return true;
+	case 0x07:	/* POP ES */
+	case 0x1f:	/* POP DS */
+	case 0x8e:	/* MOV to a segment register */
+	case 0xc4:	/* LES */
+	case 0xc5:	/* LDS */
+		return !IS_ENABLED(CONFIG_X86_64) && !insn_is_avx(insn);
+	case 0x0f:	/* POP FS, LFS */
+		return !IS_ENABLED(CONFIG_X86_64) &&
+		       (insn->opcode.bytes[1] == 0xa1 || insn->opcode.bytes[1] == 0xb4);
+	}
+	return false;
+}
+
+/*
+ * Does it hold an address between these two? Assembly of 32 bits computes where to
+ * jump in unrolled loops from such an address (csum_partial). That of 64 bits has
+ * tables of symbols, if any.
+ */
+static bool reach_names(struct insn *insn, unsigned long start, unsigned long end)
+{
+	if (IS_ENABLED(CONFIG_X86_64))
+		return false;
+	return (insn->displacement.nbytes == 4 &&
+		insn->displacement.value - start - 1 < end - start - 1) ||
+	       (insn->immediate.nbytes == 4 &&
+		insn->immediate.value - start - 1 < end - start - 1);
+}
+
+/* Does a branch there go on at the address that a register holds? */
+static bool reach_is_thunk(unsigned long target)
+{
+#ifdef CONFIG_MITIGATION_RETPOLINE
+	const retpoline_thunk_t *thunk = __x86_indirect_thunk_array;
+
+	return target >= (unsigned long)thunk && target < (unsigned long)(thunk + 8);
+#else
+	return false;
+#endif
+}
+
 /* Note the bytes of the function that code in [start, end) branches to. */
 static int reach_scan(unsigned long start, unsigned long end)
 {
+	bool tables = !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
+		      !IS_ENABLED(CONFIG_X86_KERNEL_IBT);
+	bool inside = tables, indirect = false;
 	struct x86_text text = { };
 	unsigned long at, target;
 	struct insn insn;
@@ -136,20 +194,18 @@ static int reach_scan(unsigned long start, unsigned long end)
 			return KPROBE_WHY_UNKNOWN;
 		if (start == function.start)
 			function.falls = !reach_is_last(&insn);
-		if (reach_is_indirect_jump(&insn) &&
-		    !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
-		    !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
-			return KPROBE_WHY_INDIRECT;
-		/* STD, POPF */
-		if (insn.opcode.bytes[0] == 0xfd || insn.opcode.bytes[0] == 0x9d)
-			function.std = true;
+		function.odd |= reach_is_odd(&insn);
+		inside |= reach_names(&insn, function.start, function.end);
 		target = reach_branch_target(&insn, at);
+		indirect |= reach_is_indirect_jump(&insn) ||
+			    (insn.opcode.bytes[0] != CALL_INSN_OPCODE &&
+			     reach_is_thunk(target));
 		if (target - function.start < function.end - function.start)
 			__set_bit(target - function.start, function.targets);
 		if (function.into && target - function.into < JMP32_INSN_SIZE - 1)
 			function.branch = at;
 	}
-	return 0;
+	return inside && indirect ? KPROBE_WHY_INDIRECT : 0;
 }
 
 static int reach_scan_symbol(void *unused, unsigned long addr)
@@ -284,6 +340,44 @@ static int reach_scan_other_part(void)
 	return ret ?: reach_scan_numbered(name, len);
 }
 
+/*
+ * Functions of 32 bits are aligned like any label, so that does not tell which of
+ * them share code. Those that do are in one file of assembly: get_user() and
+ * put_user() branch to the middle of a common end. So look at the functions around.
+ */
+#define NEIGHBOURHOOD	512
+
+/* Indirect jumps of others stay there. */
+static int reach_scan_around(unsigned long start, unsigned long end)
+{
+	int ret = reach_scan(start, end);
+
+	return ret == KPROBE_WHY_INDIRECT ? 0 : ret;
+}
+
+static int reach_scan_neighbours(void)
+{
+	unsigned long at = function.start, size, offset;
+	int ret = 0;
+
+	if (IS_ENABLED(CONFIG_X86_64))
+		return 0;
+	while (!ret && function.start - at < NEIGHBOURHOOD) {
+		if (!kallsyms_lookup_size_offset(at - 1, &size, &offset))
+			break;
+		at -= offset + 1;
+		ret = reach_scan_around(at, at + size);
+	}
+	at = function.end;
+	while (!ret && at - function.end < NEIGHBOURHOOD) {
+		if (!kallsyms_lookup_size_offset(at, &size, &offset) || !size)
+			break;
+		ret = reach_scan_around(at, at + size);
+		at += size;
+	}
+	return ret;
+}
+
 static int reach_look_at_function(unsigned long addr)
 {
 	unsigned long size, offset;
@@ -299,8 +393,9 @@ static int reach_look_at_function(unsigned long addr)
 		return -ENOMEM;
 	function.start = addr - offset;
 	function.end = function.start + size;
-	function.std = false;
-	function.why = reach_scan(function.start, function.end) ?: reach_scan_other_part();
+	function.odd = false;
+	function.why = reach_scan(function.start, function.end) ?:
+		       reach_scan_other_part() ?: reach_scan_neighbours();
 	kprobe_label_targets(function.start, function.end, function.targets);
 	return function.why;
 }
@@ -400,10 +495,15 @@ static int reach_displaceable(const struct x86_displaced *di, unsigned int end)
 	return 0;
 }
 
-/* After the end of a function, up to the next: never executed. */
+/*
+ * After the end of a function, up to the next: never executed. On 32 bits the
+ * assembler fills up with LEA of a register to itself.
+ */
 static bool reach_is_padding(struct insn *insn, struct arch_specific_insn *a)
 {
-	return insn->opcode.bytes[0] == INT3_INSN_OPCODE || a->kind == X86_NOP;
+	return insn->opcode.bytes[0] == INT3_INSN_OPCODE || a->kind == X86_NOP ||
+	       (a->kind == X86_LEA && a->dst == a->base && a->index == X86_NO_REG &&
+		!a->imm && a->size == sizeof(long));
 }
 
 /* The instructions that a jump at @addr displaces, in a function that ends at @end. */
@@ -479,10 +579,11 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	last = addr + JMP32_INSN_SIZE - 1;
 	/*
 	 * Objtool makes sure that the flag is clear wherever functions call each
-	 * other, so a function that never sets it runs with it clear.
+	 * other, so a function that never sets it runs with it clear. The same holds
+	 * for segment registers.
 	 */
 	ret = reach_look_at_function(addr);
-	plan->std = ret || function.std;
+	plan->odd = ret || function.odd;
 	if (plan->insn[0].len < JMP32_INSN_SIZE) {
 		if (ret)
 			return ret;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * For functions in assembly that are to be probed by a jump, of 64 or 32 bits. Of
+ * 32 bits, the first argument is where the result goes, so they move it first.
+ */
+#ifndef _LIB_TESTS_KPROBES_ASM_X86_S
+#define _LIB_TESTS_KPROBES_ASM_X86_S
+
+#include <asm/asm.h>
+#include <asm/bitsperlong.h>
+
+#define WORD	(__BITS_PER_LONG / 8)
+
+#ifdef CONFIG_X86_64
+#define FIRST	%rdi		/* the argument, on entry */
+#define ARG	%rdi		/* after GET_ARG */
+#define GET_ARG
+#define GET_ARG_SIZE	0
+#define SPARE	%esi		/* a register that is not used */
+#define ADD_ARG	add %rdi, %rax	/* of three bytes */
+#else
+#define FIRST	%eax
+#define ARG	%edx
+#define GET_ARG	mov %eax, %edx
+#define GET_ARG_SIZE	2
+#define SPARE	%ecx
+#define ADD_ARG	ds add %edx, %eax
+#endif
+
+#endif /* _LIB_TESTS_KPROBES_ASM_X86_S */
