@@ -48,8 +48,24 @@
 /*
  * Two functions of each, toggle_NAME_a and _b, and for each a struct lane_text: the
  * function, and up to five places in it, then 0. The jump of a probe at the first place
- * replaces the others.
+ * replaces the others. Functions of 32 bits first move their argument.
  */
+#ifdef CONFIG_X86_64
+#define ARG		"%rdi"
+#define ARG_BYTE	"%dil"
+#define GET_ARG		""
+#define SPARE		"%rsi"
+#define THREE		"toggle_three(%rip)"
+#else
+#define ARG		"%edx"
+#define ARG_BYTE	"%dl"
+#define GET_ARG		"	mov	%eax, %edx\n"
+#define SPARE		"%ecx"
+#define THREE		"toggle_three"
+#endif
+#define AX		"%" _ASM_AX
+#define SP		"%" _ASM_SP
+
 asm(".macro place fn\n"
 	"98:\n"
 	".pushsection .rodata\n"
@@ -59,8 +75,8 @@ asm(".macro place fn\n"
 
 	".macro lane name, n\n"
 	".pushsection .rodata\n"
-	"	.balign	8\n"
-	"	.quad	toggle_\\name\\()_\\n\n"
+	"	" _ASM_ALIGN "\n"
+	"	" _ASM_PTR " toggle_\\name\\()_\\n\n"
 	"99:\n"
 	".popsection\n"
 	".pushsection .text\n"
@@ -68,6 +84,7 @@ asm(".macro place fn\n"
 	"	.type	toggle_\\name\\()_\\n, @function\n"
 	"toggle_\\name\\()_\\n:\n"
 	ASM_ENDBR
+	GET_ARG
 	"	\\name	toggle_\\name\\()_\\n\n"
 	"	.size	toggle_\\name\\()_\\n, . - toggle_\\name\\()_\\n\n"
 	"	.balign	16, 0xcc\n"
@@ -82,73 +99,73 @@ asm(".macro place fn\n"
 	"	place	\\fn\n"
 	"	xor	%eax, %eax\n"
 	"	place	\\fn\n"
-	"	add	%rdi, %rax\n"
-	"	lea	1(%rax,%rax,2), %rax\n"
+	"	add	" ARG ", " AX "\n"
+	"	lea	1(" AX "," AX ",2), " AX "\n"
 	ASM_RET
 	".endm\n"
 
 	/* One instruction that is as long as the jump. */
 	".macro alone fn\n"
 	"	place	\\fn\n"
-	"	mov	$0x1111, %edx\n"
-	"	lea	1(%rdi,%rdi,2), %rax\n"
+	"	mov	$0x1111, %ecx\n"
+	"	lea	1(" ARG "," ARG ",2), " AX "\n"
 	ASM_RET
 	".endm\n"
 
 	/* Five instructions of one byte, which use the stack. */
 	".macro bytes fn\n"
 	"	place	\\fn\n"
-	"	push	%rdi\n"
+	"	push	" ARG "\n"
 	"	place	\\fn\n"
-	"	pop	%rsi\n"
+	"	pop	" SPARE "\n"
 	"	place	\\fn\n"
-	"	push	%rsi\n"
+	"	push	" SPARE "\n"
 	"	place	\\fn\n"
 	"	nop\n"
 	"	place	\\fn\n"
-	"	pop	%rdi\n"
-	"	lea	1(%rdi,%rdi,2), %rax\n"
+	"	pop	" ARG "\n"
+	"	lea	1(" ARG "," ARG ",2), " AX "\n"
 	ASM_RET
 	".endm\n"
 
 	/* A call, which returns to after the jump. */
 	".macro calls fn\n"
-	"	sub	$8, %rsp\n"
+	"	sub	$8, " SP "\n"
 	"	place	\\fn\n"
 	"	nop\n"
 	"	place	\\fn\n"
 	"	call	toggle_leaf\n"
-	"	add	$8, %rsp\n"
+	"	add	$8, " SP "\n"
 	ASM_RET
 	".endm\n"
 
 	/* A conditional jump, which is sometimes taken. */
 	".macro branch fn\n"
-	"	lea	1(%rdi,%rdi,2), %rax\n"
+	"	lea	1(" ARG "," ARG ",2), " AX "\n"
 	"	place	\\fn\n"
-	"	test	$1, %dil\n"
+	"	test	$1, " ARG_BYTE "\n"
 	"	place	\\fn\n"
 	"	jz	97f\n"
-	"	inc	%rax\n"
-	"	dec	%rax\n"
+	"	inc	" AX "\n"
+	"	dec	" AX "\n"
 	"97:	nop\n"
 	ASM_RET
 	".endm\n"
 
-	/* An operand relative to the instruction pointer. */
+	/* An operand relative to the instruction pointer, if there are such. */
 	".macro operand fn\n"
 	"	place	\\fn\n"
-	"	push	%rdi\n"
+	"	push	" ARG "\n"
 	"	place	\\fn\n"
-	"	mov	toggle_three(%rip), %rax\n"
-	"	pop	%rdi\n"
-	"	imul	%rdi, %rax\n"
-	"	inc	%rax\n"
+	"	mov	" THREE ", " AX "\n"
+	"	pop	" ARG "\n"
+	"	imul	" ARG ", " AX "\n"
+	"	inc	" AX "\n"
 	ASM_RET
 	".endm\n"
 
 	".pushsection .rodata\n"
-	"	.balign	8\n"
+	"	" _ASM_ALIGN "\n"
 	"	.globl	toggle_lanes\n"
 	"toggle_lanes:\n"
 	".popsection\n"
