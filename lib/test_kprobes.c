@@ -65,13 +65,19 @@ static void call(struct kunit *test, unsigned int n)
 	KUNIT_ASSERT_EQ(test, call_target(n, 5), KPT_RESULT(5ul) + n);
 }
 
-static unsigned char text_at(const void *addr)
+/* An instruction may begin with the same byte as the breakpoint. */
+static bool text_differs(const void *addr, const void *before)
 {
-	return READ_ONCE(*(const unsigned char *)addr);
+	return memcmp(addr, before, sizeof(kprobe_opcode_t));
 }
 
 #ifdef CONFIG_X86
 #include <asm/ibt.h>
+
+static unsigned char text_at(const void *addr)
+{
+	return READ_ONCE(*(const unsigned char *)addr);
+}
 
 /* NR_NOPS instructions of one byte, and then one of five. */
 #define NR_NOPS	256
@@ -438,17 +444,17 @@ static void double_registration_leaves_a_disabled_probe_disabled(struct kunit *t
 static void flag_disabled_registers_switched_off(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, target(0));
-	unsigned char original;
+	kprobe_opcode_t original;
 
 	/* The address after an ENDBR is only known once registered. */
 	pr->kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, pr);
-	original = text_at(pr->kp.addr);
+	memcpy(&original, pr->kp.addr, sizeof(original));
 	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
-	KUNIT_EXPECT_NE(test, text_at(pr->kp.addr), original);
+	KUNIT_EXPECT_TRUE(test, text_differs(pr->kp.addr, &original));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
@@ -495,8 +501,8 @@ static void text_is_restored_by_unregister(struct kunit *test)
 
 	memcpy(before, target(0), sizeof(before));
 	kpt_register(test, pr);
-	KUNIT_EXPECT_NE(test, text_at(pr->kp.addr),
-			before[(char *)pr->kp.addr - (char *)target(0)]);
+	KUNIT_EXPECT_TRUE(test, text_differs(pr->kp.addr,
+					     before + ((char *)pr->kp.addr - (char *)target(0))));
 	kpt_unregister(test, pr);
 	memcpy(after, target(0), sizeof(after));
 	KUNIT_EXPECT_MEMEQ(test, before, after, sizeof(before));
