@@ -624,7 +624,7 @@ static int run_for(unsigned int seconds)
 
 /* ------------------------------- Results -------------------------------- */
 
-#ifdef HAVE_KPROBE_COUNTS
+#if defined(KPROBES_TELL_COUNTS) && IS_ENABLED(CONFIG_KUNIT)
 #include "testing.h"
 
 static struct kprobe_counts before;
