@@ -40,6 +40,7 @@ help:
 #: make series-check  do they apply, build at each patch, and make what we build?
 #: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
 #: make compile_commands  compile_commands.json for editors, for the files here
+#: make deb-check  boot such a package with Debian's systemd (as root)
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
 #: KPROBES_INSTALL=0  name missing packages instead of installing them
@@ -119,6 +120,9 @@ compile_commands: kernel
 
 series:
 	@$(T)/series.sh
+deb-check:
+	@$(T)/deb.sh check
+
 
 series-check:
 	@$(T)/series.sh check $(RANGE)

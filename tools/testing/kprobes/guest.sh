@@ -14,6 +14,9 @@
 #   -l NAME      name of the log (default JOB)
 #   -f DIR       its files go into the guest's root
 #   -r           the host's root file system is the guest's (read-only, by 9p)
+#   -R DIR       DIR is the guest's root (by 9p, to write to) with an init of its own,
+#                which has to run the job and to say what guest/init says: this adds
+#                nothing to it. KERNELDIR may be a bzImage then.
 #   -i           count instructions: 1 CPU, 1 instruction = 1 ns
 #   -c CPUS      (default 2)
 #   -m MEGABYTES (default 1024)
@@ -25,7 +28,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
-while getopts 't:a:q:l:f:ric:m:s:' opt; do
+own_root=''
+while getopts 't:a:q:l:f:rR:ic:m:s:' opt; do
 	case $opt in
 	t) timeout=$OPTARG ;;
 	a) append=$OPTARG ;;
@@ -33,6 +37,7 @@ while getopts 't:a:q:l:f:ric:m:s:' opt; do
 	l) log=$OPTARG ;;
 	f) files=$OPTARG ;;
 	r) root=1 ;;
+	R) own_root=$OPTARG ;;
 	i) icount=1 ;;
 	c) cpus=$OPTARG ;;
 	m) mem=$OPTARG ;;
@@ -46,8 +51,9 @@ kernel=$1 job=$2
 shift 2
 
 image=$kernel/arch/x86/boot/bzImage
+[ ! -f "$kernel" ] || image=$kernel
 [ -e "$image" ] || die "no kernel in $kernel: make kernel builds it"
-[ "$job" = shell ] || [ -e "$here/guest/jobs/$job.sh" ] || die "no job $job in guest/jobs"
+[ "$job" = shell ] || [ -n "$own_root" ] || [ -e "$here/guest/jobs/$job.sh" ] || die "no job $job in guest/jobs"
 need_qemu
 guest_busybox "$kernel"
 
@@ -58,28 +64,38 @@ qemu_pid=
 trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
 # The initramfs: busybox, our scripts, all modules of this kernel.
-mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
-cp "$busybox" "$here/kprobetop" "$tmp/root/bin/"
-cp -r "$here/guest/." "$tmp/root/"
-find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
-[ -z "$files" ] || cp -r "$files/." "$tmp/root/"
-for var; do
-	printf "%s='%s'\n" "${var%%=*}" "$(printf %s "${var#*=}" | sed "s/'/'\\\\''/g")"
-done >"$tmp/root/job.env"
-(cd "$tmp/root" && find . | cpio --quiet -o -H newc -R 0:0) >"$tmp/initrd" ||
-	die "cannot write the guest's initramfs: is $tmp on a full disk?"
+if [ -z "$own_root" ]; then
+	mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
+	cp "$busybox" "$here/kprobetop" "$tmp/root/bin/"
+	cp -r "$here/guest/." "$tmp/root/"
+	find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
+	[ -z "$files" ] || cp -r "$files/." "$tmp/root/"
+	for var; do
+		printf "%s='%s'\n" "${var%%=*}" "$(printf %s "${var#*=}" | sed "s/'/'\\\\''/g")"
+	done >"$tmp/root/job.env"
+	(cd "$tmp/root" && find . | cpio --quiet -o -H newc -R 0:0) >"$tmp/initrd" ||
+		die "cannot write the guest's initramfs: is $tmp on a full disk?"
+fi
 
 # oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
 # QEMU's end too. The firmware is the fast one that kunit.py uses.
 # In a shell, what is left after an oops is worth a look.
-append="console=ttyS0 loglevel=6 panic=-1 rdinit=/init $append"
+append="console=ttyS0 loglevel=6 panic=-1 $append"
 [ "$job" = shell ] || append="oops=panic $append"
 # "max" is a CPU that does not need the return thunks of real ones; the configs say which
 # are compiled in. CMPXCHG16B is off: QEMU 7.2 spoils the flags after it if a comparison
 # precedes it and an exception has returned shortly before, so a probe there would save
 # and restore wrong flags.
 args=(-nodefaults -no-reboot -display none -bios qboot.rom -cpu max,-cx16 -m "$mem"
-	-kernel "$image" -initrd "$tmp/initrd" -device virtio-rng-pci)
+	-kernel "$image" -device virtio-rng-pci)
+if [ -z "$own_root" ]; then
+	args+=(-initrd "$tmp/initrd")
+	append="rdinit=/init $append"
+else
+	args+=(-fsdev "local,id=root,path=$own_root,security_model=none,multidevs=remap"
+		-device virtio-9p-pci,fsdev=root,mount_tag=kproot)
+	append="root=kproot rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose rw $append"
+fi
 if [ -n "$icount" ]; then
 	# Exact figures do not depend on time, so leave the CPUs to other processes.
 	renice -n 19 $$ >/dev/null
