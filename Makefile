@@ -11,7 +11,8 @@ help:
 	@sed -n 's/^#: //p' Makefile
 
 #: make run      probe a live function of a running kernel and show what happens
-#:               (SYMBOL=name and OFFSET=bytes choose another function)
+#:               (SYMBOL=name and OFFSET=bytes choose another function; builds a
+#:               small kernel, unless the default one is there or CONFIG= is given)
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
 #: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
@@ -56,6 +57,9 @@ stock:
 	@$(T)/tree.sh stock
 	@$(T)/kernel.sh stock
 
+# The default kernel if it is there or asked for. What a first look needs is built in
+# half the time.
+run: export CONFIG := $(if $(filter-out file,$(origin CONFIG))$(wildcard build/x86_64/vmlinux),$(CONFIG),run)
 run: kernel
 	@$(T)/run.sh
 

@@ -100,8 +100,9 @@ targets=$target
 # shellcheck disable=SC2086
 run_make "kernel $name" $targets
 
-# External modules build in their own directory: a copy for each kernel.
-if [ -z "$cross" ] && [ "$targets" != "$target" ] && compgen -G "$here/modules/*.c" >/dev/null; then
+# External modules build in their own directory: a copy for each kernel. They serve tests.
+if config_options | grep -q '^CONFIG_KPROBES_SANITY_TEST=' &&
+   [ -z "$cross" ] && [ "$targets" != "$target" ] && compgen -G "$here/modules/*.c" >/dev/null; then
 	mkdir -p "$out/kprobes-modules"
 	for f in "$here"/modules/*.[ch] "$here"/modules/Makefile; do
 		[ -e "$f" ] || continue

@@ -78,7 +78,7 @@ workload=$!
 
 step "1. The function that we look into, and where it is in this kernel's memory"
 if ! grep " [tTwW] ${SYMBOL#*:}\$" /proc/kallsyms; then
-	echo "kprobes: run: no function $SYMBOL in this kernel: give another SYMBOL="
+	echo "kprobes: run: no function $SYMBOL in this kernel: give another SYMBOL=, or a larger kernel by CONFIG=x86_64"
 	stop
 fi
 
