@@ -34,14 +34,14 @@ help:
 #:               (CLIENTS="perf bpftrace.stack_*": only those)
 #: make icount   what a hit costs in guest instructions, ours beside stock
 #: make bench    all figures, ours beside stock: a table, JSON and a chart
-#:               (PARTS="icount crowd events cpus coverage": only those)
+#:               (PARTS="icount crowd memory events cpus coverage": only those)
 #: make coverage  the share of all instructions that can be probed by a jump
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make series   our changes as patches against the base, into build/series/
 #: make series-check  do they apply, build at each patch, and make what we build?
 #: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
-#: make compile_commands  compile_commands.json for editors, for the files here
 #: make deb-check  boot such a package with Debian's systemd (as root)
+#: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
 #: KPROBES_INSTALL=0  name missing packages instead of installing them
@@ -107,7 +107,11 @@ test-clients: kernel stock
 icount: kernel stock
 	@$(T)/icount.sh
 
-bench: kernel stock
+patched:
+	@$(T)/tree.sh patched
+	@$(T)/kernel.sh patched
+
+bench: kernel stock patched
 	@$(T)/bench.sh $(if $(MARKDOWN),--markdown)
 
 coverage: kernel
@@ -115,6 +119,9 @@ coverage: kernel
 
 lint:
 	@$(T)/lint.sh
+
+deb-check:
+	@$(T)/deb.sh check
 
 deb:
 	@$(T)/deb.sh
@@ -124,9 +131,6 @@ compile_commands: kernel
 
 series:
 	@$(T)/series.sh
-deb-check:
-	@$(T)/deb.sh check
-
 
 series-check:
 	@$(T)/series.sh check $(RANGE)
@@ -134,6 +138,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock run test test-names test-arches expect stress test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches expect stress test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

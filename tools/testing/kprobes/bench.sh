@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # All figures, ours beside stock, in one table, in build/bench/results.json and
-# as a chart in build/bench/bench.svg. A part is not measured again as long as the
+# as a chart in build/bench/bench.svg. What goes through ftrace, tracefs or perf is
+# measured on "patched", too: stock with our patches to these. A part is not measured again as long as the
 # kernel and the files of the measurement have not changed.
 #
 #   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
 #
-#   PARTS="..."   only some of: icount crowd events cpus coverage
-#   KERNEL=name   measure only this one of the two
+#   PARTS="..."   only some of: icount crowd memory events cpus coverage
+#   KERNEL=name   measure only this one of the three
 #
 # Instructions are exact. Times depend on this machine and on its other load: only
 # the ratio of ours and stock is meaningful.
@@ -16,9 +17,10 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-parts=${PARTS:-icount crowd events cpus coverage}
+parts=${PARTS:-icount crowd memory events cpus coverage}
 ours=$CONFIG
 stock=stock-$CONFIG
+patched=patched-$CONFIG
 kernels=${KERNEL:-$ours $stock}
 out=$build/bench
 tmp=$(mktemp -d)
@@ -76,20 +78,40 @@ part_crowd()
 	cat "$known" >>"$tmp/results/$name"
 }
 
-# Functions that exist exactly once in each of the two kernels.
+part_memory()
+{
+	local name=$1 sites known
+
+	# All of them probe the same functions.
+	sites=$("$here/sites.sh" "${name/patched-/stock-}")
+	known=$(known memory "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko")
+	if [ ! -s "$known" ]; then
+		if [ "$name" = "$patched" ]; then
+			# Its addresses are others, and nothing but ftrace sites is of interest.
+			guest memory "$name" "$sites" -t 900 -m 2048 "$build/$name" bench_memory KINDS='ftrace return'
+		else
+			guest memory "$name" "$sites" -t 1500 -m 2048 "$build/$name" bench_memory \
+				KINDS='breakpoint jump ftrace return'
+		fi
+		mv "$tmp/lines" "$known"
+	fi
+	cat "$known" >>"$tmp/results/$name"
+}
+
+# Functions that exist exactly once in each of the kernels.
 common_names()
 {
 	local name
 
-	for name in "$ours" "$stock"; do
+	for name in "$ours" "$stock" "$patched"; do
 		awk '$2 ~ /^[tT]$/ && $3 ~ /^[a-z][a-z0-9_]*$/ { n[$3]++ }
 			END { for (s in n) if (n[s] == 1) print s }' "$build/$name/System.map"
-	done | sort | uniq -d
+	done | sort | uniq -c | awk '$1 == 3 { print $2 }'
 }
 
 part_events()
 {
-	local name=$1 sites known
+	local name=$1 sites known map
 
 	need gcc:gcc
 	[ -e /usr/include/stdio.h ] || need /usr/include/stdio.h:libc6-dev
@@ -97,7 +119,9 @@ part_events()
 	# Built on the host, as the guest has no compiler.
 	gcc -O2 -static -o "$tmp/events/perf_probes" "$here/bench/perf_probes.c"
 	common_names >"$tmp/events/names"
-	sites=$("$here/sites.sh" "$name")
+	# What is patched are whole functions that no probe is in.
+	map=$build/${name/patched-/stock-}/System.map
+	sites=$("$here/sites.sh" "${name/patched-/stock-}")
 	known=$(known events "$name" "$here/bench/perf_probes.c" "$tmp/events/names")
 	if [ ! -s "$known" ]; then
 		head -n 10000 "$sites/all" | sort | awk '
@@ -113,7 +137,7 @@ part_events()
 				}
 				start = $1
 				name = $3
-			}' - "$tmp/events/names" <(sort "$build/$name/System.map") |
+			}' - "$tmp/events/names" <(sort "$map") |
 			while read -r symbol at start; do
 				echo "$symbol+$((0x$at - 0x$start))"
 			done | awk '
@@ -190,7 +214,7 @@ part_coverage()
 	cat "$known" >>"$tmp/results/$name"
 }
 
-for name in "$ours" "$stock"; do
+for name in "$ours" "$stock" "$patched"; do
 	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make bench builds it"
 	: >"$tmp/results/$name"
 done
@@ -203,6 +227,9 @@ for part in $parts; do
 	for name in $kernels; do
 		"part_$part" "$name"
 	done
+	case ${KERNEL:-$part} in
+	events|memory) "part_$part" "$patched" ;;
+	esac
 done
 
 format=''
@@ -213,7 +240,7 @@ status=0
 # shellcheck disable=SC2086
 "$here/bench/report.py" $format --out "$out" --parts "$parts" \
 	--base "Linux $(cat "$build/$stock/include/config/kernel.release")" \
-	"$tmp/results/$ours" "$tmp/results/$stock" >"$tmp/report" || status=$?
+	"$tmp/results/$ours" "$tmp/results/$stock" "$tmp/results/$patched" >"$tmp/report" || status=$?
 cat "$tmp/report"
 if [ "${1:-}" = --readme ]; then
 	cp "$out/bench.svg" "$here/bench/bench.svg"

@@ -4,6 +4,8 @@
 #
 #   kernel.sh          ours: build/linux into build/$CONFIG
 #   kernel.sh stock    the untouched base into build/stock-$CONFIG
+#   kernel.sh patched  that with our patches to other subsystems, into
+#                      build/patched-$CONFIG
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -16,7 +18,12 @@ name=$CONFIG
 if [ "${1:-}" = stock ]; then
 	name=stock-$CONFIG
 	src=$stock_src
+elif [ "${1:-}" = patched ]; then
+	name=patched-$CONFIG
+	src=$build/patched/linux
 fi
+ours=''
+[ "$src" != "$build/linux" ] || ours=1
 out=$build/$name
 log=$build/$name.log
 arch_is "$(config_arch)"
@@ -24,7 +31,7 @@ arch_is "$(config_arch)"
 # Filters out our options for the unchanged base, which does not have them.
 known()
 {
-	if [ "$src" = "$stock_src" ]; then
+	if [ -z "$ours" ]; then
 		grep -vE "^(# )?CONFIG_($(cat "$top"/kernel/kprobes/Kconfig "$top"/patches/*.patch |
 			sed -n 's/^+*config //p' | paste -sd'|'))[= ]"
 	else
@@ -115,7 +122,7 @@ if config_options | grep -q '^CONFIG_KPROBES_SANITY_TEST=' &&
 	done
 	run_make "test modules for $name" M="$out/kprobes-modules" modules
 fi
-if [ "$src" != "$stock_src" ]; then
+if [ -n "$ours" ]; then
 	warnings=$(warnings_of "$out" "$log")
 	if [ -n "$warnings" ]; then
 		printf '%s\n' "$warnings" | head -n 8 >&2

@@ -6,6 +6,8 @@
 #
 #   tree.sh          prepare build/linux
 #   tree.sh stock    unpack the untouched base to build/stock
+#   tree.sh patched  the same with our patches that need none of our kprobes, in
+#                    build/patched: what they do is not to be taken for what ours do
 #
 # KPROBES_BASE= is the base: an archive, a git tree, or a source tree. If patches do
 # not apply to it, all of them are named. KPROBES_PORT=1 goes on without them, and
@@ -240,13 +242,46 @@ stock_stamp()
 	[ ${#emulator[@]} -eq 0 ] || cat "${emulator[@]}" | cksum
 }
 
+# Those of the series that apply to the base and are not about an architecture.
+independent_patches()
+{
+	local series
+
+	grep -l '^base: pristine' "$here"/series/* | grep -vE '/(kprobes|riscv)$' | while read -r series; do
+		sed -n 's/^== \(.*\.patch\)$/\1/p' "$series"
+	done | while read -r p; do echo "$top/patches/$p"; done
+}
+
+# Hard links to the stock tree, but for what is patched.
+prepare_patched()
+{
+	local patches p
+
+	mapfile -t patches < <(independent_patches)
+	if [ "$(cat "$build/patched/base" 2>/dev/null)" = "$(stock_stamp; cat "${patches[@]}" | cksum)" ]; then
+		return
+	fi
+	rm -rf "$build/patched"
+	mkdir -p "$build/patched"
+	cp -al "$stock_src" "$build/patched/linux"
+	for p in "${patches[@]}"; do
+		apply "$p" "$build/patched/linux" >&2 || die "see above: it is not independent of others"
+	done
+	{ stock_stamp; cat "${patches[@]}" | cksum; } >"$build/patched/base"
+	say "tree ready: build/patched/linux, ${#patches[@]} patches"
+}
+
 mkdir -p "$build"
 mapfile -t emulator < <(emulator_patches)
 need patch:patch flock:util-linux
 [ "$base" != /usr/src/linux-source-6.12.tar.xz ] || need "$base:linux-source-6.12"
 [ -e "$base" ] || die "no base at $base: set KPROBES_BASE to a linux 6.12 archive"
 
-if [ "${1:-}" = stock ]; then
+if [ "${1:-}" = patched ]; then
+	"$0" stock
+	lock patched
+	prepare_patched
+elif [ "${1:-}" = stock ]; then
 	lock stock
 	if [ "$(cat "$build/stock/base" 2>/dev/null)" != "$(stock_stamp)" ] || [ ! -e "$stock_src/Makefile" ]; then
 		rm -f "$build/stock/base"

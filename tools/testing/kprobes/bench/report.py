@@ -2,24 +2,38 @@
 # SPDX-License-Identifier: GPL-2.0
 """The figures of bench.sh as a table, as JSON and as a chart.
 
-usage: report.py [--markdown] --out DIR --base VERSION --parts "PART..." OURS STOCK
+usage: report.py [--markdown] --out DIR --base VERSION --parts "PART..." OURS STOCK PATCHED
 
-OURS and STOCK are files of "name value" lines. A figure that one of them does
-not have is shown as "-". The exit status is 1 if ours breaks one of its rules.
+OURS, STOCK and PATCHED are files of "name value" lines; PATCHED is stock with our
+patches to ftrace, tracing and perf, for what goes through these. A figure that one of
+them does not have is shown as "-". The exit status is 1 if ours breaks one of its rules.
 """
 import argparse
 import datetime
 import html
 import json
-import math
 import os
 import sys
+
+MEMORY_KINDS = [
+    ("breakpoint", "breakpoint"),
+    ("jump", "point that may be a jump"),
+    ("ftrace", "point on an ftrace site"),
+    ("return", "return probe on an ftrace site"),
+]
+MEMORY_SIZES = {
+    "breakpoint": [("1000", "1,000"), ("most", "50,000")],
+    "jump": [("1000", "1,000"), ("most", "50,000")],
+    "ftrace": [("1000", "1,000"), ("most", "all functions")],
+    "return": [("1000", "1,000"), ("most", "all functions")],
+}
 
 # Title, unit, part of bench.sh, rows of (name, label). A value after "/N "
 # is divided by N.
 GROUPS = [
     ("One hit", "instructions", "icount", [
-        ("bp_pre", "breakpoint"),
+        ("bp_pre", "breakpoint, on an instruction that stock steps"),
+        ("bp_branch_pre", "breakpoint, on a branch, which stock emulates"),
         ("bp_pre_post", "breakpoint, with post-handler"),
         ("jump_pre", "jump"),
         ("jump_pre_post", "jump, with post-handler"),
@@ -50,6 +64,14 @@ GROUPS = [
         ("unregister_batch_100", "in a batch of 100"),
         ("unregister_batch_1000", "in a batch of 1,000"),
         ("unregister_batch_10000", "in a batch of 10,000"),
+    ]),
+    ("Work for each point that becomes a jump", "instructions", "icount", [
+        ("settle_1000", "in a batch of 1,000"),
+        ("settle_10000", "in a batch of 10,000"),
+    ]),
+    ("A batch of 10,000, 2 CPUs", "", "crowd", [
+        ("jumps", "that become jumps"),
+        ("/1000000000 jumps_wall", "seconds until all that can are jumps"),
     ]),
     ("Time for each probe set, 2 CPUs", "us", "crowd", [
         ("/1000 wall_register_single_100", "one by one, 100"),
@@ -102,9 +124,17 @@ GROUPS = [
     ("Instructions of vmlinux that end as a jump", "%", "coverage", [
         ("coverage", "of 6,000 random ones, ftrace sites left out"),
     ]),
-    ("Memory for each of 10,000 probes, beside its struct kprobe", "bytes", "crowd", [
-        ("memory_breakpoints", "as breakpoints"),
-        ("memory_jumps", "as jumps, where they can"),
+    *[(f"Memory for each {what}, {many} set", "bytes", "memory", [
+        (f"memory_{kind}_{tag}_set", "(as many could be set in time)"),
+        (f"memory_{kind}_{tag}_slab", "slab"),
+        (f"memory_{kind}_{tag}_text", "executable pages"),
+        (f"memory_{kind}_{tag}_percpu", "per CPU"),
+    ]) for kind, what in MEMORY_KINDS for tag, many in MEMORY_SIZES[kind]],
+    ("Time for each probe on an ftrace site, set one by one", "us", "memory", [
+        ("memory_ftrace_1000_us", "1,000"),
+        ("memory_ftrace_most_us", "all functions"),
+        ("memory_return_1000_us", "1,000 return probes"),
+        ("memory_return_most_us", "return probes on all functions"),
     ]),
     ("8 CPUs at once, one point: cache lines that several write", "", "cpus", [
         ("breakpoint_one_shared", "breakpoint"),
@@ -175,7 +205,7 @@ def ratio(stock, ours):
     return f"{stock / ours:,.0f}" if stock >= 10 * ours else f"{stock / ours:.2f}"
 
 
-def collect(ours, stock, parts):
+def collect(ours, stock, patched, parts):
     groups = []
     for title, unit, part, rows in GROUPS:
         if part not in parts.split():
@@ -187,7 +217,7 @@ def collect(ours, stock, parts):
                 by, name = name[1:].split()
                 by = int(by)
             out.append((name, label, *(v.get(name) / by if name in v else None
-                                       for v in (stock, ours))))
+                                       for v in (stock, patched, ours))))
         groups.append((title, unit, out))
     return groups
 
@@ -198,17 +228,21 @@ def heading(title, unit):
 
 def text_table(groups):
     for title, unit, rows in groups:
-        print(f"\n{heading(title, unit):<48} {'stock':>12} {'ours':>12} {'stock/ours':>11}")
-        for _, label, stock, ours in rows:
-            print(f"  {label:<46} {figure(stock):>12} {figure(ours):>12} {ratio(stock, ours):>11}")
+        print(f"\n{heading(title, unit):<50} {'stock':>11} {'patched':>11} {'ours':>11} {'stock/ours':>11}")
+        for _, label, stock, patched, ours in rows:
+            print(f"  {label:<48} {figure(stock):>11} {figure(patched):>11} {figure(ours):>11} "
+                  f"{ratio(stock, ours):>11}")
 
 
 def markdown_table(groups):
-    print("| | stock | ours | stock / ours |\n| --- | ---: | ---: | ---: |")
+    """A group that was not measured on the patched one has no column for it."""
+    print("| | stock | stock, patched | ours | stock / ours |\n| --- | ---: | ---: | ---: | ---: |")
     for title, unit, rows in groups:
-        print(f"| **{heading(title, unit)}** | | | |")
-        for _, label, stock, ours in rows:
-            print(f"| {label} | {figure(stock)} | {figure(ours)} | {ratio(stock, ours)} |")
+        third = any(row[3] is not None for row in rows)
+        print(f"| **{heading(title, unit)}** | | | | |")
+        for _, label, stock, patched, ours in rows:
+            print(f"| {label} | {figure(stock)} | {figure(patched) if third else ''} | {figure(ours)} "
+                  f"| {ratio(stock, ours)} |")
 
 
 STYLE = """
@@ -220,41 +254,78 @@ STYLE = """
 .stock { fill: #6e7681 } .ours { fill: #4493f8 } .grid { stroke: #21262d } }
 """
 
+# What the chart shows: a hit, from zero on a linear scale, and by which factor the rest
+# is less than on stock, as numbers: a bar for "600 times" would say nothing beside one
+# for "twice".
+CHART_HITS = ["One hit", "One breakpoint hit beside other points"]
+CHART_RATIOS = [
+    ("register_batch_1000", "work to set a probe, in a batch of 1,000"),
+    ("unregister_batch_1000", "work to remove it"),
+    ("settle_10000", "work to make it a jump"),
+    ("jumps_wall", "time until 10,000 are jumps"),
+    ("events_inner_enable", "1,000 tracefs events inside functions: enabled"),
+    ("events_inner_remove", "removed"),
+    ("events_entry_enable", "1,000 tracefs events at entries: enabled"),
+    ("events_entry_remove", "removed"),
+    ("perf_inner_open", "1,000 kprobes of perf: attached"),
+    ("perf_inner_close", "closed"),
+    ("memory_breakpoint_most_slab", "slab of a breakpoint, of 50,000"),
+    ("memory_jump_most_text", "executable pages of a jump, of 50,000"),
+]
 
-def chart(groups, title, subtitle):
-    """Horizontal bars, a logarithmic scale for each group."""
+
+def times(stock, value):
+    if not stock or not value:
+        return "-"
+    if stock >= value:
+        return f"{stock / value:,.0f} times less" if stock >= 10 * value else f"{stock / value:.1f} times less"
+    return f"{value / stock:.1f} times more"
+
+
+def chart(groups, stock, patched, ours, title, subtitle):
     left, bars, right, bar, gap = 330, 420, 120, 11, 8
     width = left + bars + right
-    y, body = 92, []
+    y, body = 96, []
 
     def text(x, y, words, cls="", anchor="start"):
         body.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{cls}" text-anchor="{anchor}">'
                     f'{html.escape(words)}</text>')
 
     for name, unit, rows in groups:
-        values = [v for row in rows for v in row[2:] if v]
-        if not values:
+        values = [v for row in rows for v in (row[2], row[4]) if v]
+        if name not in CHART_HITS or not values:
             continue
-        low = math.floor(math.log10(min(values)) - 0.05)
-        high = max(math.ceil(math.log10(max(values))), low + 1)
+        high = max(values)
+        step = next(s for s in (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1 << 40) if high / s <= 8)
         text(20, y, heading(name, unit), "g")
         top = y + 10
         height = len(rows) * (2 * bar + gap)
-        for decade in range(low, high + 1):
-            x = left + bars * (decade - low) / (high - low)
+        for tick in range(0, int(high) + 1, step):
+            x = left + bars * tick / high
             body.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{top + height}"/>')
-            text(x, top + height + 13, f"{10 ** decade:,}" if decade >= 0 else f"{10.0 ** decade:g}",
-                 "s", "middle")
+            text(x, top + height + 13, f"{tick:,}", "s", "middle")
         y = top + 4
-        for _, label, stock, ours in rows:
+        for _, label, was, _, now in rows:
             text(left - 8, y + bar + 4, label, "", "end")
-            for kind, value in (("stock", stock), ("ours", ours)):
-                length = bars * (math.log10(value) - low) / (high - low) if value else 0
+            for kind, value in (("stock", was), ("ours", now)):
+                length = bars * value / high if value else 0
                 body.append(f'<rect class="{kind}" x="{left}" y="{y}" width="{length:.1f}" height="{bar}"/>')
                 text(left + length + 5, y + bar - 1.5, figure(value), "s")
                 y += bar
             y += gap
-        y += 36
+        y += 40
+    shown = [(n, l) for n, l in CHART_RATIOS if n in stock and n in ours]
+    if shown:
+        text(20, y, "The rest, beside stock", "g")
+        text(left + 130, y, "ours", "s", "end")
+        text(left + 340, y, "stock with our patches to the tree", "s", "end")
+        for name, label in shown:
+            y += 20
+            text(left - 8, y, label, "", "end")
+            text(left + 130, y, times(stock[name], ours[name]), "", "end")
+            if name in patched:
+                text(left + 340, y, times(stock[name], patched[name]), "", "end")
+        y += 24
     text(20, 32, title, "t")
     text(20, 52, subtitle, "s")
     for x, kind in ((20, "stock"), (90, "ours")):
@@ -274,29 +345,30 @@ def main():
     args.add_argument("--parts", required=True)
     args.add_argument("ours")
     args.add_argument("stock")
+    args.add_argument("patched")
     args = args.parse_args()
 
     ours, ours_by = read(args.ours)
     stock, stock_by = read(args.stock)
-    groups = collect(ours, stock, args.parts)
+    patched, _ = read(args.patched)
+    groups = collect(ours, stock, patched, args.parts)
     date = datetime.date.today().isoformat()
-    subtitle = (f"{args.base}, {date}. Guests of QEMU's emulation. Less is better, but for the "
-                "share of jumps; logarithmic scales.")
+    subtitle = f"{args.base}, {date}, in guests of QEMU's emulation."
 
     result = {
         "base": args.base, "date": date,
         "groups": [{"title": t, "unit": u,
-                    "rows": [{"name": n, "label": l, "stock": s, "ours": o,
-                              "ratio": s / o if s and o else None} for n, l, s, o in rows]}
+                    "rows": [{"name": n, "label": l, "stock": s, "patched": p, "ours": o,
+                              "ratio": s / o if s and o else None} for n, l, s, p, o in rows]}
                    for t, u, rows in groups],
-        "raw": {"ours": ours, "stock": stock},
+        "raw": {"ours": ours, "stock": stock, "patched": patched},
         "shared_lines": {"ours": ours_by, "stock": stock_by},
     }
     with open(os.path.join(args.out, "results.json"), "w") as f:
         json.dump(result, f, indent=1)
         f.write("\n")
     with open(os.path.join(args.out, "bench.svg"), "w") as f:
-        f.write(chart(groups, "Kprobes: stock and ours", subtitle))
+        f.write(chart(groups, stock, patched, ours, "Kprobes: stock and ours", subtitle))
 
     print(f"{args.base}, {date}")
     if args.markdown:

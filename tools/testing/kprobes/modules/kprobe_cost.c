@@ -60,6 +60,23 @@ static noinline __noclone notrace unsigned long cost_body(unsigned long x)
 	return x;
 }
 
+/* The same with a near branch, which other implementations treat differently. */
+static noinline __noclone notrace unsigned long cost_branch(unsigned long x)
+{
+	asm volatile(".pushsection .rodata\n"
+		     ".balign 8\n"
+		     "kprobe_cost_branch: " _ASM_PTR " .Lbranch\n"
+		     ".popsection\n"
+		     ".Lbranch:\n\t"
+		     ANNOTATE_NOENDBR
+		     "jmp 1f\n"
+		     "1:\t"
+		     "lea 2(%0), %0\n\t"
+		     "lea 3(%0), %0\n\t"
+		     "lea 4(%0), %0" : "+r" (x));
+	return x;
+}
+
 static noinline __noclone unsigned long cost_traced(unsigned long x)
 {
 	asm volatile("lea 1(%0), %0\n\t"
@@ -88,16 +105,25 @@ static noinline __noclone unsigned long cost_traced(unsigned long x)
 	least;								\
 })
 
-static u64 body_unprobed, traced_unprobed;
+static u64 body_unprobed, branch_unprobed, traced_unprobed;
 
 static void report(const char *kind, const char *name, u64 value)
 {
 	pr_info("%s%s%s %llu\n", kind, *kind ? "_" : "", name, value);
 }
 
-static void report_hit(const char *kind, const char *name, u64 all, u64 unprobed)
+/* What a hit of the probe at @addr adds to a call. */
+static void report_hit(const char *kind, const char *name, void *addr)
 {
-	report(kind, name, div_u64(all - unprobed + CALLS / 2, CALLS));
+	u64 more;
+
+	if (addr == cost_traced)
+		more = MEASURE(cost_traced) - traced_unprobed;
+	else if (addr == kprobe_cost_branch)
+		more = MEASURE(cost_branch) - branch_unprobed;
+	else
+		more = MEASURE(cost_body) - body_unprobed;
+	report(kind, name, div_u64(more + CALLS / 2, CALLS));
 }
 
 static int pre(struct kprobe *p, struct pt_regs *regs)
@@ -152,10 +178,7 @@ static int measure_probe(const char *kind, const char *name, void *addr,
 	}
 	if (settle)
 		msleep(settle);
-	if (addr == cost_traced)
-		report_hit(kind, name, MEASURE(cost_traced), traced_unprobed);
-	else
-		report_hit(kind, name, MEASURE(cost_body), body_unprobed);
+	report_hit(kind, name, addr);
 	unregister_kprobe(&p);
 	return 0;
 }
@@ -174,10 +197,7 @@ static int measure_return(const char *kind, void *addr)
 	}
 	if (settle)
 		msleep(settle);
-	if (addr == cost_traced)
-		report_hit(kind, "return", MEASURE(cost_traced), traced_unprobed);
-	else
-		report_hit(kind, "return", MEASURE(cost_body), body_unprobed);
+	report_hit(kind, "return", addr);
 	if (rp.nmissed)
 		pr_err("%d returns from %pS missed\n", rp.nmissed, addr);
 	unregister_kretprobe(&rp);
@@ -187,6 +207,7 @@ static int measure_return(const char *kind, void *addr)
 static int measure_sites(void)
 {
 	return measure_probe(prefix, "pre", kprobe_cost_site, pre, NULL) ?:
+	       measure_probe(prefix, "branch_pre", kprobe_cost_branch, pre, NULL) ?:
 	       measure_probe(prefix, "pre_post", kprobe_cost_site, pre, post) ?:
 	       measure_return(prefix, cost_body) ?:
 	       measure_probe("ftrace", "pre", cost_traced, pre, NULL) ?:
@@ -201,6 +222,7 @@ static int __init kprobe_cost_init(void)
 	if (err)
 		return err;
 	body_unprobed = MEASURE(cost_body);
+	branch_unprobed = MEASURE(cost_branch);
 	traced_unprobed = MEASURE(cost_traced);
 	report("", "call", div_u64(body_unprobed, CALLS));
 

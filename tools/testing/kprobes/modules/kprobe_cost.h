@@ -5,9 +5,11 @@
 #include <linux/kprobes.h>
 
 /*
- * The place in cost_body() for probes, which the assembly there defines. This is a
- * pointer: a label there would be a symbol, which would split the function.
+ * The places in cost_body() and cost_branch() for probes, which the assembly there
+ * defines. These are pointers: a label there would be a symbol, which would split the
+ * function.
  */
 extern kprobe_opcode_t * const kprobe_cost_site;
+extern kprobe_opcode_t * const kprobe_cost_branch;
 
 #endif

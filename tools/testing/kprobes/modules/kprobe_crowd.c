@@ -11,9 +11,13 @@
  *		remove_each N	one call each
  *		grow N		one call each, without those that are refused;
  *				only "grow" may follow until all are removed
+ *		settle N	like "set"; then wait until no more of them become
+ *				jumps. The cost is that of the wait, "done" the jumps
  *	kprobe_crowd/result	read: the cost of the last command
  *
  * A command with one call each ends after "seconds".
+ *
+ * With returns=1 they are return probes.
  *
  * With find=1 there are no commands: loading tries all addresses with disabled probes,
  * and kprobe_crowd/result has those that can carry one.
@@ -24,6 +28,7 @@
 
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/kernel_read_file.h>
 #include <linux/kprobes.h>
 #include <linux/ktime.h>
@@ -36,6 +41,7 @@
 #include <linux/tick.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <asm/text-patching.h>
 
 static char *sites = "/sites";
 module_param(sites, charp, 0444);
@@ -53,8 +59,15 @@ static int seconds = 60;
 module_param(seconds, int, 0644);
 MODULE_PARM_DESC(seconds, "what is done in one call each ends after this time");
 
+static bool returns;
+module_param(returns, bool, 0444);
+MODULE_PARM_DESC(returns, "return probes instead");
+
+/* One of the two pairs is used. */
 static struct kprobe *probes;
 static struct kprobe **batch;
+static struct kretprobe *ret_probes;
+static struct kretprobe **ret_batch;
 static int count, offered;
 static struct dentry *dir;
 
@@ -77,14 +90,67 @@ static int pre(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-/* Makes the structure look as if it had never been registered. */
-static void fresh(struct kprobe *p, u32 flags)
+static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	*p = (struct kprobe){
-		.addr = p->addr,
-		.pre_handler = pre,
-		.flags = flags,
-	};
+	return 0;
+}
+
+/* The address of the Ith that was read */
+static kprobe_opcode_t **address(int i)
+{
+	return returns ? &ret_probes[i].kp.addr : &probes[i].addr;
+}
+
+/*
+ * Makes the Ith one of the batch the NRth of those that were read, as if it had never
+ * been registered.
+ */
+static void fresh(int i, int nr, u32 flags)
+{
+	kprobe_opcode_t *addr = *address(nr);
+
+	if (returns) {
+		ret_probes[nr] = (struct kretprobe){
+			.kp.addr = addr,
+			.kp.flags = flags,
+			.handler = on_return,
+		};
+		ret_batch[i] = &ret_probes[nr];
+	} else {
+		probes[nr] = (struct kprobe){
+			.addr = addr,
+			.pre_handler = pre,
+			.flags = flags,
+		};
+		batch[i] = &probes[nr];
+	}
+}
+
+static int enter(int from, int n)
+{
+	return returns ? register_kretprobes(ret_batch + from, n) :
+			 register_kprobes(batch + from, n);
+}
+
+static int enter_one(int i)
+{
+	return returns ? register_kretprobe(ret_batch[i]) : register_kprobe(batch[i]);
+}
+
+static void leave(int from, int n)
+{
+	if (returns)
+		unregister_kretprobes(ret_batch + from, n);
+	else
+		unregister_kprobes(batch + from, n);
+}
+
+static void leave_one(int i)
+{
+	if (returns)
+		unregister_kretprobe(ret_batch[i]);
+	else
+		unregister_kprobe(batch[i]);
 }
 
 static u64 idle_us(void)
@@ -127,9 +193,9 @@ static int set(int until)
 	int err, from = count, i;
 
 	for (i = from; i < until; i++)
-		fresh(batch[i], 0);
+		fresh(i, i, 0);
 	begin();
-	err = register_kprobes(batch + from, until - from);
+	err = enter(from, until - from);
 	if (!err)
 		count = until;
 	end(count - from);
@@ -141,10 +207,10 @@ static int set_each(int until)
 	int err = 0, from = count, i;
 
 	for (i = from; i < until; i++)
-		fresh(batch[i], 0);
+		fresh(i, i, 0);
 	begin();
 	while (count < until && !late(took.ns)) {
-		err = register_kprobe(batch[count]);
+		err = enter_one(count);
 		if (err)
 			break;
 		count++;
@@ -162,13 +228,53 @@ static int grow(int until)
 		offered = 0;
 	begin();
 	while (count < until && offered < nr && !late(took.ns)) {
-		batch[count] = &probes[offered++];
-		fresh(batch[count], 0);
-		if (!register_kprobe(batch[count]))
+		fresh(count, offered++, 0);
+		if (!enter_one(count))
 			count++;
 		cond_resched();
 	}
 	end(count - from);
+	return 0;
+}
+
+/* How many are jumps now: it is in the text, of any implementation. */
+static int jumps(void)
+{
+	int i, n = 0;
+
+	for (i = 0; i < count; i++)
+		n += *(u8 *)batch[i]->addr == JMP32_INSN_OPCODE;
+	return n;
+}
+
+/* Nothing is said about the end of the optimizer's work, so it is over three seconds ago. */
+static int settle(int until)
+{
+	u64 began, last, idle, idle_last;
+	int err, n, had = 0;
+
+	if (returns)
+		return -EINVAL;
+	err = set(until);
+	if (err)
+		return err;
+	begin();
+	began = took.ns;
+	idle = took.idle_us;
+	last = began;
+	idle_last = idle;
+	while (ktime_get_ns() - last < 3ULL * NSEC_PER_SEC && !late(began)) {
+		msleep(50);
+		n = jumps();
+		if (n == had)
+			continue;
+		had = n;
+		last = ktime_get_ns();
+		idle_last = idle_us();
+	}
+	end(had);
+	took.ns = last - began;
+	took.idle_us = idle_last - idle;
 	return 0;
 }
 
@@ -177,7 +283,7 @@ static int remove(int downto)
 	int from = count;
 
 	begin();
-	unregister_kprobes(batch + downto, count - downto);
+	leave(downto, count - downto);
 	count = downto;
 	end(from - downto);
 	return 0;
@@ -189,12 +295,12 @@ static int remove_each(int downto)
 
 	begin();
 	while (count > downto && !late(took.ns)) {
-		unregister_kprobe(batch[--count]);
+		leave_one(--count);
 		cond_resched();
 	}
 	end(from - count);
 	if (count > downto)
-		unregister_kprobes(batch + downto, count - downto);
+		leave(downto, count - downto);
 	count = downto;
 	return 0;
 }
@@ -221,6 +327,8 @@ static ssize_t run_write(struct file *file, const char __user *user,
 			err = set_each(n);
 		else if (!strcmp(what, "grow"))
 			err = grow(n);
+		else if (!strcmp(what, "settle"))
+			err = settle(n);
 	} else if (n >= 0 && n < count) {
 		if (!strcmp(what, "remove"))
 			err = remove(n);
@@ -243,13 +351,13 @@ static int result_show(struct seq_file *m, void *unused)
 	mutex_lock(&lock);
 	if (find)
 		for (i = 0; i < count; i++)
-			seq_printf(m, "%lx\n", (unsigned long)probes[i].addr);
+			seq_printf(m, "%lx\n", (unsigned long)batch[i]->addr);
 	else
 		seq_printf(m, "done %d\nns %llu\nbusy_ns %lld\ngrace %lu\nexpedited %lu\nsizeof %zu\n",
 			   took.done, took.ns,
 			   took.ns - took.idle_us * NSEC_PER_USEC,
 			   took.rcu.rgos_norm, took.rcu.rgos_exp,
-			   sizeof(struct kprobe));
+			   returns ? sizeof(struct kretprobe) : sizeof(struct kprobe));
 	mutex_unlock(&lock);
 	return 0;
 }
@@ -276,11 +384,10 @@ static int read_sites(void)
 		if (kstrtoul(line, 16, &addr))
 			break;
 		offered++;
-		probes[n].addr = (kprobe_opcode_t *)addr;
-		batch[n] = &probes[n];
+		*address(n) = (kprobe_opcode_t *)addr;
 		if (find) {
-			fresh(&probes[n], KPROBE_FLAG_DISABLED);
-			if (register_kprobe(&probes[n]))
+			fresh(n, n, KPROBE_FLAG_DISABLED);
+			if (enter_one(n))
 				continue;
 			cond_resched();
 		}
@@ -298,19 +405,31 @@ static int read_sites(void)
 	return -EINVAL;
 }
 
+static void free_all(void)
+{
+	vfree(batch);
+	vfree(probes);
+	vfree(ret_batch);
+	vfree(ret_probes);
+}
+
 static int __init kprobe_crowd_init(void)
 {
 	int err = -ENOMEM;
 
 	if (nr <= 0)
 		return -EINVAL;
-	probes = vcalloc(nr, sizeof(*probes));
-	batch = vcalloc(nr, sizeof(*batch));
-	if (probes && batch)
+	if (returns) {
+		ret_probes = vcalloc(nr, sizeof(*ret_probes));
+		ret_batch = vcalloc(nr, sizeof(*ret_batch));
+	} else {
+		probes = vcalloc(nr, sizeof(*probes));
+		batch = vcalloc(nr, sizeof(*batch));
+	}
+	if ((probes && batch) || (ret_probes && ret_batch))
 		err = read_sites();
 	if (err) {
-		vfree(batch);
-		vfree(probes);
+		free_all();
 		return err;
 	}
 	dir = debugfs_create_dir("kprobe_crowd", NULL);
@@ -323,9 +442,8 @@ static void __exit kprobe_crowd_exit(void)
 {
 	debugfs_remove(dir);
 	if (count)
-		unregister_kprobes(batch, count);
-	vfree(batch);
-	vfree(probes);
+		leave(0, count);
+	free_all();
 }
 
 module_init(kprobe_crowd_init);

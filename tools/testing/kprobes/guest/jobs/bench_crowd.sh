@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# For bench.sh: the time of setting and removing crowds of probes, the interrupts and
-# grace periods that this takes, and the memory of the probes. Prints "name value"
-# lines. Jumps are allowed unless noted.
+# For bench.sh: the time of setting and removing crowds of probes, of making them jumps,
+# and the interrupts and grace periods that this takes. Prints "name value" lines. Jumps
+# are allowed.
 opt=/proc/sys/debug/kprobes-optimization
 list=/sys/kernel/debug/kprobes/list
 ctl=/sys/kernel/debug/kprobe_crowd
@@ -34,31 +34,19 @@ settle()
 
 # Function-call interrupts, of all CPUs.
 calls() { awk '$1 == "CAL:" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; print n }' /proc/interrupts; }
-# The memory that is in use, in KB.
-taken() { awk '/^(Slab|VmallocUsed|Percpu):/ { n += $2 } END { print n }' /proc/meminfo; }
 
 insmod /modules/kprobe_crowd.ko sites=/all nr=10000 seconds="${EACH_SECONDS:-30}" || exit
 
-# Memory first, while it is not fragmented. Twice: the first time allocates caches, too.
-memory()
-{
-	settle
-	before=$(taken)
-	crowd '' set 10000 || return
-	settle
-	after=$(taken)
-	echo "$1 $(((after - before) * 1024 / 10000))"
-	crowd '' remove 0
-	sleep 3
-}
-
-echo "sizeof $(value sizeof)"
 if [ -e $opt ]; then
-	echo 0 >$opt
-	crowd '' set 1000 && crowd '' remove 0
-	memory memory_breakpoints
 	echo 1 >$opt
-	memory memory_jumps
+	crowd '' set 1000 && crowd '' remove 0
+	if echo "settle 10000" >$ctl/run; then
+		echo "jumps $(value "done")"
+		echo "jumps_wall $(value ns)"
+	else
+		echo 'failed settle'
+	fi
+	crowd '' remove 0
 fi
 
 # A sleeping CPU may be woken without an interrupt, so keep the CPUs busy. Interrupts

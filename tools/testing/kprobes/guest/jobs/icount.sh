@@ -53,6 +53,19 @@ for n in $MANY; do
 done
 rmmod kprobe_crowd
 
+# The work of making points jumps, and how many become jumps. Afterwards nothing hits them.
+if [ -n "$MANY" ] && [ -e $opt ]; then
+	echo 1 >$opt
+	insmod /modules/kprobe_crowd.ko sites=/quiet nr=$most seconds=120 || failed=1
+	for n in $MANY; do
+		crowd settle_$n settle $n
+		awk -v n="$n" '$1 == "done" { print "settled_" n, $2 }' $ctl/result
+		echo "remove 0" >$ctl/run || failed=1
+	done
+	rmmod kprobe_crowd
+	echo 0 >$opt
+fi
+
 # As many probes as can be set within a minute of guest time. They are not removed.
 most=0
 for n in $COLD; do

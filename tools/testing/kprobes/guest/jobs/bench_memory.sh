@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+# For bench.sh: the memory of probes, and the time to set those on ftrace sites. Prints
+# "name value" lines; bytes are for each probe, beside its struct kprobe or kretprobe.
+#
+# KINDS are breakpoint jump ftrace return. A kernel that cannot set as many in time has figures for those that it could set.
+opt=/proc/sys/debug/kprobes-optimization
+tracing=/sys/kernel/tracing
+ctl=/sys/kernel/debug/kprobe_crowd
+
+value() { awk -v k="$1" '$1 == k { print $2 }' $ctl/result; }
+# In KB: slab, pages of text and other vmalloc, and what each CPU has of its own
+taken() { awk '/^(Slab|VmallocUsed|Percpu):/ { printf "%s ", $2 }' /proc/meminfo; }
+
+# The optimizer is done when nothing has changed for three seconds.
+settle()
+{
+	last=-1 same=0
+	for _ in $(seq 60); do
+		jumps=$(grep -c OPTIMIZED /sys/kernel/debug/kprobes/list)
+		[ "$jumps" = $last ] && same=$((same + 1)) || same=0
+		[ $same -lt 3 ] || break
+		last=$jumps
+		sleep 1
+	done
+}
+
+# memory NAME HOW-MANY N: of N probes
+memory()
+{
+	# shellcheck disable=SC2046
+	set -- "$1" "$2" $(taken) "$3"
+	echo "grow $6" >$ctl/run || { echo "failed $1"; return; }
+	done=$(value "done")
+	ns=$(value ns)
+	[ "$(cat $opt 2>/dev/null)" != 1 ] || settle
+	[ "$done" -gt 0 ] || { echo "failed $1 $2"; return; }
+	# shellcheck disable=SC2046
+	set -- "$1" "$2" "$3" "$4" "$5" $(taken)
+	echo "memory_$1_${2}_set $done"
+	echo "memory_$1_${2}_us $((ns / done / 1000))"
+	echo "memory_$1_${2}_slab $((($6 - $3) * 1024 / done))"
+	echo "memory_$1_${2}_text $((($7 - $4) * 1024 / done))"
+	echo "memory_$1_${2}_percpu $((($8 - $5) * 1024 / done))"
+}
+
+# kind NAME OPTIMIZE MODULE-PARAMETERS...
+kind()
+{
+	case " $KINDS " in
+	*" $1 "*) ;;
+	*) return ;;
+	esac
+	name=$1
+	[ ! -e $opt ] || echo "$2" >$opt
+	shift 2
+	insmod /modules/kprobe_crowd.ko seconds="${EACH_SECONDS:-60}" nr="$NR" "$@" || { echo "failed $name"; return; }
+	# The first time allocates caches, too.
+	echo 'grow 200' >$ctl/run && echo 'remove 0' >$ctl/run
+	sleep 3
+	memory "$name" 1000 1000
+	echo 'remove 0' >$ctl/run
+	sleep 3
+	memory "$name" most "$NR"
+	# Some kernels need long to remove them: there is no need to.
+	timeout -s KILL "${EACH_SECONDS:-60}" rmmod kprobe_crowd || echo "slow $name"
+	sleep 3
+}
+
+NR=50000
+kind breakpoint 0 sites=/cold
+kind jump 1 sites=/cold
+# The addresses of ftrace sites, spread over the kernel; those of modules are left out.
+awk '$1 ~ /^ffffffff[89]/ && NF == 2 { print $1 }' $tracing/available_filter_functions_addrs >/tmp/entries
+NR=$(($(wc -l </tmp/entries) * 9 / 10))
+kind ftrace 1 sites=/tmp/entries
+kind return 1 sites=/tmp/entries returns=1
