@@ -206,8 +206,17 @@ figures()
 	sed -n '/output:bench -->/,/\/output:bench/p' "$figures" |
 		awk -F ' *[|] *' '
 			/^[|] ---|^[|] [|]/ { next }
-			/^[|] \*\*/ { gsub(/\*/, ""); printf "\n%-46s%11s%11s%8s\n", $2, "stock", "ours", "ratio"; next }
-			/^[|]/ { printf "%-46s%11s%11s%8s\n", "  " $2, $3, $4, $5 }'
+			function line(label, stock, patched, ours, ratio)
+			{
+				printf "%-49s%10s%10s%10s%8s\n", label, stock, patched, ours, ratio
+			}
+			/^[|] \*\*/ {
+				gsub(/\*/, "")
+				print ""
+				line($2, "stock", NF > 6 ? "patched" : "", "ours", "ratio")
+				next
+			}
+			/^[|]/ { line("  " $2, $3, NF > 6 ? $4 : "", $(NF - 2), $(NF - 1)) }'
 }
 
 # The series in the order in which they are to be applied.
