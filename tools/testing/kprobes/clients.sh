@@ -16,7 +16,7 @@ set -euo pipefail
 seconds=300		# what a feature may take
 per_guest=40		# features that one boot runs
 
-need bpftrace:bpftrace funccount-bpfcc:bpfcc-tools trace-cmd:trace-cmd \
+need bpftrace:bpftrace funccount-bpfcc:bpfcc-tools trace-cmd:trace-cmd stap:systemtap \
 	perf:linux-perf depmod:kmod perl:perl python3:python3
 for name in "$CONFIG" "stock-$CONFIG"; do
 	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
@@ -140,6 +140,9 @@ awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
 		if (client != previous)
 			printf "%-44s %-12s %s\n", client, "stock", "ours"
 		previous = client
+		# How long it took.
+		s = s == "ok" ? s ", " text["stock", $1] : s
+		o = o == "ok" ? o ", " text["ours", $1] : o
 		sub(/^[^.]*\./, "", $1)
 		printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note, reason
 	}

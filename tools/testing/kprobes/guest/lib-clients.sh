@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # For clients/*.sh, after lib.sh: programs that run while others are called.
-# shellcheck shell=dash
+# shellcheck shell=dash disable=SC2034
 
 # A program for tools that start one themselves: calls of the target, and files read.
 cat >/tmp/work <<'END'
@@ -11,6 +11,9 @@ exit 0
 END
 chmod +x /tmp/work
 work() { /tmp/work; }
+
+# What tools print begins with a # now and then.
+fail() { echo "#! $*"; failed=1; : >/tmp/failed; }
 
 # run COMMAND...: it must succeed. What it prints is in $out.
 run()

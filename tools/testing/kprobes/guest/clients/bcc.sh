@@ -63,6 +63,16 @@ try_trace_stack()
 	is "callers" "$(count ' call_write\+')" 50
 }
 
+try_trace_offset()
+{
+	begin trace-bpfcc -K "$f+0x9"
+	ready '^PID'
+	work
+	sleep 3
+	end
+	is "callers" "$(count ' call_write\+')" 50
+}
+
 try_argdist()
 {
 	begin argdist-bpfcc -c -i 2 -C "p::$f(int a, int b):int:b"

@@ -6,7 +6,7 @@
 # Needs the host's root file system, with the tools. KERNEL is the directory that this
 # kernel was built in, SOURCE that of its sources, which tools look for where a
 # distribution has them. No script may know which kernel runs it.
-KERNEL=/host$KERNEL SOURCE=/host$SOURCE
+export KERNEL=/host$KERNEL SOURCE=/host$SOURCE
 # shellcheck disable=SC1091
 . /lib.sh
 
@@ -50,9 +50,9 @@ for name in $FEATURES; do
 	0) echo "ok - $name: $took" ;;
 	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
 	124|137) echo "not ok - $name: did not end in time" ;;
-	*) echo "not ok - $name: $(sed -n 's/^# //p' /tmp/out | grep . || tail -n 1 /tmp/out)" | head -n 1 ;;
+	*) echo "not ok - $name: $(sed -n 's/^#! //p' /tmp/out | grep . || tail -n 1 /tmp/out)" | head -n 1 ;;
 	esac
-	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#* */    # /'
+	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#*!* */    # /'
 	[ -z "$left" ] || printf '    # left behind: %s\n' "$left"
 	{
 		clean
