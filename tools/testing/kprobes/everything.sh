@@ -32,7 +32,7 @@ state=$build/everything-$name${DENSE:+-dense}
 log=everything-$name
 console=$build/logs/$log.console
 # Those that the guest's job loads.
-modules='kprobe_target kprobe_toggle kprobe_returns kprobe_busy kprobe_stress kretprobe_example kprobe_batch kprobes_kunit'
+modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_example kprobe_batch'
 
 [ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
 [ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
