@@ -3,7 +3,8 @@
 # Unmodified clients of kprobes on our kernel and on stock, of the same config, in guests
 # that have this machine's root and tools. Prints a table: each client's features, stock
 # beside ours. What passes on stock has to pass on ours; what fails on both is the
-# tool's. A feature that did not run has failed.
+# tool's. A feature that did not run has failed. Each guest with ours that dies is a
+# failure, whatever it was that it died of.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)
 #
@@ -63,14 +64,16 @@ boot()
 }
 
 # results NAME SOURCE: lines of verdict, feature and text, with tabs between. A guest
-# that dies is not the end: what was running has failed, and what was to come runs in
-# another one.
+# that dies is not the end: the rest runs in another one. What was running may only
+# have met what an earlier feature had broken, so it is blamed if it was the first one
+# there, and else runs again. The deaths themselves are kept, too.
 results()
 {
-	local name=$1 source=$2 todo=() batch=() died n=0 last log file=$build/logs/clients-$1.results
+	local name=$1 source=$2 todo=() batch=() died n=0 last log why first=0 file=$build/logs/clients-$1.results
 
 	mapfile -t todo <"$wanted"
 	: >"$file"
+	: >"${file%.results}.deaths"
 	while [ ${#todo[@]} -gt 0 ]; do
 		n=$((n + 1))
 		batch=("${todo[@]:0:$per_guest}")
@@ -84,9 +87,17 @@ results()
 		[ -n "$died" ] || continue
 		last=$(grep -c -E '^(ok|not ok|skip) - ' "$build/logs/$log.txt") || true
 		[ "$last" -lt ${#batch[@]} ] || last=$((${#batch[@]} - 1))
-		printf 'not ok\t%s\tthe guest died: %s\n' "${batch[$last]}" \
-			"$(tail -n 1 "$build/logs/$log.txt")" >>"$file"
-		todo=("${batch[@]:$((last + 1))}" "${todo[@]}")
+		why=$(tail -n 1 "$build/logs/$log.txt")
+		printf 'a guest with %s died in %s: %s\n' "$name" "${batch[$last]}" "$why" >>"${file%.results}.deaths"
+		if [ "$last" -gt 0 ]; then
+			first=0
+		else
+			first=$((first + 1))
+			[ $first -lt 5 ] || die "guests with $name die one after the other: $why"
+			printf 'not ok\t%s\tthe guest died: %s\n' "${batch[0]}" "$why" >>"$file"
+			last=1
+		fi
+		todo=("${batch[@]:$last}" "${todo[@]}")
 	done
 }
 
@@ -100,7 +111,10 @@ features | picked "$@" >"$wanted"
 [ "${ONLY:-}" = ours ] || results "stock-$CONFIG" "$stock_src"
 [ "${ONLY:-}" = stock ] || results "$CONFIG" "$src"
 
-# The table, and what it means. The last verdict counts.
+# The table, and what it means.
+for name in "$CONFIG" "stock-$CONFIG"; do
+	touch "$build/logs/clients-$name.results" "$build/logs/clients-$name.deaths"
+done
 status=0
 awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
 	-v stock="$build/logs/clients-stock-$CONFIG.results" '
@@ -150,4 +164,6 @@ awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
 		printf "%d features: %d pass on both, %d fail on stock only, %d fail on both, %d FAILED\n", all, both, better, tools, failed
 		exit failed > 0
 	}' "$build/logs/clients-stock-$CONFIG.results" "$build/logs/clients-$CONFIG.results" "$wanted" || status=1
+cat "$build/logs/clients-stock-$CONFIG.deaths" "$build/logs/clients-$CONFIG.deaths"
+[ ! -s "$build/logs/clients-$CONFIG.deaths" ] || status=1
 exit $status
