@@ -26,14 +26,13 @@ static bool counting;
 
 /**
  * struct kprobe_counter - counts the hits of a point
- * @user: stands for all users of the point; it is in no list or table
+ * @user: stands for all users of the point; it is in no list or table, and only what
+ *	  kprobe_point::only is read for is set
  * @hits: number of hits, by CPU
- * @rcu:  frees it once no hit uses it
  */
 struct kprobe_counter {
 	struct kprobe_user user;
 	unsigned long __percpu *hits;
-	struct rcu_head rcu;
 };
 
 /* The counter goes after the last hit that has read it: preemption is off. */
@@ -49,15 +48,16 @@ static int __kprobe_hit count_hit(struct kprobe *p, struct pt_regs *regs)
 
 static void counter_free_rcu(struct rcu_head *rcu)
 {
-	struct kprobe_counter *counter = container_of(rcu, struct kprobe_counter, rcu);
+	struct kprobe_counter *counter = container_of(rcu, struct kprobe_counter,
+							user.rcu);
 
 	free_percpu(counter->hits);
 	kfree(counter);
 }
 
 /**
- * kprobe_counter_add - count the hits of a new point, if hits are counted
- * @pt: the point, which has no users yet
+ * kprobe_counter_add - give a point a counter, if hits are counted
+ * @pt: the point; kprobe_choose_only() makes its hits call the counter
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -78,7 +78,6 @@ void kprobe_counter_add(struct kprobe_point *pt)
 	}
 	counter->user.pre = count_hit;
 	counter->user.self = &pt->kp;
-	counter->user.kp = &pt->kp;
 	WRITE_ONCE(pt->counter, counter);
 }
 
@@ -86,16 +85,17 @@ void kprobe_counter_add(struct kprobe_point *pt)
  * kprobe_counter_free - free the counter of a point, if it has one
  * @pt: the point; hits call the counter no more, but may still be in it
  *
- * Context: kprobe_mutex held, or the point is in no list. Does not wait.
+ * Context: kprobe_mutex held; does not wait.
  */
 void kprobe_counter_free(struct kprobe_point *pt)
 {
 	struct kprobe_counter *counter = pt->counter;
 
+	lockdep_assert_held(&kprobe_mutex);
 	if (!counter)
 		return;
 	WRITE_ONCE(pt->counter, NULL);
-	call_rcu(&counter->rcu, counter_free_rcu);
+	call_rcu(&counter->user.rcu, counter_free_rcu);
 }
 
 /**

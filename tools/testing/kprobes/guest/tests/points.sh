@@ -30,7 +30,8 @@ call add 500
 call recurse 3
 is "hits of add" "$(hits add)" 500
 is "events of add" "$(traced add)" 500
-is "hits of recurse" "$(hits recurse)" "$(traced ret)"
+is "hits of recurse" "$(hits recurse)" 6
+is "events of recurse" "$(traced ret)" 6
 matches "points then" "$(cat $kp/points)" "$line"
 is "instances of recurse in use" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[1] }' $kp/points)" 0
 at_least "instances of recurse, the most" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[2] }' $kp/points)" 3
