@@ -14,15 +14,16 @@ mkdir -p "$build/logs"
 passed=0
 failed=0
 
-# run NAME COMMAND...: the counts are on the last line, if there are any.
+# run NAME COMMAND...: the last line with counts counts, if there is any. After it
+# comes what make says of a failure.
 run()
 {
 	local name=$1 log=$build/logs/ci-$1.txt p='' f='' start=$SECONDS status=0
 
 	shift
 	"$@" 2>&1 | tee "$log" || status=1
-	read -r p f < <(tail -n 1 "$log" |
-		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
+	read -r p f < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log" |
+		tail -n 1)
 	passed=$((passed + ${p:-0}))
 	failed=$((failed + ${f:-0}))
 	if [ -n "$p" ] && [ $status -eq $((f > 0)) ]; then
