@@ -26,13 +26,14 @@ static bool counting;
 
 /**
  * struct kprobe_counter - counts the hits of a point
- * @user: stands for all users of the point; it is in no list or table, and only what
- *	  kprobe_point::only is read for is set
+ * @run:  what a hit runs in place of the handlers of the point's users
  * @hits: number of hits, by CPU
+ * @rcu:  frees it once no hit uses it
  */
 struct kprobe_counter {
-	struct kprobe_user user;
+	struct kprobe_handlers run;
 	unsigned long __percpu *hits;
+	struct rcu_head rcu;
 };
 
 /* The counter goes after the last hit that has read it: preemption is off. */
@@ -48,8 +49,7 @@ static int __kprobe_hit count_hit(struct kprobe *p, struct pt_regs *regs)
 
 static void counter_free_rcu(struct rcu_head *rcu)
 {
-	struct kprobe_counter *counter = container_of(rcu, struct kprobe_counter,
-							user.rcu);
+	struct kprobe_counter *counter = container_of(rcu, struct kprobe_counter, rcu);
 
 	free_percpu(counter->hits);
 	kfree(counter);
@@ -76,8 +76,8 @@ void kprobe_counter_add(struct kprobe_point *pt)
 		kfree(counter);
 		return;
 	}
-	counter->user.pre = count_hit;
-	counter->user.self = &pt->kp;
+	counter->run.pre = count_hit;
+	counter->run.self = &pt->kp;
 	WRITE_ONCE(pt->counter, counter);
 }
 
@@ -95,23 +95,23 @@ void kprobe_counter_free(struct kprobe_point *pt)
 	if (!counter)
 		return;
 	WRITE_ONCE(pt->counter, NULL);
-	call_rcu(&counter->user.rcu, counter_free_rcu);
+	call_rcu(&counter->rcu, counter_free_rcu);
 }
 
 /**
- * kprobe_counter_user - get what a hit calls in order to be counted
+ * kprobe_counter_handlers - get what a hit calls in order to be counted
  * @pt: the point
  *
  * Context: kprobe_mutex held.
  * Return: NULL if hits of the point are not counted, or it has no user.
  */
-struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt)
+struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
 {
 	lockdep_assert_held(&kprobe_mutex);
 	/* Before the first user is linked, a hit is nobody's. */
 	if (!counting || !pt->counter || list_empty(&pt->users))
 		return NULL;
-	return &pt->counter->user;
+	return &pt->counter->run;
 }
 
 /**

@@ -58,7 +58,7 @@ noinline int __kprobe_hit kprobe_run_all_pre(struct kprobe_point *pt,
 	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (!READ_ONCE(user->enabled))
 			continue;
-		if (user->pre && user->pre(user->self, regs))
+		if (user->run.pre && user->run.pre(user->run.self, regs))
 			return 1;
 	}
 	return 0;
@@ -95,8 +95,8 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
 	struct kprobe_user *user;
 
 	list_for_each_entry_lockless(user, &pt->users, list) {
-		if (user->post && READ_ONCE(user->enabled))
-			user->post(user->kp, regs, flags);
+		if (user->run.post && READ_ONCE(user->enabled))
+			user->run.post(user->kp, regs, flags);
 	}
 }
 

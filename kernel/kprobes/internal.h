@@ -235,7 +235,7 @@ enum kprobe_state {
  * @op:		@kp, and the architecture's description of a detour; see optprobe.c
  * @users:	the users, in order of registration
  * @faulters:	the fault handlers of users, and of those that are leaving
- * @only:	the user, if there is one only, it is enabled, and it has a
+ * @only:	the handlers of the user, if there is one only, it is enabled, and it has a
  *		pre-handler; the counter's, if hits are counted; or NULL
  * @ops:	the ftrace_ops that the point is armed in
  *
@@ -264,7 +264,7 @@ struct kprobe_point {
 #endif
 	struct list_head users;
 	struct list_head faulters;
-	struct kprobe_user *only;
+	struct kprobe_handlers *only;
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	struct ftrace_ops *ops;
 #endif
@@ -284,15 +284,25 @@ struct kprobe_point {
 };
 
 /**
+ * struct kprobe_handlers - what a hit runs
+ * @pre:  the pre-handler, or NULL
+ * @self: its first argument: the probe, or what return probes and jprobes need
+ * @post: the post-handler, or NULL
+ */
+struct kprobe_handlers {
+	kprobe_pre_handler_t pre;
+	struct kprobe *self;
+	kprobe_post_handler_t post;
+};
+
+/**
  * struct kprobe_user - a registered probe
  * @node:    in the table of users, by the address of @kp
  * @list:    in kprobe_point::users
  * @batch:   links users that are unregistered together
  * @kp:	     the caller's structure, which handlers get
- * @pre:     the pre-handler, as registered; the functions of return probes and
- *	     jprobes that take its place
- * @self:    the first argument of @pre: @kp, or what return probes and jprobes need
- * @post:    the post-handler, as registered
+ * @run:     what a hit runs, as registered; return probes and jprobes have a function
+ *	     of their own as pre-handler
  * @hook:    what hits need of a return probe; NULL for other probes
  * @faulter: the fault handler; NULL if there is none
  * @point:   the point that it is placed on
@@ -307,9 +317,7 @@ struct kprobe_user {
 	struct list_head list;
 	struct list_head batch;
 	struct kprobe *kp;
-	kprobe_pre_handler_t pre;
-	struct kprobe *self;
-	kprobe_post_handler_t post;
+	struct kprobe_handlers run;
 	struct kretprobe_hook *hook;
 	struct kprobe_faulter *faulter;
 	struct kprobe_point *point;
@@ -379,10 +387,10 @@ int kprobe_run_all_pre(struct kprobe_point *pt, struct pt_regs *regs);
 static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 						struct pt_regs *regs)
 {
-	struct kprobe_user *user = READ_ONCE(pt->only);
+	struct kprobe_handlers *only = READ_ONCE(pt->only);
 
-	if (likely(user))
-		return user->pre(user->self, regs);
+	if (likely(only))
+		return only->pre(only->self, regs);
 	return kprobe_run_all_pre(pt, regs);
 }
 
@@ -645,7 +653,7 @@ struct kprobe_counter;
 #ifdef CONFIG_DEBUG_FS
 void kprobe_counter_add(struct kprobe_point *pt);
 void kprobe_counter_free(struct kprobe_point *pt);
-struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt);
+struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt);
 bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits);
 void kprobes_count(bool on);
 bool kprobes_counting(void);
@@ -653,7 +661,7 @@ bool kprobes_counting(void);
 static inline void kprobe_counter_add(struct kprobe_point *pt) { }
 static inline void kprobe_counter_free(struct kprobe_point *pt) { }
 
-static inline struct kprobe_user *kprobe_counter_user(struct kprobe_point *pt)
+static inline struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
 {
 	return NULL;
 }

@@ -158,9 +158,9 @@ struct kprobe_user *jprobe_make_user(void *probe)
 		kprobe_user_free(user);
 		return ERR_PTR(-EINVAL);
 	}
-	user->pre = jprobe_pre;
-	user->self = jp->entry;
-	user->post = NULL;
+	user->run.pre = jprobe_pre;
+	user->run.self = jp->entry;
+	user->run.post = NULL;
 	user->jprobe = true;
 	return user;
 }

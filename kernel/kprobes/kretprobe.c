@@ -172,7 +172,7 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	user = kprobe_user_alloc(&rp->kp);
 	if (IS_ERR(user))
 		return user;
-	user->post = NULL;
+	user->run.post = NULL;
 
 	ret = kretprobe_check_function(user, rp);
 	if (ret)
@@ -190,8 +190,8 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	hook->handler = rp->handler ? : kretprobe_no_handler;
 	hook->entry_handler = rp->entry_handler;
 	user->hook = hook;
-	user->pre = kretprobe_hook_pre(hook);
-	user->self = &hook->self;
+	user->run.pre = kretprobe_hook_pre(hook);
+	user->run.self = &hook->self;
 	return user;
 
 fail:

@@ -226,14 +226,14 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 			   kprobe_post_handler_t *post)
 {
-	struct kprobe_user *user = to_point(p)->only;
+	struct kprobe_handlers *only = to_point(p)->only;
 
 	lockdep_assert_held(&kprobe_mutex);
-	if (!user)
+	if (!only)
 		return NULL;
-	*pre = user->pre;
-	*post = user->post;
-	return user->self;
+	*pre = only->pre;
+	*post = only->post;
+	return only->self;
 }
 
 /**

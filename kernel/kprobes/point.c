@@ -132,16 +132,18 @@ void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state)
  */
 void kprobe_choose_only(struct kprobe_point *pt)
 {
-	struct kprobe_user *user = kprobe_counter_user(pt);
+	struct kprobe_handlers *only = kprobe_counter_handlers(pt);
 
 	lockdep_assert_held(&kprobe_mutex);
-	if (!user && list_is_singular(&pt->users)) {
+	if (!only && list_is_singular(&pt->users)) {
+		struct kprobe_user *user;
+
 		user = list_first_entry(&pt->users, struct kprobe_user, list);
-		if (!user->enabled || !user->pre)
-			user = NULL;
+		if (user->enabled && user->run.pre)
+			only = &user->run;
 	}
 	/* Pairs with the dependent reads of kprobe_point_run_pre(). */
-	smp_store_release(&pt->only, user);
+	smp_store_release(&pt->only, only);
 }
 
 /*
@@ -174,7 +176,7 @@ void kprobe_count_user(struct kprobe_user *user, int sign)
 
 	lockdep_assert_held(&kprobe_mutex);
 	pt->nr_enabled += sign;
-	if (user->post)
+	if (user->run.post)
 		pt->nr_post += sign;
 	point_choose_post(pt);
 	if (pt->nr_enabled)
@@ -242,7 +244,7 @@ static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 {
 	int ret;
 
-	if (!user->post)
+	if (!user->run.post)
 		return 0;
 	pt->nr_want_post++;
 	ret = kprobe_ftrace(&pt->kp) ? kprobe_ftrace_choose(pt) :
@@ -254,7 +256,7 @@ static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 
 static void point_unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
 {
-	if (!user->post)
+	if (!user->run.post)
 		return;
 	pt->nr_want_post--;
 	/* On failure the point only keeps other IPMODIFY users off the site. */
@@ -305,9 +307,9 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 		kfree(user);
 		return ERR_PTR(ret);
 	}
-	user->pre = kp->pre_handler;
-	user->self = kp;
-	user->post = kp->post_handler;
+	user->run.pre = kp->pre_handler;
+	user->run.self = kp;
+	user->run.post = kp->post_handler;
 	user->enabled = !(kp->flags & KPROBE_FLAG_DISABLED);
 	return user;
 }
