@@ -226,6 +226,21 @@ warns modpost_module "modpost's warning about our module is seen" \
 our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
 	sees others_warning "warnings about the base's files are not ours" ''
 
+# Mutants: the code moves on, and they have to follow.
+for mutant in "$here"/mutants/*.patch; do
+	name=${mutant##*/}
+	patch -sf -p1 --fuzz=0 --dry-run -d "$top" <"$mutant" >"$tmp/patch" 2>&1 ||
+		echo "not ok - $name: does not apply: $(head -n 1 "$tmp/patch")"
+	suites=$(sed -n 's/^Caught-by: //p' "$mutant")
+	[ -n "$suites" ] || echo "not ok - $name: names no tests"
+	for suite in $suites; do
+		case $suite in
+		test:*) [ -e "$here/guest/tests/${suite#test:}.sh" ] ;;
+		*) grep -qrF "\"$suite\"" "$top/lib/test_kprobes.c" "$top/lib/tests/kprobes" ;;
+		esac || echo "not ok - $name: there is no $suite"
+	done
+done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
+
 # Torture
 cat >"$tmp/tortured" <<'END'
 killer hotplug 9
