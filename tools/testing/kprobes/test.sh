@@ -7,6 +7,7 @@
 #                kernel of its own that lib/tests/kprobes/.kunitconfig asks for
 #   guest tests  guest/tests/*.sh, what needs user space; for the default config
 #                those marked "# preempt: full" once more with that parameter
+#   hit path     hitpath.sh: is all that a hit runs refused?
 #   self-test    selftest.sh: do these scripts see what goes wrong?
 #
 # What has to run is listed in expected/ for each kernel, and which skips are
@@ -228,6 +229,13 @@ run_shows()
 	fi | record run ''
 }
 
+# All that a hit runs is refused.
+hit_path()
+{
+	say "the path of a hit in $kernel"
+	CONFIG=$kernel "$here/hitpath.sh" 2>&1 | record hitpath ''
+}
+
 # wanted RUN: does any test of it run?
 wanted() { [ -n "$(kunit_picks "$1")" ]; }
 
@@ -255,6 +263,7 @@ if [ "$kernel" = x86_64 ]; then
 	guest_tests preempt 'preempt=full: ' preempt=full "${preempt[@]}"
 fi
 ! is_picked run || run_shows
+! is_picked hitpath || [[ $kernel == stock-* ]] || hit_path
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || ! wanted kunit.py || kunit_by_tool
 

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Is all of a hit's path refused? See hitpath.sh.
+
+hitpath.py VMLINUX BLACKLIST EXCEPTIONS [FUNCTION]
+
+BLACKLIST is debugfs' file of that kernel, booted with nokaslr. Starts at the entries of
+hits and follows all direct calls and jumps in refused functions, through each state of
+jump labels and alternatives. Whatever they lead to that is not refused, and each
+indirect call, has to be among the exceptions. FUNCTION counts as not refused.
+"""
+import bisect
+import re
+import struct
+import subprocess
+import sys
+
+ROOTS = """asm_exc_int3 exc_int3 kprobe_int3_handler
+	detour_hit detour_post detour_changed detour_resched
+	ftrace_caller ftrace_regs_caller kprobe_ftrace_handler
+	__kretprobe_trampoline kretprobe_return
+	x86_jprobe_call x86_jprobe_leave""".split()
+NEEDED = {"asm_exc_int3", "kprobe_int3_handler"}
+
+
+def run(*words):
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+class Kernel:
+    def __init__(self, path):
+        self.path = path
+        self.data = open(path, "rb").read()
+        self.sections = []
+        for line in run("readelf", "-SW", path).splitlines():
+            m = re.match(r"\s*\[\s*\d+\] +(\S+) +(\S+) +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+)", line)
+            if m and int(m[3], 16):
+                self.sections.append((int(m[3], 16), int(m[5], 16), int(m[4], 16), m[2]))
+        self.symbol, self.names, self.starts = {}, {}, []
+        for line in run("nm", "-n", path).splitlines():
+            word = line.split()
+            if len(word) != 3:
+                continue
+            addr = int(word[0], 16)
+            self.symbol.setdefault(word[2], addr)
+            if word[1] in "tTwW":
+                if not self.starts or self.starts[-1] != addr:
+                    self.starts.append(addr)
+                self.names.setdefault(addr, []).append(word[2])
+        self.jumps = self.jump_labels()
+        self.alternatives = self.alternative_code()
+        # Most is in a few sections: the tool takes long to start.
+        self.areas = []
+        for area in "__kprobes_text", "__noinstr_text", "__entry_text":
+            start, end = (self.symbol.get(area + side, 0) for side in ("_start", "_end"))
+            if start:
+                self.areas.append((start, end, list(self.disassemble(start, end))))
+
+    def function(self, addr):
+        i = bisect.bisect_right(self.starts, addr) - 1
+        return self.starts[i] if i >= 0 else 0
+
+    def end(self, start):
+        i = bisect.bisect_right(self.starts, start)
+        return self.starts[i] if i < len(self.starts) else start + 1
+
+    def name(self, start):
+        return re.sub(r"\.(cold|constprop|isra|part)[.0-9]*.*$", "", self.names[start][-1])
+
+    def bytes(self, first, last):
+        start, end = self.symbol[first], self.symbol[last]
+        for addr, size, offset, kind in self.sections:
+            if addr <= start < addr + size and kind != "NOBITS":
+                return start, self.data[offset + start - addr:offset + end - addr]
+        sys.exit("kprobes: hitpath: no contents of " + first)
+
+    def jump_labels(self):
+        """function -> where a jump label in it leads"""
+        found = {}
+        if "__start___jump_table" not in self.symbol:
+            return found
+        size = 16 if self.symbol["_text"] > 1 << 32 else 12
+        at, table = self.bytes("__start___jump_table", "__stop___jump_table")
+        for i in range(0, len(table) - size + 1, size):
+            code, target = struct.unpack_from("<ii", table, i)
+            self_ = self.function(self.wrap(at + i + code))
+            found.setdefault(self_, set()).add(self.wrap(at + i + 4 + target))
+        return found
+
+    def alternative_code(self):
+        """function -> the pieces of code that may replace some of it"""
+        found = {}
+        at, table = self.bytes("__alt_instructions", "__alt_instructions_end")
+        for i in range(0, len(table) - 13, 14):
+            code, other, _, _, length = struct.unpack_from("<iiIBB", table, i)
+            if length:
+                other = self.wrap(at + i + 4 + other)
+                found.setdefault(self.function(self.wrap(at + i + code)), []).append(
+                    (other, other + length))
+        return found
+
+    def wrap(self, addr):
+        return addr & (1 << 64) - 1 if self.symbol["_text"] > 1 << 32 else addr & (1 << 32) - 1
+
+    def disassemble(self, start, end):
+        """the branches of code: (address, target), the target None if it is indirect"""
+        text = run("objdump", "-d", "--no-show-raw-insn", "--start-address=%#x" % start,
+                   "--stop-address=%#x" % end, self.path)
+        for line in text.splitlines():
+            m = re.match(r"\s*([0-9a-f]+):\s+(?:(?:notrack|bnd|lock|rep|data16|cs|ds) +)*"
+                         r"(?:call|jmp|j[a-z]+|loop[a-z]*)[lqw]?(?:,p[nt])? +(\S+)", line)
+            if not m:
+                continue
+            if m[2].startswith("*") or "__x86_indirect_" in line:
+                yield int(m[1], 16), None
+            elif re.fullmatch("(0x)?[0-9a-f]+", m[2]):
+                yield int(m[1], 16), int(m[2], 16)
+
+    def branches(self, start, end):
+        """what the code there calls and jumps to: addresses; None for an indirect one"""
+        for first, last, known in self.areas:
+            if first <= start < last:
+                break
+        else:
+            known = list(self.disassemble(start, end))
+        return [target for addr, target in known if start <= addr < end]
+
+    def leads_to(self, start):
+        pieces = [(start, self.end(start))] + self.alternatives.get(start, [])
+        for piece in pieces:
+            yield from self.branches(*piece)
+        yield from self.jumps.get(start, ())
+
+
+def main():
+    kernel = Kernel(sys.argv[1])
+    ranges = sorted((int(m[1], 16), int(m[2], 16)) for m in
+                    (re.match("0x([0-9a-f]+)-0x([0-9a-f]+)", line) for line in open(sys.argv[2])) if m)
+    if len(ranges) < 100:
+        sys.exit("kprobes: hitpath: %d ranges are refused: is the file whole?" % len(ranges))
+
+    without = kernel.symbol[sys.argv[4]] if len(sys.argv) > 4 else None
+
+    def refused(addr):
+        if without and kernel.function(addr) == without:
+            return False
+        i = bisect.bisect_right(ranges, (addr, 1 << 64)) - 1
+        return i >= 0 and ranges[i][0] <= addr < ranges[i][1]
+
+    allowed = {}
+    for line in open(sys.argv[3]):
+        word = line.split("#")[0].split()
+        if word:
+            allowed[word[0], word[1]] = "#" in line and line.split("#")[1].strip()
+    for pair, why in allowed.items():
+        if not why:
+            sys.exit("kprobes: hitpath: no reason for %s %s" % pair)
+
+    todo, seen, found = [], {}, set()
+    for root in ROOTS:
+        if root in kernel.symbol:
+            todo.append((kernel.symbol[root], None))
+        elif root in NEEDED:
+            sys.exit("kprobes: hitpath: no %s in this kernel" % root)
+    while todo:
+        start, caller = todo.pop()
+        if start in seen:
+            continue
+        seen[start] = caller
+        if not refused(start):
+            sys.exit("kprobes: hitpath: %s is not refused" % kernel.name(start))
+        for addr in kernel.leads_to(start):
+            if addr is None:
+                found.add((kernel.name(start), "*"))
+                continue
+            target = kernel.function(addr)
+            if target == start or target not in kernel.names:
+                continue
+            if refused(addr):
+                todo.append((target, start))
+            else:
+                found.add((kernel.name(start), kernel.name(target)))
+
+    def way(name):
+        start = next(s for s in seen if kernel.name(s) == name)
+        names = []
+        while start is not None:
+            names.append(kernel.name(start))
+            start = seen[start]
+        return " < ".join(names)
+
+    status = 0
+    for caller, callee in sorted(found):
+        if (caller, callee) not in allowed and ("*", callee) not in allowed:
+            what = "an indirect call" if callee == "*" else callee
+            print("not ok - hitpath: %s < %s: neither refused nor excepted" % (what, way(caller)))
+            status = 1
+    print("%d functions, %d exceptions" % (len(seen), len(found)))
+    sys.exit(status)
+
+
+main()
