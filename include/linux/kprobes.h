@@ -436,8 +436,8 @@ static inline bool kprobe_optimized(const struct kprobe *p)
 	return READ_ONCE(p->flags) & KPROBE_FLAG_OPTIMIZED;
 }
 
-/* True if @p is hit through ftrace. */
-static inline bool kprobe_ftrace(const struct kprobe *p)
+/* True if @p is hit through ftrace. Always inline: hits ask before they are marked. */
+static __always_inline bool kprobe_ftrace(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_FTRACE;
 }
