@@ -25,6 +25,8 @@ help:
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
 #: make test-arches     all of these, a line each
+#: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
+#:               (MINUTES=60; goes on where it has ended)
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it
 #: make stock    build the base with the same config, to compare with
@@ -77,6 +79,9 @@ test-names:
 
 test-arches: tree
 	@$(T)/test-arch.sh all
+
+test-configs: tree
+	@$(T)/test-configs.sh
 
 expect:
 	@$(T)/expect.sh
@@ -138,6 +143,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches expect stress test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -206,11 +206,15 @@ lock()
 	flock 9
 }
 
-# A fragment may start from another one: "# include NAME".
+# A fragment may start from another one: "# include NAME". "configs-N" is one that
+# test-configs.sh has made.
 fragment_lines()
 {
 	local file=$here/configs/$1 inc
 
+	case $1 in
+	configs-*) file=$build/configs/${1#configs-} ;;
+	esac
 	[ -e "$file" ] || die "no config $1: have $(cd "$here/configs" && echo *.config)"
 	inc=$(sed -n 's/^# include //p' "$file")
 	[ -z "$inc" ] || fragment_lines "$inc"

@@ -1,0 +1,207 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Kernels that differ in what kprobes depend on: configs/space says in what. Builds each,
+# and boots it with the KUnit suites built in.
+#
+#   test-configs.sh            all that this tree has not passed yet
+#   test-configs.sh list       only show the kernels
+#
+#   MINUTES=n        none is begun after so many (default 60)
+#   KERNELS="3 7"    only these
+#   AGAIN=1          forget the results of earlier runs
+#
+# Each two values of different factors meet in a kernel. The set is the same in every
+# run, and goes on where the last run ended, as long as the sources are the same.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/results.sh
+. "$here/results.sh"
+# shellcheck source=tools/testing/kprobes/arches.sh
+. "$here/arches.sh"
+
+minutes=${MINUTES:-60}
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+need python3:python3
+state=$build/configs
+mkdir -p "$state" "$build/logs"
+tmp=$(mktemp -d)
+qemu_pid=
+trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# Writes $state/N.config for each kernel of the set, and prints a line for each.
+choose()
+{
+	python3 - "$here/configs/space" "$state" <<'END'
+import itertools, sys
+
+factors, options, never = {}, {}, set()
+for line in open(sys.argv[1]):
+    word = line.split()
+    if not word or word[0].startswith("#"):
+        continue
+    if word[0] == "never":
+        never |= {(word[1], word[2]), (word[2], word[1])}
+        continue
+    value = word[0] + "=" + word[1]
+    factors.setdefault(word[0], []).append(value)
+    options[value] = word[2:]
+for pair in never:
+    for value in pair:
+        if value not in options:
+            sys.exit("kprobes: configs/space: no value " + value)
+
+names = list(factors)
+wanted = {frozenset(pair) for one, two in itertools.combinations(names, 2)
+          for pair in itertools.product(factors[one], factors[two])
+          if pair not in never}
+kernels = []
+while wanted:
+    # The factor with the most pairs left goes first; each takes what adds most pairs.
+    left = {v: sum(v in pair for pair in wanted) for v in options}
+    first = min(wanted, key=lambda pair: (-sum(left[v] for v in pair), sorted(pair)))
+    chosen = {v.split("=")[0]: v for v in first}
+    for name in sorted(names, key=lambda n: (-max(left[v] for v in factors[n]), n)):
+        if name in chosen:
+            continue
+        fits = [v for v in factors[name]
+                if not any((v, other) in never for other in chosen.values())]
+        if not fits:
+            sys.exit("kprobes: configs/space: nothing fits for " + name)
+        chosen[name] = min(fits, key=lambda v: (
+            -sum(frozenset((v, other)) in wanted for other in chosen.values()),
+            -left[v], v))
+    met = {frozenset(pair) for pair in itertools.combinations(chosen.values(), 2)}
+    if not met & wanted:
+        sys.exit("kprobes: configs/space: no kernel has " + " and ".join(first))
+    wanted -= met
+    kernels.append([chosen[name] for name in names])
+
+for n, kernel in enumerate(kernels, 1):
+    with open("%s/%d.config" % (sys.argv[2], n), "w") as out:
+        print("# include space-x86.config", file=out)
+        if "arch=32" in kernel:
+            print("# arch i386", file=out)
+        for value in kernel:
+            for option in options[value]:
+                if option.startswith("!"):
+                    print("# CONFIG_%s is not set" % option[1:], file=out)
+                else:
+                    print("CONFIG_%s=y" % option, file=out)
+    print(n, " ".join(kernel))
+END
+}
+
+# The suites that this kernel is built with.
+built_suites()
+{
+	local o f
+
+	for o in "$1"/lib/test_kprobes.o "$1"/lib/tests/kprobes/*.o; do
+		f=$top/${o#"$1"/}
+		f=${f%.o}.c
+		[ ! -e "$o" ] || [ ! -e "$f" ] || sed -n 's/^\t\.name = "\(k[a-z_]*probe[a-z_]*\)",$/\1/p' "$f"
+	done | sort -u
+}
+
+# boot N: sets why, if it fails
+boot()
+{
+	local out=$build/configs-$1 log=$build/logs/config-$1 start=$SECONDS args suite
+
+	args=(-nodefaults -no-reboot -display none -m 1024 -accel tcg,thread=multi
+		-cpu max,la57=off,cx16=off -kernel "$out/$image" -serial "file:$log.console")
+	! grep -qx CONFIG_SMP=y "$out/.config" || args+=(-smp 2)
+	! grep -qx CONFIG_X86_32=y "$out/.config" || args+=(-cpu max,lm=off,cx16=off)
+	: >"$log.console"
+	"$qemu" "${args[@]}" -append "console=ttyS0 loglevel=7 panic=-1 oops=panic $(guest_time) kunit.enable=1 kunit.filter_glob=k*probe* kunit_shutdown=reboot" \
+		</dev/null >"$log.qemu" 2>&1 &
+	qemu_pid=$!
+	while kill -0 $qemu_pid 2>/dev/null; do
+		sleep 0.5
+		if [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-900}" ]; then
+			why="the guest did not end within ${BOOT_TIMEOUT:-900} s"
+			kill $qemu_pid
+			break
+		fi
+	done
+	wait $qemu_pid || [ -n "$why" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
+	qemu_pid=
+	kunit_lines <"$log.console" >"$log.txt"
+	passed=$(grep -c '^ok - ' "$log.txt") || true
+	skipped=$(grep -c '^skip - ' "$log.txt") || true
+	[ -n "$why" ] || why=$(grep -aE "$SPLATS" "$log.console" | head -n 1 | tr -d '\r') || true
+	[ -n "$why" ] || why=$(grep '^not ok - ' "$log.txt" | head -n 1) || true
+	[ -z "$why" ] || return 0
+	for suite in $(built_suites "$out"); do
+		grep -qE "^(ok|skip) - $suite\." "$log.txt" || { why="$suite has not run"; return; }
+	done
+}
+
+# try N: sets verdict and why
+try()
+{
+	local n=$1
+
+	why='' passed=0 skipped=0
+	arch_is "$(CONFIG=configs-$n config_arch)"
+	if ! CONFIG=configs-$n "$here/kernel.sh" >"$tmp/build" 2>&1; then
+		verdict='not built' why=$(tail -n 1 "$tmp/build")
+		cp "$tmp/build" "$build/logs/config-$n.txt"
+		return
+	fi
+	boot "$n"
+	verdict=passed
+	[ -z "$why" ] || verdict=failed
+}
+
+"$here/tree.sh" >/dev/null
+choose >"$tmp/kernels"
+total=$(wc -l <"$tmp/kernels")
+if [ "${1:-}" = list ]; then
+	cat "$tmp/kernels"
+	exit
+fi
+need_build
+need_qemu
+for n in ${KERNELS:-}; do
+	grep -q "^$n " "$tmp/kernels" || die "no kernel $n: there are $total, see $0 list"
+done
+
+# Results count for these sources only.
+id=$(cd "$top" && cat "$here"/configs/{space,generic.config,space-x86.config} \
+	kernel/kprobes.c kernel/kprobes/* arch/x86/kernel/kprobes/* include/linux/kprobes*.h \
+	lib/test_kprobes.c lib/tests/kprobes/* patches/* | sha1sum | cut -c1-16)
+if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
+	: >"$state/results"
+	echo "$id" >"$state/id"
+fi
+verdict_of() { awk -F '\t' -v n="$1" '$1 == n { v = $2 } END { print v }' "$state/results"; }
+
+say "$total kernels, $minutes minutes (build/logs/config-*, build/configs/results)"
+while read -r n values; do
+	case " ${KERNELS:-$n} " in *" $n "*) ;; *) continue ;; esac
+	[ "$(verdict_of "$n")" != passed ] || continue
+	[ $SECONDS -lt $((minutes * 60)) ] || break
+	began=$SECONDS
+	try "$n" </dev/null
+	printf '%s\t%s\t%s\t%s\n' "$n" "$verdict" "$passed passed, $skipped skipped" "$why" >>"$state/results"
+	say "$n of $total: $values: $verdict: ${why:-$passed passed, $skipped skipped} ($((SECONDS - began)) s)"
+	# Each would keep some 200 MB; the compiler's cache has it all.
+	[ "$verdict" != passed ] || rm -rf "$build/configs-$n"
+done <"$tmp/kernels"
+
+good=0 bad=0 left=0
+while read -r n values; do
+	case $(verdict_of "$n") in
+	passed) good=$((good + 1)) ;;
+	'') left=$((left + 1)) ;;
+	*)
+		bad=$((bad + 1))
+		echo "$n: $values: $(awk -F '\t' -v n="$n" '$1 == n { v = $2 ": " $4 } END { print v }' "$state/results")"
+		;;
+	esac
+done <"$tmp/kernels"
+echo
+echo "$good passed, $bad failed, $left left, of $total kernels"
+[ $bad -eq 0 ] && [ $good -gt 0 ]
