@@ -145,7 +145,7 @@ try()
 
 	why='' passed=0 skipped=0
 	arch_is "$(CONFIG=configs-$n config_arch)"
-	if ! CONFIG=configs-$n "$here/kernel.sh" >"$tmp/build" 2>&1; then
+	if ! CONFIG=configs-$n "$here/kernel.sh" 2>&1 | tee "$tmp/build"; then
 		verdict='not built' why=$(tail -n 1 "$tmp/build")
 		cp "$tmp/build" "$build/logs/config-$n.txt"
 		return
