@@ -208,7 +208,7 @@ static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 
 	if (num <= 0 || !probes)
 		return kprobe_refuse_call("register", probes, num);
-	if (kprobe_deny_handler("register", *probe))
+	if (kprobe_deny_caller("register", *probe))
 		return -EDEADLK;
 	if (num > 1) {
 		users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
@@ -254,7 +254,7 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  *   be probed or that other code patches
  * * -ENOENT: no such symbol, or none that covers the address
  * * -EILSEQ: not the start of an instruction, or one that cannot be probed
- * * -EDEADLK: the caller is a handler
+ * * -EDEADLK: the caller is a handler, or must not sleep
  * * -ENOMEM
  */
 int register_kprobe(struct kprobe *p)
@@ -410,7 +410,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	LIST_HEAD(batch);
 	bool wait;
 
-	if (num <= 0 || !kps || kprobe_deny_handler("unregister", *kps))
+	if (num <= 0 || !kps || kprobe_deny_caller("unregister", *kps))
 		return;
 
 	guard(mutex)(&kprobe_mutex);

@@ -364,7 +364,7 @@ static_assert(!offsetof(struct jprobe, kp));
 
 /* ------------------------------- point.c -------------------------------- */
 
-bool kprobe_deny_handler(const char *what, const struct kprobe *kp);
+bool kprobe_deny_caller(const char *what, const struct kprobe *kp);
 struct kprobe_user *kprobe_user_of(struct kprobe *kp);
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);

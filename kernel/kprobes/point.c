@@ -14,7 +14,9 @@
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/rculist.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -29,31 +31,48 @@ struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 LIST_HEAD(kprobe_points);
 
 /**
- * kprobe_deny_handler - refuse what handlers must not do
+ * kprobe_deny_caller - refuse what must not be done here
  * @what: the attempt, for the log
  * @kp:   the probe that it is about; may be NULL, and need not be registered
  *
- * Changing probes may sleep, and waits for handlers.
+ * Changing probes may sleep, and waits for handlers. A handler would wait for itself. An
+ * interrupt could wait for the task that it has interrupted, and text is not patched
+ * there. Where preemption is not counted, a caller that has switched it off is not
+ * noticed.
  *
  * Context: any.
- * Return: true if the caller is a handler. The log says so.
+ * Return: true if the caller is a handler, or must not sleep. The log says so.
  */
-bool kprobe_deny_handler(const char *what, const struct kprobe *kp)
+bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
 {
 	const struct kprobe *running;
+	const char *symbol = NULL;
+	unsigned int offset = 0;
+	const void *addr = NULL;
 
 	preempt_disable_notrace();
 	running = kprobe_running();
 	preempt_enable_notrace();
-	if (likely(!running))
+	if (likely(!running && !preempt_count() && !irqs_disabled()))
 		return false;
 
-	if (kp && kp->symbol_name)
+	if (kp) {
+		symbol = kp->symbol_name;
+		offset = kp->offset;
+		addr = kp->addr;
+	}
+	if (running && symbol)
 		pr_warn_ratelimited("cannot %s a probe of %s+%#x in a handler of %pS\n",
-				    what, kp->symbol_name, kp->offset, running->addr);
-	else
+				    what, symbol, offset, running->addr);
+	else if (running)
 		pr_warn_ratelimited("cannot %s a probe of %pS in a handler of %pS\n",
-				    what, kp ? kp->addr : NULL, running->addr);
+				    what, addr, running->addr);
+	else if (symbol)
+		pr_warn_ratelimited("cannot %s a probe of %s+%#x where %s must not sleep\n",
+				    what, symbol, offset, current->comm);
+	else
+		pr_warn_ratelimited("cannot %s a probe of %pS where %s must not sleep\n",
+				    what, addr, current->comm);
 	return true;
 }
 

@@ -131,7 +131,7 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
 
 	if (num <= 0 || !kps)
 		return kprobe_refuse_call(on ? "enable" : "disable", kps, num);
-	if (kprobe_deny_handler(on ? "enable" : "disable", *kps))
+	if (kprobe_deny_caller(on ? "enable" : "disable", *kps))
 		return -EDEADLK;
 
 	guard(mutex)(&kprobe_mutex);
@@ -153,7 +153,8 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
  * Context: may sleep. Not from a handler.
  * Return: 0, also if some were off already. On success no handler of the probes
  * runs, nor will. With nothing changed: -EINVAL if one of them is not registered or
- * its text is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler.
+ * its text is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler, or
+ * if the caller must not sleep.
  */
 int disable_kprobes(struct kprobe **kps, int num)
 {
@@ -184,7 +185,8 @@ EXPORT_SYMBOL_GPL(disable_kprobe);
  * Context: may sleep. Not from a handler.
  * Return: 0, also if some were on already. With nothing changed: -EINVAL if one of
  * them is not registered or its text is gone, if @num is not positive, or @kps is
- * NULL; -EDEADLK from a handler; an error of ftrace if a probe is on an ftrace site.
+ * NULL; -EDEADLK from a handler, or if the caller must not sleep; an error of ftrace if
+ * a probe is on an ftrace site.
  */
 int enable_kprobes(struct kprobe **kps, int num)
 {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: enable_kprobes() and disable_kprobes(), and calls from handlers,
- * which must change nothing.
+ * KUnit suite: enable_kprobes() and disable_kprobes(), and calls from handlers and
+ * where nobody may sleep, which must change nothing.
  */
+#include <linux/hrtimer.h>
 #include <linux/kprobes.h>
+#include <linux/preempt.h>
+#include <linux/spinlock.h>
 
 #include "fixture.h"
 
@@ -229,6 +232,112 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	unregister_kprobe(&m->fresh);
 }
 
+/* --- Calls where nobody may sleep ----------------------------------------- */
+
+/* In the interrupt of a timer. */
+struct misuse_timer {
+	struct hrtimer timer;
+	struct kpt_probe caller;
+	bool done;
+};
+
+static enum hrtimer_restart misuse_in_timer(struct hrtimer *timer)
+{
+	struct misuse_timer *mt = container_of(timer, struct misuse_timer, timer);
+
+	misuse_api(&mt->caller, NULL);
+	WRITE_ONCE(mt->done, true);
+	return HRTIMER_NORESTART;
+}
+
+static void misuse_in_hardirq(struct kpt_probe *caller)
+{
+	struct misuse_timer mt = { .caller.arg = caller->arg };
+
+	hrtimer_init_on_stack(&mt.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	mt.timer.function = misuse_in_timer;
+	hrtimer_start(&mt.timer, 0, HRTIMER_MODE_REL_HARD);
+	kpt_wait_until(READ_ONCE(mt.done));
+	hrtimer_cancel(&mt.timer);
+	destroy_hrtimer_on_stack(&mt.timer);
+}
+
+static void misuse_with_irqs_off(struct kpt_probe *caller)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	misuse_api(caller, NULL);
+	local_irq_restore(flags);
+}
+
+static void misuse_with_softirqs_off(struct kpt_probe *caller)
+{
+	local_bh_disable();
+	misuse_api(caller, NULL);
+	local_bh_enable();
+}
+
+static void misuse_with_preemption_off(struct kpt_probe *caller)
+{
+	preempt_disable();
+	misuse_api(caller, NULL);
+	preempt_enable();
+}
+
+/**
+ * struct misuse_place - where nobody may sleep
+ * @name:    for the test's title
+ * @call:    calls the API there
+ * @counted: only a kernel that counts preemption knows
+ */
+struct misuse_place {
+	const char *name;
+	void (*call)(struct kpt_probe *caller);
+	bool counted;
+};
+
+static const struct misuse_place misuse_places[] = {
+	{ "in an interrupt", misuse_in_hardirq },
+	{ "with interrupts off", misuse_with_irqs_off },
+	{ "with softirqs off", misuse_with_softirqs_off },
+	{ "with preemption off", misuse_with_preemption_off, .counted = true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(misuse_places, misuse_places, name);
+
+static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test)
+{
+	const struct misuse_place *place = test->param_value;
+	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct kpt_probe *caller = kunit_kzalloc(test, sizeof(*caller), GFP_KERNEL);
+	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
+
+	if (place->counted && !IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		kunit_skip(test, "this kernel does not count preemption");
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	KUNIT_ASSERT_NOT_NULL(test, caller);
+	m->fresh.symbol_name = "kpt_plain2";
+	m->victim = &victim->kp;
+	m->self = &victim->kp;
+#ifdef CONFIG_KRETPROBES
+	m->fresh_return.kp.addr = kpt_text(kpt_plain2);
+#endif
+	caller->arg = m;
+	place->call(caller);
+
+	KUNIT_EXPECT_EQ(test, m->reg, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->dis, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->en, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->dis_self, -EDEADLK);
+	KUNIT_EXPECT_NULL(test, m->fresh.addr);
+#ifdef CONFIG_KRETPROBES
+	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
+#endif
+	kpt_plain2(5);
+	KUNIT_EXPECT_EQ(test, victim->pre, 1);
+}
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case many_cases[] = {
@@ -240,6 +349,8 @@ static struct kunit_case many_cases[] = {
 	KUNIT_CASE(return_probes_are_switched_at_once),
 #endif
 	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
+	KUNIT_CASE_PARAM(calls_that_must_not_sleep_fail_and_change_nothing,
+			 misuse_places_gen_params),
 	KPT_LAST_CASE,
 	{}
 };
