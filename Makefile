@@ -16,6 +16,7 @@ help:
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
 #: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
+#: make abuse    wrong calls of the API, from all CPUs at once (CALLS=1000000, SEED=n)
 #: make test-everything  a probe on every instruction of the kernel and of modules, in
 #:               windows, under a workload (MINUTES=20; goes on where it has ended)
 #: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
@@ -89,6 +90,9 @@ expect:
 stress: kernel
 	@$(T)/stress.sh
 
+abuse: kernel
+	@TEST=abuse ABUSE_CALLS=$(or $(CALLS),1000000) ABUSE_SEED=$(SEED) $(T)/test.sh
+
 test-everything: kernel
 	@$(T)/everything.sh
 
@@ -143,6 +147,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

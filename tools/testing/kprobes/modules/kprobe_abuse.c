@@ -1,0 +1,1462 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls the API of kprobes in all ways in which it can be called wrongly, and rightly
+ * in between, on all CPUs at once.
+ *
+ *	kprobe_abuse/begin	write anything: remembers how much kprobes have allocated
+ *	kprobe_abuse/places	write "KIND ADDRESS SIZE" in hex, a line each: memory to aim
+ *				at; "text" may take probes, any other kind must not
+ *	kprobe_abuse/run	write "CALLS SEED": returns when so many calls were made
+ *	kprobe_abuse/result	read: the counts, a line for each kind of target with its
+ *				calls and how many of them were accepted, and how much is
+ *				allocated since "begin"
+ *
+ * Two threads on each CPU own some probes each. A thread knows what its probes are, so it
+ * knows which errno each call has to give. Other probes belong to all threads, which do with
+ * them what they like. A structure is overwritten once its probe is unregistered, and
+ * sometimes before. A handler that runs after its probe is gone finds poison.
+ *
+ * This uses the public API only, but takes from it that one batch may remove probes of all
+ * types. What is allocated is known of our own kprobes.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bug.h>
+#include <linux/cpu.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/filter.h>
+#include <linux/irq_work.h>
+#include <linux/jump_label.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/linkage.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/objtool.h>
+#include <linux/percpu.h>
+#include <linux/prandom.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include <asm/fixmap.h>
+#include <asm/ibt.h>
+#include <asm/nospec-branch.h>
+
+#include "kprobe_abuse.h"
+
+#define POISON		0x61627573
+#define NR_OWN		24
+#define NR_SHARED	4
+#define MAX_BATCH	12
+#define MAX_PLACES	256
+#define RESULT(x)	((x) * 3 + 1)
+
+/* Results of a call, as bits. */
+#define GOOD		BIT(0)
+#define E_INVAL		BIT(1)
+#define E_NOENT		BIT(2)
+#define E_ILSEQ		BIT(3)
+#define E_NOMEM		BIT(4)
+#define E_DEADLK	BIT(5)
+#define E_OTHER		BIT(6)
+/* The specification leaves open which, if no symbol covers the address. */
+#define E_NO_TEXT	(E_INVAL | E_NOENT)
+#define E_ANY		(GOOD | E_INVAL | E_NOENT | E_ILSEQ)
+
+static unsigned int bit_of(int ret)
+{
+	switch (ret) {
+	case 0:
+		return GOOD;
+	case -EINVAL:
+		return E_INVAL;
+	case -ENOENT:
+		return E_NOENT;
+	case -EILSEQ:
+		return E_ILSEQ;
+	case -ENOMEM:
+		return E_NOMEM;
+	case -EDEADLK:
+		return E_DEADLK;
+	default:
+		return E_OTHER;
+	}
+}
+
+/* -------------------------------- Targets ------------------------------- */
+
+/* Five instructions of one byte after the entry; then one of five bytes. */
+#define BYTES(name)							\
+	asm(".pushsection .text\n"					\
+	    "	.balign	16, 0xcc\n"					\
+	    "	.type	" #name ", @function\n"				\
+	    "	.globl	" #name "\n"					\
+	    #name ":\n"							\
+	    ASM_ENDBR							\
+	    "	push	%rdi\n"						\
+	    "	pop	%rsi\n"						\
+	    "	push	%rsi\n"						\
+	    "	nop\n"							\
+	    "	pop	%rdi\n"						\
+	    "	lea	1(%rdi,%rdi,2), %rax\n"				\
+	    ASM_RET							\
+	    "	.size	" #name ", . - " #name "\n"			\
+	    ".popsection\n")
+
+#define NR_BYTES	5
+#define LEA_LENGTH	5
+
+BYTES(abuse_bytes_a);
+BYTES(abuse_bytes_b);
+
+noinline unsigned long abuse_traced(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+noinline notrace unsigned long abuse_plain(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+/* A jprobe ends the handlers of a hit, so it has a function of its own. */
+noinline notrace unsigned long abuse_jprobed(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+/* Its handlers call the API. */
+noinline notrace unsigned long abuse_from_handlers(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+/* What may not be probed: a jump label, and the trap of a warning. */
+static DEFINE_STATIC_KEY_FALSE(abuse_key);
+
+noinline int abuse_patched(int x)
+{
+	if (static_branch_unlikely(&abuse_key))
+		return x + 1;
+	WARN_ON(x == 4711);
+	return x;
+}
+
+typedef unsigned long (*target_t)(unsigned long x);
+
+enum { BYTES_A, BYTES_B, TRACED, PLAIN, JPROBED, NR_TARGETS };
+
+static const target_t targets[NR_TARGETS] = {
+	[BYTES_A] = abuse_bytes_a,
+	[BYTES_B] = abuse_bytes_b,
+	[TRACED] = abuse_traced,
+	[PLAIN] = abuse_plain,
+	[JPROBED] = abuse_jprobed,
+};
+
+static const char *const names[NR_TARGETS] = {
+	[BYTES_A] = "abuse_bytes_a",
+	[BYTES_B] = "kprobe_abuse:abuse_bytes_b",
+	[TRACED] = "abuse_traced",
+	[PLAIN] = "kprobe_abuse:abuse_plain",
+	[JPROBED] = "abuse_jprobed",
+};
+
+/* What hits, or their handling, run. */
+static const char *const blacklisted[] = {
+	"kprobe_int3_handler", "kprobe_run_pre", "__kretprobe_trampoline", "exc_int3",
+	"asm_exc_int3", "entry_SYSCALL_64", "__switch_to", "__switch_to_asm", "ftrace_caller",
+	"exc_page_fault", "exc_nmi", "load_current_idt", "cpu_init_exception_handling",
+};
+
+static const char *const no_symbols[] = {
+	"", ":", "no_such_symbol", "kprobe_abuse:", ":abuse_plain", "no_such_module:abuse_plain",
+	"kprobe_abuse:no_such_symbol", "abuse_plain ", "vmlinux:vfs_read", "%s%n", "abuse_plain+1",
+};
+
+/* -------------------------------- Counts -------------------------------- */
+
+static atomic_long_t calls_made, accepted, handler_calls, atomic_calls, irq_calls, scribbles;
+static atomic_long_t shared_calls, hits_seen;
+/* What must not be. */
+static atomic_long_t wrong, late, unseen, spoiled;
+static atomic_t running;
+static unsigned int said;
+static unsigned long quota;
+static DEFINE_MUTEX(lock);
+static struct dentry *dir;
+
+static void complain(atomic_long_t *count, const char *what, const char *kind, int got,
+		     unsigned int want)
+{
+	atomic_long_inc(count);
+	/* Not exact, but this is only for the log. */
+	if (READ_ONCE(said) >= 20)
+		return;
+	WRITE_ONCE(said, said + 1);
+	pr_err("%s: %s: got %d, wanted one of %#x\n", what, kind, got, want);
+}
+
+static void called(void)
+{
+	atomic_long_inc(&calls_made);
+}
+
+static bool more(void)
+{
+	return atomic_long_read(&calls_made) < READ_ONCE(quota);
+}
+
+/* -------------------------------- Probes -------------------------------- */
+
+enum type { KPROBE, KRETPROBE, JPROBE };
+
+/**
+ * struct abused - a probe
+ * @kp:	   what the API gets, with @rp and @jp; the other members are its owner's
+ * @rp:	   the same
+ * @jp:	   the same
+ * @type:  which of them it is
+ * @registered: so is it
+ * @enabled: if it is registered
+ * @sure:  a call of its target must run its pre-handler
+ * @scribbled: it is registered, and the structure holds anything
+ * @kind:  at what it was aimed
+ * @want:  what registering has to return, as bits
+ * @hits:  number of handler calls
+ * @alive: POISON while handlers may run
+ */
+struct abused {
+	union {
+		struct kprobe kp;
+		struct kretprobe rp;
+#ifdef CONFIG_JPROBES
+		struct jprobe jp;
+#endif
+	};
+	enum type type;
+	bool registered;
+	bool enabled;
+	bool sure;
+	bool scribbled;
+	unsigned int kind;
+	unsigned int want;
+	atomic_t hits;
+	unsigned int alive;
+};
+
+static_assert(!offsetof(struct kretprobe, kp));
+
+struct thread {
+	struct rnd_state rnd;
+	struct abused own[NR_OWN];
+};
+
+static struct abused shared[NR_SHARED];
+
+static unsigned int rnd(struct thread *t, unsigned int below)
+{
+	return prandom_u32_state(&t->rnd) % below;
+}
+
+static void look_at(struct abused *a)
+{
+	if (READ_ONCE(a->alive) != POISON)
+		atomic_long_inc(&late);
+	atomic_inc(&a->hits);
+}
+
+static int abused_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	look_at(container_of(kp, struct abused, kp));
+	return 0;
+}
+
+static void abused_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	look_at(container_of(kp, struct abused, kp));
+}
+
+static int abused_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	look_at(container_of(kp, struct abused, kp));
+	return 0;
+}
+
+static int abused_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	if (rp)
+		look_at(container_of(rp, struct abused, rp));
+	return 0;
+}
+
+#ifdef CONFIG_JPROBES
+static unsigned long abused_jprobe(unsigned long x)
+{
+	jprobe_return();
+	return 0;
+}
+#endif
+
+/* --------------------------------- Aims --------------------------------- */
+
+/*
+ * Where a probe is to go. A function fills in the address, or the symbol, and the offset,
+ * and may change what is wanted.
+ */
+struct kind {
+	const char *name;
+	void (*aim)(struct thread *t, struct abused *a);
+	unsigned int want;
+	bool entry;
+	unsigned int weight;
+};
+
+static void *vmalloced, *vfreed, *kmalloced;
+static struct bpf_prog *prog;
+static unsigned long init_text;
+static DEFINE_PER_CPU(unsigned long, per_cpu_word);
+static char in_data[64] = { 1 }, in_bss[64];
+static const char in_rodata[64] = { 1 };
+
+struct place {
+	char kind[16];
+	unsigned long addr;
+	unsigned long size;
+};
+
+static struct place places[MAX_PLACES];
+static unsigned int nr_places, nr_texts;
+
+static void aim_at(struct abused *a, unsigned long addr)
+{
+	a->kp.addr = (kprobe_opcode_t *)addr;
+}
+
+static void aim_entry(struct thread *t, struct abused *a)
+{
+	/* ftrace looks at all of its sites to change one. */
+	unsigned int i = rnd(t, 64) ? rnd(t, 2) * PLAIN + rnd(t, 2) * BYTES_B : TRACED;
+
+	if (a->type == JPROBE)
+		i = JPROBED;
+	else if (i >= JPROBED)
+		i = BYTES_A;
+	if (rnd(t, 2))
+		a->kp.symbol_name = names[i];
+	else
+		aim_at(a, (unsigned long)targets[i]);
+	/* At the entry the probe moves past the ENDBR, so both are the entry. */
+	if (ENDBR_SIZE && i != TRACED && rnd(t, 4) == 0)
+		a->kp.offset = ENDBR_SIZE;
+	a->sure = true;
+}
+
+static void aim_instruction(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)targets[rnd(t, 2) ? BYTES_A : BYTES_B]);
+	a->kp.offset = ENDBR_SIZE + 1 + rnd(t, NR_BYTES);
+	/* The offset may be in either. */
+	if (rnd(t, 2)) {
+		a->kp.addr += a->kp.offset;
+		a->kp.offset = 0;
+	}
+	a->sure = true;
+}
+
+static void aim_inside(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)targets[rnd(t, 2) ? BYTES_A : BYTES_B]);
+	a->kp.offset = ENDBR_SIZE + NR_BYTES + 1 + rnd(t, LEA_LENGTH - 1);
+}
+
+static void aim_endbr(struct thread *t, struct abused *a)
+{
+	a->kp.symbol_name = names[rnd(t, 2) ? BYTES_A : BYTES_B];
+	a->kp.offset = 1 + rnd(t, ENDBR_SIZE - 1);
+}
+
+static void aim_nothing(struct thread *t, struct abused *a)
+{
+	a->kp.offset = rnd(t, 2) ? 0 : rnd(t, 64);
+}
+
+static void aim_both(struct thread *t, struct abused *a)
+{
+	a->kp.symbol_name = rnd(t, 2) ? names[PLAIN] : "no_such_symbol";
+	aim_at(a, rnd(t, 2) ? (unsigned long)abuse_plain : rnd(t, PAGE_SIZE) + 1);
+}
+
+static void aim_no_symbol(struct thread *t, struct abused *a)
+{
+	static char *too_long;
+
+	/* Longer than any symbol. */
+	if (rnd(t, 8) == 0) {
+		if (!READ_ONCE(too_long))
+			WRITE_ONCE(too_long, (char *)vmalloced);
+		a->kp.symbol_name = too_long;
+		return;
+	}
+	a->kp.symbol_name = no_symbols[rnd(t, ARRAY_SIZE(no_symbols))];
+	a->kp.offset = rnd(t, 3) ? 0 : prandom_u32_state(&t->rnd);
+}
+
+/* As addresses in the module end up in the user's half, or between all text. */
+static void aim_far(struct thread *t, struct abused *a)
+{
+	static const unsigned int offsets[] = { 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff };
+
+	if (rnd(t, 2))
+		a->kp.symbol_name = names[PLAIN];
+	else
+		aim_at(a, (unsigned long)abuse_plain);
+	a->kp.offset = offsets[rnd(t, ARRAY_SIZE(offsets))];
+}
+
+static void aim_user(struct thread *t, struct abused *a)
+{
+	aim_at(a, 1 + (((u64)prandom_u32_state(&t->rnd) << 15) & (TASK_SIZE_MAX - 1)));
+}
+
+static void aim_low(struct thread *t, struct abused *a)
+{
+	aim_at(a, 1 + rnd(t, 2 * PAGE_SIZE));
+}
+
+static void aim_non_canonical(struct thread *t, struct abused *a)
+{
+	aim_at(a, (1ul << 63) | (unsigned long)prandom_u32_state(&t->rnd) << (8 + rnd(t, 20)));
+}
+
+static void aim_top(struct thread *t, struct abused *a)
+{
+	aim_at(a, -1ul - rnd(t, 64));
+}
+
+static void aim_vmalloc(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)vmalloced + rnd(t, PAGE_SIZE));
+}
+
+static void aim_unmapped(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)vfreed + rnd(t, PAGE_SIZE));
+}
+
+static void aim_heap(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)kmalloced + rnd(t, PAGE_SIZE));
+}
+
+/* Text, but by an address at which it does not run. */
+static void aim_text_alias(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)page_address(vmalloc_to_page((void *)abuse_plain)) +
+		  offset_in_page(abuse_plain));
+}
+
+static void aim_stack(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)&a);
+}
+
+static void aim_per_cpu(struct thread *t, struct abused *a)
+{
+	if (rnd(t, 2))
+		aim_at(a, (unsigned long)per_cpu_ptr(&per_cpu_word, 0));
+	else
+		aim_at(a, (unsigned long)(uintptr_t)&per_cpu_word);
+}
+
+static void aim_fixmap(struct thread *t, struct abused *a)
+{
+	aim_at(a, __fix_to_virt(rnd(t, __end_of_fixed_addresses)) + rnd(t, PAGE_SIZE));
+}
+
+static void aim_data(struct thread *t, struct abused *a)
+{
+	static const char *const data[] = { in_data, in_bss, in_rodata };
+
+	aim_at(a, (unsigned long)data[rnd(t, ARRAY_SIZE(data))] + rnd(t, sizeof(in_data)));
+}
+
+static void aim_init(struct thread *t, struct abused *a)
+{
+	if (rnd(t, 2))
+		aim_at(a, init_text + rnd(t, 16));
+	else
+		a->kp.symbol_name = rnd(t, 2) ? "start_kernel" : "do_initcalls";
+}
+
+static void aim_bpf(struct thread *t, struct abused *a)
+{
+	aim_at(a, (unsigned long)prog->bpf_func + rnd(t, prog->jited_len));
+}
+
+static void aim_blacklisted(struct thread *t, struct abused *a)
+{
+	a->kp.symbol_name = blacklisted[rnd(t, ARRAY_SIZE(blacklisted))];
+}
+
+static void aim_padding(struct thread *t, struct abused *a)
+{
+	unsigned long entry = (unsigned long)targets[TRACED];
+
+	/* For objtool, which knows no use of such an address. */
+	OPTIMIZER_HIDE_VAR(entry);
+	aim_at(a, entry - 1 - rnd(t, CONFIG_FUNCTION_PADDING_BYTES));
+}
+
+static void aim_label(struct thread *t, struct abused *a)
+{
+	unsigned int i = rnd(t, THIS_MODULE->num_jump_entries);
+
+	aim_at(a, jump_entry_code(&THIS_MODULE->jump_entries[i]));
+}
+
+static void aim_trap(struct thread *t, struct abused *a)
+{
+	struct bug_entry *bug = &THIS_MODULE->bug_table[rnd(t, THIS_MODULE->num_bugs)];
+
+	aim_at(a, (unsigned long)&bug->bug_addr_disp + bug->bug_addr_disp);
+}
+
+static void aim_text(struct thread *t, struct abused *a)
+{
+	struct place *p = &places[rnd(t, nr_texts)];
+
+	aim_at(a, p->addr + prandom_u32_state(&t->rnd) % p->size);
+}
+
+static void aim_place(struct thread *t, struct abused *a)
+{
+	struct place *p = &places[nr_texts + rnd(t, nr_places - nr_texts)];
+
+	aim_at(a, p->addr + prandom_u32_state(&t->rnd) % p->size);
+}
+
+static const struct kind kinds[] = {
+	{ "entry", aim_entry, GOOD, true, .weight = 40 },
+	{ "instruction", aim_instruction, GOOD, .weight = 40 },
+	{ "inside", aim_inside, E_ILSEQ, .weight = 4 },
+	{ "endbr", aim_endbr, E_ILSEQ | E_INVAL, .weight = ENDBR_SIZE ? 2 : 0 },
+	{ "nothing", aim_nothing, E_INVAL, true, .weight = 2 },
+	{ "both", aim_both, E_INVAL, true, .weight = 2 },
+	{ "no_symbol", aim_no_symbol, E_NOENT, true, .weight = 4 },
+	{ "far", aim_far, E_NO_TEXT, true, .weight = 2 },
+	{ "user", aim_user, E_NO_TEXT, true, .weight = 2 },
+	{ "low", aim_low, E_NO_TEXT, true, .weight = 2 },
+	{ "non_canonical", aim_non_canonical, E_NO_TEXT, true, .weight = 2 },
+	{ "top", aim_top, E_NO_TEXT, true, .weight = 2 },
+	{ "vmalloc", aim_vmalloc, E_NO_TEXT, true, .weight = 2 },
+	{ "unmapped", aim_unmapped, E_NO_TEXT, true, .weight = 2 },
+	{ "heap", aim_heap, E_NO_TEXT, true, .weight = 2 },
+	{ "text_alias", aim_text_alias, E_NO_TEXT, true, .weight = 2 },
+	{ "stack", aim_stack, E_NO_TEXT, true, .weight = 2 },
+	{ "per_cpu", aim_per_cpu, E_NO_TEXT, true, .weight = 2 },
+	{ "fixmap", aim_fixmap, E_NO_TEXT, true, .weight = 2 },
+	{ "data", aim_data, E_NO_TEXT, true, .weight = 2 },
+	{ "init", aim_init, E_NO_TEXT, true, .weight = 2 },
+	{ "bpf", aim_bpf, E_NO_TEXT, true, .weight = 2 },
+	{ "blacklisted", aim_blacklisted, E_INVAL, true, .weight = 4 },
+	{ "padding", aim_padding, E_INVAL, true,
+		.weight = CONFIG_FUNCTION_PADDING_BYTES ? 2 : 0 },
+	{ "label", aim_label, E_INVAL, true, .weight = 2 },
+	{ "trap", aim_trap, E_INVAL, true, .weight = 2 },
+	{ "text", aim_text, E_ANY, true, .weight = 2 },
+	{ "place", aim_place, E_NO_TEXT, true, .weight = 10 },
+};
+
+static atomic_long_t kind_calls[ARRAY_SIZE(kinds)], kind_accepted[ARRAY_SIZE(kinds)];
+
+static unsigned int pick_kind(struct thread *t)
+{
+	unsigned int sum = 0, i, r;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		sum += kinds[i].weight;
+	r = rnd(t, sum);
+	for (i = 0; r >= kinds[i].weight; i++)
+		r -= kinds[i].weight;
+	if ((kinds[i].aim == aim_text && !nr_texts) ||
+	    (kinds[i].aim == aim_place && nr_places == nr_texts))
+		i = 0;
+	return i;
+}
+
+static void fill_kprobe(struct thread *t, struct abused *a)
+{
+	unsigned int r = prandom_u32_state(&t->rnd);
+
+	if (r & 7)
+		a->kp.pre_handler = abused_pre;
+	else
+		a->sure = false;
+	if (!(r & 0x30))
+		a->kp.post_handler = abused_post;
+	if (!(r & 0xc0))
+		a->kp.fault_handler = abused_fault;
+}
+
+static void fill_kretprobe(struct thread *t, struct abused *a)
+{
+	static const int actives[] = { INT_MIN, -1, 0, 1, 2, 100, 3000 };
+	static const size_t sizes[] = { 0, 1, 8, 333, KRETPROBE_MAX_DATA_SIZE };
+	static const size_t too_much[] = {
+		KRETPROBE_MAX_DATA_SIZE + 1, SZ_1M, 1ul << 31, SIZE_MAX
+	};
+	unsigned int r = prandom_u32_state(&t->rnd);
+
+	a->rp.handler = r & 7 ? abused_return : NULL;
+	a->rp.entry_handler = r & 0x18 ? NULL : abused_return;
+	a->rp.maxactive = actives[rnd(t, ARRAY_SIZE(actives))];
+	a->rp.data_size = a->rp.maxactive > 2 ? 8 : sizes[rnd(t, ARRAY_SIZE(sizes))];
+	/* Others may have all instances. */
+	a->sure = false;
+	if (!(r & 0xf00)) {
+		a->rp.data_size = too_much[rnd(t, ARRAY_SIZE(too_much))];
+		a->want = (a->want & ~GOOD) | E_INVAL;
+	} else if (!(r & 0xf000)) {
+		a->rp.maxactive = INT_MAX - rnd(t, 2);
+		a->want = (a->want & ~GOOD) | E_NOMEM;
+	}
+	if (kinds[a->kind].aim == aim_blacklisted && rnd(t, 4) == 0)
+		a->kp.symbol_name = "irq_exit_rcu";
+	/* Handlers that the API ignores. */
+	if (!(r & 0x30000))
+		a->kp.pre_handler = (void *)1;
+}
+
+static void fill_jprobe(struct thread *t, struct abused *a)
+{
+#ifdef CONFIG_JPROBES
+	if (rnd(t, 8)) {
+		a->jp.entry = JPROBE_ENTRY(abused_jprobe);
+	} else {
+		a->jp.entry = NULL;
+		a->want = (a->want & ~GOOD) | E_INVAL;
+	}
+	a->sure = false;
+#endif
+}
+
+/* Anything may be in a structure before it is filled in. */
+static void fill(struct thread *t, struct abused *a, enum type type)
+{
+	const struct kind *kind;
+	u32 flags = 0;
+
+	memset(a, 0, sizeof(*a));
+	a->type = type;
+	a->kind = pick_kind(t);
+	kind = &kinds[a->kind];
+	a->want = kind->want;
+	/* Jprobes on what else is called would end the handlers of others. */
+	if (type == JPROBE && kind->aim == aim_text) {
+		a->kind = 0;
+		kind = &kinds[0];
+		a->want = kind->want;
+	}
+	kind->aim(t, a);
+	if (type != KPROBE && !kind->entry)
+		a->want = E_INVAL;
+	if (type == KPROBE)
+		fill_kprobe(t, a);
+	else if (type == KRETPROBE)
+		fill_kretprobe(t, a);
+	else
+		fill_jprobe(t, a);
+	if (!rnd(t, 4))
+		flags = prandom_u32_state(&t->rnd);
+	a->kp.flags = flags;
+	a->enabled = !(flags & KPROBE_FLAG_DISABLED);
+	a->kp.opcode = prandom_u32_state(&t->rnd);
+	a->alive = POISON;
+}
+
+/* After this nothing may need the structure, nor call a handler. */
+static void scrap(struct thread *t, struct abused *a)
+{
+	a->alive = 0;
+	a->registered = false;
+	switch (rnd(t, 3)) {
+	case 0:
+		memset(&a->rp, 0, sizeof(a->rp));
+		break;
+	case 1:
+		memset(&a->rp, 0xff, sizeof(a->rp));
+		break;
+	}
+}
+
+static int api_register(struct abused **all, int num)
+{
+	if (all && all[0] && all[0]->type == KRETPROBE)
+		return register_kretprobes((struct kretprobe **)all, num);
+#ifdef CONFIG_JPROBES
+	if (all && all[0] && all[0]->type == JPROBE)
+		return register_jprobes((struct jprobe **)all, num);
+#endif
+	return register_kprobes((struct kprobe **)all, num);
+}
+
+static void api_unregister(struct abused **all, int num)
+{
+	unregister_kprobes((struct kprobe **)all, num);
+}
+
+static struct abused *pick_own(struct thread *t)
+{
+	return &t->own[rnd(t, NR_OWN)];
+}
+
+static const char *kind_name(const struct abused *a)
+{
+	return kinds[a->kind].name;
+}
+
+/* --------------------------------- Calls -------------------------------- */
+
+static enum type pick_type(struct thread *t)
+{
+	unsigned int r = rnd(t, 16);
+
+	if (r < 11)
+		return KPROBE;
+	return r < 15 || !IS_ENABLED(CONFIG_JPROBES) ? KRETPROBE : JPROBE;
+}
+
+/* Of a structure that is registered already, its content is looked at first. */
+static unsigned int wanted(const struct abused *a)
+{
+	if (!a->registered)
+		return a->want;
+	return a->scribbled ? E_INVAL | E_NOENT | E_NOMEM : E_INVAL;
+}
+
+static void do_register(struct thread *t)
+{
+	struct abused *a = pick_own(t);
+	unsigned int want;
+	int ret;
+
+	if (!a->registered)
+		fill(t, a, pick_type(t));
+	want = wanted(a);
+	ret = api_register(&a, 1);
+	called();
+	if (!(bit_of(ret) & want))
+		complain(&wrong, a->registered ? "registering again" : "registering",
+			 kind_name(a), ret, want);
+	if (a->registered)
+		return;
+	atomic_long_inc(&kind_calls[a->kind]);
+	if (!ret) {
+		a->registered = true;
+		atomic_long_inc(&accepted);
+		atomic_long_inc(&kind_accepted[a->kind]);
+	}
+}
+
+static void do_unregister(struct thread *t)
+{
+	struct abused *a = pick_own(t);
+
+	if (!a->registered) {
+		a->kp.addr = (void *)1;
+		api_unregister(&a, 1);
+		called();
+		if (a->kp.addr)
+			complain(&wrong, "unregistering", "what was not registered", 0, 0);
+		return;
+	}
+	api_unregister(&a, 1);
+	called();
+	scrap(t, a);
+}
+
+static void do_switch(struct thread *t)
+{
+	struct abused *a = pick_own(t);
+	unsigned int want = a->registered ? GOOD : E_INVAL;
+	bool on = rnd(t, 2);
+	int ret;
+
+	ret = on ? enable_kprobe(&a->kp) : disable_kprobe(&a->kp);
+	called();
+	if (!(bit_of(ret) & want))
+		complain(&wrong, "switching", kind_name(a), ret, want);
+	else if (!ret)
+		a->enabled = on;
+}
+
+/* A batch has holes, what is registered already, the same probe twice, and bad targets. */
+static void do_register_batch(struct thread *t)
+{
+	unsigned int num = 1 + rnd(t, MAX_BATCH), first = rnd(t, NR_OWN), i, j, want = 0;
+	struct abused *all[MAX_BATCH], *a;
+	enum type type = pick_type(t);
+	bool good = true, bad = rnd(t, 2);
+	int ret;
+
+	for (i = 0; i < num; i++) {
+		a = &t->own[(first + i) % NR_OWN];
+		all[i] = a;
+		if (a->registered && bad && !rnd(t, 4)) {
+			want |= wanted(a);
+			good = false;
+			continue;
+		}
+		if (a->registered) {
+			num = i;
+			break;
+		}
+		/* Otherwise few batches would succeed. */
+		do {
+			fill(t, a, type);
+		} while (!bad && a->want != GOOD);
+		want |= a->want & ~GOOD;
+		good &= !!(a->want & GOOD);
+		atomic_long_inc(&kind_calls[a->kind]);
+		if (bad && i && !rnd(t, 16)) {
+			all[i] = rnd(t, 2) ? NULL : all[rnd(t, i)];
+			want |= E_INVAL;
+			good = false;
+		}
+	}
+	if (!num) {
+		ret = api_register(all, -(int)rnd(t, 2) * INT_MAX);
+		called();
+		if (ret != -EINVAL)
+			complain(&wrong, "registering", "a batch of none", ret, E_INVAL);
+		return;
+	}
+	/* The type is that of the first. */
+	if (!all[0] || all[0]->type != type)
+		return;
+	if (good)
+		want |= GOOD;
+	ret = api_register(all, num);
+	called();
+	if (!(bit_of(ret) & want))
+		complain(&wrong, "registering a batch", kind_name(all[0]), ret, want);
+	if (ret) {
+		/* None of them is. */
+		for (i = 0; i < num; i++) {
+			if (!all[i] || all[i]->registered)
+				continue;
+			ret = enable_kprobe(&all[i]->kp);
+			called();
+			if (ret != -EINVAL)
+				complain(&wrong, "enabling", "one of a failed batch", ret, E_INVAL);
+		}
+		return;
+	}
+	for (j = 0; j < num; j++) {
+		all[j]->registered = true;
+		atomic_long_inc(&accepted);
+		atomic_long_inc(&kind_accepted[all[j]->kind]);
+	}
+}
+
+static unsigned int pick_some(struct thread *t, struct abused **all)
+{
+	unsigned int num = 1 + rnd(t, MAX_BATCH), i;
+
+	for (i = 0; i < num; i++)
+		all[i] = rnd(t, 16) ? pick_own(t) : NULL;
+	return num;
+}
+
+static void do_unregister_batch(struct thread *t)
+{
+	struct abused *all[MAX_BATCH];
+	unsigned int num = pick_some(t, all), i;
+
+	api_unregister(all, num);
+	called();
+	for (i = 0; i < num; i++) {
+		if (all[i] && all[i]->registered)
+			scrap(t, all[i]);
+	}
+}
+
+static void do_switch_batch(struct thread *t)
+{
+	struct abused *all[MAX_BATCH];
+	unsigned int num = pick_some(t, all), i, want = GOOD;
+	bool on = rnd(t, 2);
+	int ret;
+
+	for (i = 0; i < num; i++) {
+		if (!all[i] || !all[i]->registered)
+			want = E_INVAL;
+	}
+	ret = on ? enable_kprobes((struct kprobe **)all, num) :
+		   disable_kprobes((struct kprobe **)all, num);
+	called();
+	if (!(bit_of(ret) & want))
+		complain(&wrong, "switching", "a batch", ret, want);
+	for (i = 0; !ret && i < num; i++)
+		all[i]->enabled = on;
+}
+
+/* What a registered structure holds is nobody's business but the user's. */
+static void do_scribble(struct thread *t)
+{
+	struct abused *a = pick_own(t);
+
+	if (!a->registered)
+		return;
+	if (rnd(t, 2))
+		memset(&a->rp, rnd(t, 2) ? 0xff : 0, sizeof(a->rp));
+	else
+		prandom_bytes_state(&t->rnd, &a->rp, sizeof(a->rp));
+	/* But whoever registers it again has to name a symbol that can be read. */
+	a->kp.symbol_name = rnd(t, 2) ? NULL : names[PLAIN];
+	a->scribbled = true;
+	atomic_long_inc(&scribbles);
+}
+
+static void do_null(struct thread *t)
+{
+	int ret[] = {
+		register_kprobe(NULL), register_kretprobe(NULL),
+		enable_kprobe(NULL), disable_kprobe(NULL),
+		register_kprobes(NULL, 1 + rnd(t, INT_MAX)),
+		register_kretprobes(NULL, 3), enable_kprobes(NULL, 1), disable_kprobes(NULL, -1),
+#ifdef CONFIG_JPROBES
+		register_jprobe(NULL), register_jprobes(NULL, 7),
+#endif
+	};
+	unsigned int i;
+
+	unregister_kprobe(NULL);
+	unregister_kretprobe(NULL);
+	unregister_kprobes(NULL, 1 + rnd(t, INT_MAX));
+	unregister_kretprobes(NULL, 0);
+	for (i = 0; i < ARRAY_SIZE(ret); i++) {
+		called();
+		if (ret[i] != -EINVAL)
+			complain(&wrong, "a call with NULL", "", ret[i], E_INVAL);
+	}
+}
+
+/* A call of a target hits the probes that are there. */
+static void do_hit(struct thread *t)
+{
+	unsigned int i, was[NR_OWN];
+	unsigned long x = prandom_u32_state(&t->rnd);
+
+	for (i = 0; i < NR_OWN; i++)
+		was[i] = atomic_read(&t->own[i].hits);
+	for (i = 0; i < NR_TARGETS; i++) {
+		if (targets[i](x) != RESULT(x))
+			complain(&spoiled, "calling", names[i], 0, 0);
+	}
+	for (i = 0; i < NR_OWN; i++) {
+		struct abused *a = &t->own[i];
+
+		if (!a->registered || !a->sure || !a->enabled)
+			continue;
+		if (atomic_read(&a->hits) == was[i])
+			complain(&unseen, "calling", kind_name(a), 0, 0);
+		else
+			atomic_long_inc(&hits_seen);
+	}
+}
+
+/* All threads use these at the same time: only that nothing breaks is known. */
+static void do_shared(struct thread *t)
+{
+	struct abused *a = &shared[rnd(t, NR_SHARED)];
+	unsigned int want = GOOD | E_INVAL;
+	int ret = 0;
+
+	switch (rnd(t, 4)) {
+	case 0:
+		WRITE_ONCE(a->kp.addr, (kprobe_opcode_t *)targets[a - shared]);
+		fallthrough;
+	case 1:
+		ret = api_register(&a, 1);
+		break;
+	case 2:
+		api_unregister(&a, 1);
+		break;
+	case 3:
+		ret = rnd(t, 2) ? enable_kprobe(&a->kp) : disable_kprobe(&a->kp);
+		break;
+	}
+	called();
+	atomic_long_inc(&shared_calls);
+	if (!(bit_of(ret) & want))
+		complain(&wrong, "all at once", "", ret, want);
+}
+
+/* ---------------------- Where nobody may call it ------------------------- */
+
+/* All calls in one; the probe is not registered, and stays so. */
+static void call_all(const char *where)
+{
+	struct kprobe kp = { .addr = (kprobe_opcode_t *)abuse_plain, .pre_handler = abused_pre };
+	struct kretprobe rp = { .kp.addr = (kprobe_opcode_t *)abuse_plain };
+	struct kprobe *both[2] = { &kp, &rp.kp };
+	int ret[] = {
+		register_kprobe(&kp), register_kretprobe(&rp), register_kprobes(both, 2),
+		enable_kprobe(&kp), disable_kprobe(&kp), enable_kprobes(both, 2),
+	};
+	unsigned int i;
+
+	unregister_kprobe(&kp);
+	unregister_kprobes(both, 2);
+	for (i = 0; i < ARRAY_SIZE(ret); i++) {
+		called();
+		if (ret[i] != -EDEADLK)
+			complain(&wrong, "calling from", where, ret[i], E_DEADLK);
+	}
+}
+
+/* In most hits nothing is called, so that the log does not fill. */
+static bool handlers_call;
+
+static int calling_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (READ_ONCE(handlers_call)) {
+		call_all("a pre-handler");
+		atomic_long_inc(&handler_calls);
+	}
+	return 0;
+}
+
+static void calling_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	if (READ_ONCE(handlers_call))
+		call_all("a post-handler");
+}
+
+static int calling_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	if (READ_ONCE(handlers_call))
+		call_all("the handler of a return probe");
+	return 0;
+}
+
+static struct kprobe caller = {
+	.addr = (kprobe_opcode_t *)abuse_from_handlers,
+	.pre_handler = calling_pre,
+	.post_handler = calling_post,
+};
+
+static struct kretprobe returning_caller = {
+	.kp.addr = (kprobe_opcode_t *)abuse_from_handlers,
+	.handler = calling_return,
+	.entry_handler = calling_return,
+	.maxactive = 100,
+};
+
+static void do_in_handler(struct thread *t)
+{
+	if (abuse_from_handlers(1) != RESULT(1ul))
+		complain(&spoiled, "calling", "what calls in its handlers", 0, 0);
+}
+
+static DEFINE_SPINLOCK(a_lock);
+
+static void call_in_irq(struct irq_work *work)
+{
+	call_all("an interrupt");
+	atomic_long_inc(&irq_calls);
+}
+
+static void do_in_atomic(struct thread *t)
+{
+	DEFINE_IRQ_WORK(work, call_in_irq);
+	unsigned long flags;
+
+	switch (rnd(t, 4)) {
+	case 0:
+		irq_work_queue(&work);
+		irq_work_sync(&work);
+		return;
+	case 1:
+		local_irq_save(flags);
+		call_all("interrupts off");
+		local_irq_restore(flags);
+		break;
+	case 2:
+		local_bh_disable();
+		call_all("softirqs off");
+		local_bh_enable();
+		break;
+	case 3:
+		spin_lock(&a_lock);
+		/* Without a preemption count nobody can know. */
+		if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+			call_all("a spinlock");
+		spin_unlock(&a_lock);
+		break;
+	}
+	atomic_long_inc(&atomic_calls);
+}
+
+/* --------------------------------- A run -------------------------------- */
+
+static const struct {
+	void (*call)(struct thread *t);
+	unsigned int weight;
+} calls[] = {
+	{ do_register, 30 },
+	{ do_unregister, 16 },
+	{ do_switch, 12 },
+	{ do_register_batch, 6 },
+	{ do_unregister_batch, 5 },
+	{ do_switch_batch, 4 },
+	{ do_scribble, 4 },
+	{ do_null, 1 },
+	{ do_hit, 16 },
+	{ do_shared, 6 },
+	{ do_in_handler, 1 },
+	{ do_in_atomic, 1 },
+};
+
+static void call_one(struct thread *t)
+{
+	unsigned int sum = 0, i, r;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		sum += calls[i].weight;
+	r = rnd(t, sum);
+	for (i = 0; r >= calls[i].weight; i++)
+		r -= calls[i].weight;
+	calls[i].call(t);
+}
+
+static int abuse_thread(void *data)
+{
+	struct thread *t = data;
+	struct abused *all[NR_OWN];
+	unsigned int i;
+
+	while (more()) {
+		call_one(t);
+		cond_resched_tasks_rcu_qs();
+	}
+	for (i = 0; i < NR_OWN; i++)
+		all[i] = &t->own[i];
+	api_unregister(all, NR_OWN);
+	for (i = 0; i < NR_OWN; i++)
+		t->own[i].alive = 0;
+	atomic_dec(&running);
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+static void share(bool begin)
+{
+	struct abused *all[NR_SHARED];
+	unsigned int i;
+
+	for (i = 0; i < NR_SHARED; i++) {
+		all[i] = &shared[i];
+		if (!begin)
+			continue;
+		memset(&shared[i], 0, sizeof(shared[i]));
+		shared[i].type = i % 2 ? KRETPROBE : KPROBE;
+		shared[i].alive = POISON;
+		shared[i].kp.addr = (kprobe_opcode_t *)targets[i];
+		if (i % 2)
+			shared[i].rp.handler = abused_return;
+		else
+			shared[i].kp.pre_handler = abused_pre;
+	}
+	if (begin)
+		return;
+	api_unregister(all, NR_SHARED);
+	for (i = 0; i < NR_SHARED; i++)
+		shared[i].alive = 0;
+}
+
+static int run_threads(unsigned long seed)
+{
+	unsigned int nr = 2 * num_online_cpus(), n = 0;
+	struct task_struct **tasks = kcalloc(nr, sizeof(*tasks), GFP_KERNEL);
+	struct thread *threads = vcalloc(nr, sizeof(*threads));
+	int ret = -ENOMEM;
+
+	if (!tasks || !threads)
+		goto out;
+	ret = 0;
+	for (n = 0; n < nr; n++) {
+		prandom_seed_state(&threads[n].rnd, seed * 1000 + n);
+		tasks[n] = kthread_create(abuse_thread, &threads[n], "kpa_%u", n);
+		if (IS_ERR(tasks[n])) {
+			ret = PTR_ERR(tasks[n]);
+			break;
+		}
+		kthread_bind(tasks[n], cpumask_nth(n / 2, cpu_online_mask));
+		atomic_inc(&running);
+		wake_up_process(tasks[n]);
+	}
+	while (atomic_read(&running)) {
+		WRITE_ONCE(handlers_call, !handlers_call);
+		msleep(100);
+	}
+	WRITE_ONCE(handlers_call, false);
+	while (n--)
+		kthread_stop(tasks[n]);
+out:
+	vfree(threads);
+	kfree(tasks);
+	return ret;
+}
+
+static int run(unsigned long nr, unsigned long seed)
+{
+	int ret;
+
+	WRITE_ONCE(said, 0);
+	WRITE_ONCE(quota, atomic_long_read(&calls_made) + nr);
+	ret = register_kprobe(&caller);
+	if (ret)
+		return ret;
+	ret = register_kretprobe(&returning_caller);
+	if (!ret) {
+		share(true);
+		ret = run_threads(seed);
+		share(false);
+		unregister_kretprobe(&returning_caller);
+	}
+	unregister_kprobe(&caller);
+	caller.addr = (kprobe_opcode_t *)abuse_from_handlers;
+	returning_caller.kp.addr = (kprobe_opcode_t *)abuse_from_handlers;
+	return ret;
+}
+
+/* ------------------------------- Results -------------------------------- */
+
+#if defined(KPROBES_TELL_COUNTS) && IS_ENABLED(CONFIG_KUNIT)
+#include "testing.h"
+
+static struct kprobe_counts before;
+
+static void remember(void)
+{
+	kprobe_test_counts(&before, true);
+}
+
+static void show_left(struct seq_file *m)
+{
+	struct kprobe_counts now;
+
+	kprobe_test_counts(&now, true);
+	seq_printf(m, "left_points %d\nleft_found %d\nleft_users %d\n",
+		   now.points - before.points, now.found - before.found,
+		   now.users - before.users);
+	seq_printf(m, "left_copies %d\nleft_detours %d\nleft_pools %d\n",
+		   now.copies.taken - before.copies.taken,
+		   now.detours.taken - before.detours.taken, now.pools - before.pools);
+}
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+#else
+static void remember(void) { }
+static void show_left(struct seq_file *m) { }
+#endif
+
+/* After all of that a probe still works, wherever it is. */
+static unsigned int still_works(void)
+{
+	unsigned int i, good = 0;
+
+	for (i = 0; i < NR_TARGETS; i++) {
+		struct abused a = {
+			.kp = { .addr = (kprobe_opcode_t *)targets[i], .pre_handler = abused_pre },
+			.alive = POISON,
+		};
+
+		if (register_kprobe(&a.kp))
+			continue;
+		good += targets[i](5) == RESULT(5ul) && atomic_read(&a.hits) == 1;
+		unregister_kprobe(&a.kp);
+		good += targets[i](6) == RESULT(6ul) && atomic_read(&a.hits) == 1;
+	}
+	return good;
+}
+
+static int result_show(struct seq_file *m, void *unused)
+{
+	unsigned int i;
+
+	mutex_lock(&lock);
+	seq_printf(m, "calls %ld\naccepted %ld\nhits %ld\n", atomic_long_read(&calls_made),
+		   atomic_long_read(&accepted), atomic_long_read(&hits_seen));
+	seq_printf(m, "in_handlers %ld\nin_atomic %ld\nin_interrupts %ld\nscribbles %ld\nshared %ld\n",
+		   atomic_long_read(&handler_calls), atomic_long_read(&atomic_calls),
+		   atomic_long_read(&irq_calls), atomic_long_read(&scribbles),
+		   atomic_long_read(&shared_calls));
+	seq_printf(m, "wrong %ld\nlate %ld\nunseen %ld\nspoiled %ld\n",
+		   atomic_long_read(&wrong), atomic_long_read(&late),
+		   atomic_long_read(&unseen), atomic_long_read(&spoiled));
+	seq_printf(m, "works %u\n", still_works());
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (kinds[i].weight)
+			seq_printf(m, "kind %s %ld %ld\n", kinds[i].name,
+				   atomic_long_read(&kind_calls[i]),
+				   atomic_long_read(&kind_accepted[i]));
+	}
+	show_left(m);
+	mutex_unlock(&lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(result);
+
+static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
+			 loff_t *ppos)
+{
+	unsigned long nr, seed;
+	char buf[64] = { };
+	int ret;
+
+	if (count >= sizeof(buf))
+		return -EINVAL;
+	if (copy_from_user(buf, ubuf, count))
+		return -EFAULT;
+	if (sscanf(buf, "%lu %lu", &nr, &seed) != 2)
+		return -EINVAL;
+	mutex_lock(&lock);
+	ret = run(nr, seed);
+	mutex_unlock(&lock);
+	return ret ? : count;
+}
+
+static const struct file_operations run_fops = {
+	.owner = THIS_MODULE,
+	.write = run_write,
+};
+
+/* Those that may take probes come first. */
+static int add_place(const char *line)
+{
+	struct place p = { };
+
+	if (nr_places == MAX_PLACES)
+		return -ENOSPC;
+	if (sscanf(line, "%15s %lx %lx", p.kind, &p.addr, &p.size) != 3 || !p.size)
+		return -EINVAL;
+	if (!strcmp(p.kind, "text")) {
+		places[nr_places++] = places[nr_texts];
+		places[nr_texts++] = p;
+	} else {
+		places[nr_places++] = p;
+	}
+	return 0;
+}
+
+static ssize_t places_write(struct file *file, const char __user *ubuf, size_t count,
+			    loff_t *ppos)
+{
+	char *buf, *next, *line;
+	int ret = 0;
+
+	if (count > PAGE_SIZE)
+		return -E2BIG;
+	buf = memdup_user_nul(ubuf, count);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	mutex_lock(&lock);
+	next = buf;
+	while (!ret && (line = strsep(&next, "\n"))) {
+		if (*line)
+			ret = add_place(line);
+	}
+	mutex_unlock(&lock);
+	kfree(buf);
+	return ret ? : count;
+}
+
+static const struct file_operations places_fops = {
+	.owner = THIS_MODULE,
+	.write = places_write,
+};
+
+static ssize_t begin_write(struct file *file, const char __user *ubuf, size_t count,
+			   loff_t *ppos)
+{
+	remember();
+	return count;
+}
+
+static const struct file_operations begin_fops = {
+	.owner = THIS_MODULE,
+	.write = begin_write,
+};
+
+static void free_memory(void)
+{
+	if (prog)
+		bpf_prog_destroy(prog);
+	vfree(vmalloced);
+	kfree(kmalloced);
+}
+
+static int __init alloc_memory(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog_kern fprog = { .len = ARRAY_SIZE(filter), .filter = filter };
+
+	kmalloced = kzalloc(PAGE_SIZE, GFP_KERNEL);
+	vmalloced = vzalloc(2 * PAGE_SIZE);
+	vfreed = vmalloc(PAGE_SIZE);
+	vfree(vfreed);
+	if (!kmalloced || !vmalloced || bpf_prog_create(&prog, &fprog)) {
+		free_memory();
+		return -ENOMEM;
+	}
+	/* A symbol that is too long, see aim_no_symbol(). */
+	memset(vmalloced, 'x', 2 * PAGE_SIZE - 1);
+	return 0;
+}
+
+static int __init kprobe_abuse_init(void)
+{
+	int ret = alloc_memory();
+
+	if (ret)
+		return ret;
+	init_text = (unsigned long)kprobe_abuse_init;
+	dir = debugfs_create_dir("kprobe_abuse", NULL);
+	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
+	debugfs_create_file("places", 0200, dir, NULL, &places_fops);
+	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	return 0;
+}
+
+static void __exit kprobe_abuse_exit(void)
+{
+	debugfs_remove(dir);
+	free_memory();
+}
+
+module_init(kprobe_abuse_init);
+module_exit(kprobe_abuse_exit);
+
+MODULE_DESCRIPTION("Kprobes test: all wrong calls of the API");
+MODULE_LICENSE("GPL");
