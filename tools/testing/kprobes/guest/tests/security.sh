@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: the control files show addresses to whom kallsyms shows them, with CAP_SYSLOG and without; users get none of them; and no page is writable and executable while text is patched
+. /lib.sh
+
+paranoid=/proc/sys/kernel/perf_event_paranoid
+restrict=/proc/sys/kernel/kptr_restrict
+bset=/proc/sys/kernel/usermodehelper/bset
+was=$(cat $paranoid)
+
+load kprobe_example symbol=vfs_read limit=0
+load kretprobe_example func=vfs_write limit=0
+
+# What somebody reads: 1 if there is an address other than 0, 0 if not, ? if nothing.
+cat >/tmp/look <<'END'
+#!/bin/sh
+export PATH=/bin:/sbin
+shown()
+{
+	grep -oE "$2" "$1" | head -n 200 |
+		awk '{ n++ } /[1-9a-f]/ { seen = 1 } END { print n ? seen + 0 : "?" }'
+}
+kp=/sys/kernel/debug/kprobes
+# With the number of lines that no other address is in.
+echo "$(shown /proc/kallsyms '^[0-9a-f]{8,16}') $(shown $kp/list '^[0-9a-f]{8,16}') $(shown $kp/points '^[0-9a-f]{8,16}') $(shown $kp/blacklist '^0x[0-9a-f]{8,16}' | sed s/0x//) $(cat $kp/list $kp/points $kp/blacklist | grep -cE '(0x)?ffff[0-9a-f]{12}')" >/tmp/shown
+END
+chmod 755 /tmp/look
+
+# look WHO: runs it for all settings of whom the kernel shows addresses to
+look()
+{
+	for p in 1 2; do
+		for r in 0 1 2; do
+			echo $p >$paranoid
+			echo $r >$restrict
+			rm -f /tmp/shown
+			"$1"
+			[ -s /tmp/shown ] || { fail "$1 $p $r: has not looked"; continue; }
+			read -r kallsyms list points blacklist lines </tmp/shown
+			echo "# $1, paranoid $p, restrict $r: $kallsyms"
+			case $1:$p:$r in
+			all_caps:*:[01]|no_syslog:1:0|no_caps:1:0) want=1 ;;
+			*) want=0 ;;
+			esac
+			is "$1 $p $r: kallsyms" "$kallsyms" $want
+			is "$1 $p $r: list" "$list" $want
+			is "$1 $p $r: points" "$points" $want
+			is "$1 $p $r: blacklist" "$blacklist" $want
+			[ $want = 1 ] || is "$1 $p $r: addresses anywhere" "$lines" 0
+		done
+	done
+	echo 0 >$restrict
+	echo "$was" >$paranoid
+}
+
+all_caps() { /tmp/look; }
+
+# A helper of the kernel's has no more capabilities than that file says, for ever.
+helper()
+{
+	# The path has to be there.
+	mount -t nosuchfs none /tmp 2>/dev/null
+	left=50
+	until [ -s /tmp/shown ] || [ $left -eq 0 ]; do
+		usleep 100000
+		left=$((left - 1))
+	done
+}
+no_syslog() { helper; }
+no_caps() { helper; }
+
+look all_caps
+[ -e $bset ] || fail "no $bset"
+modprobe=$(cat /proc/sys/kernel/modprobe)
+echo /tmp/look >/proc/sys/kernel/modprobe
+# CAP_SYSLOG is 34.
+read -r low high <$bset
+echo "$low $((high & ~(1 << 2)))" >$bset || fail "cannot drop CAP_SYSLOG"
+look no_syslog
+echo '0 0' >$bset || fail "cannot drop all capabilities"
+look no_caps
+echo "$modprobe" >/proc/sys/kernel/modprobe
+
+# Users get none of the files, by the mode of the files, not only of the directory.
+is "mode of debugfs" "$(mode /sys/kernel/debug)" 700
+chmod 755 /sys/kernel/debug
+for file in list enabled blacklist points hits; do
+	matches "what a user reads from $file" "$(as_user "cat $kp/$file")" '.*[Pp]ermission denied'
+	matches "what a user writes to $file" "$(as_user "echo 1 >$kp/$file")" '.*[Pp]ermission denied'
+done
+chmod 700 /sys/kernel/debug
+matches "what a user writes to the sysctl" "$(as_user "echo 0 >$optimization")" '.*[Pp]ermission denied'
+is "the sysctl" "$(as_user "cat $optimization")" 1
+matches "what a user reads from kprobe_events" "$(as_user "cat $tracing/kprobe_events")" '.*[Pp]ermission denied'
+matches "what a user writes to kprobe_events" "$(as_user "echo >$tracing/kprobe_events")" '.*[Pp]ermission denied'
+# Nor may root write what is for reading only. It may all the same, by its capabilities,
+# open it: nothing must come of it.
+for file in list blacklist points; do
+	before=$(cat $kp/$file | wc -c)
+	refuses "nvalid argument" "echo 0 >$kp/$file"
+	is "size of $file" "$(cat $kp/$file | wc -c)" "$before"
+done
+unload kprobe_example
+unload kretprobe_example
+
+# Pages that are writable and executable, while probes come and go and become jumps.
+tables=/sys/kernel/debug/page_tables/kernel
+if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
+	load kprobe_abuse
+	load kprobe_target
+	event 'p:kt/add kprobe_target:kprobe_target_add+9'
+	event_on kt/add
+	echo "${SECURITY_CALLS:-5000} 5" >/sys/kernel/debug/kprobe_abuse/run &
+	patcher=$!
+	looks=0 slots=0
+	while :; do
+		cat $tables >/tmp/tables
+		awk '/ RW .* x / { print }' /tmp/tables >>/tmp/bad_pages
+		looks=$((looks + 1))
+		# Those that kallsyms knows have to be among the executable ones.
+		for page in $(awk '$3 ~ /^kprobe_(insn|optinsn)_page$/ { print $1 }' /proc/kallsyms | head -n 4); do
+			echo "$page"
+		done >/tmp/pages
+		awk '
+			NR == FNR { page[$1] = 1; next }
+			/^0x/ {
+				split($1, range, "-")
+				from = substr(range[1], 3)
+				to = substr(range[2], 3)
+				for (p in page) {
+					# Hex of one length.
+					if (p >= from && p < to) { n++; if (!/ ro .* x /) print p ": " $0 >"/tmp/bad_slots" }
+				}
+			}
+			END { print n + 0 }' /tmp/pages /tmp/tables >>/tmp/slots_seen
+		kill -0 $patcher 2>/dev/null || break
+	done
+	wait $patcher || fail "nothing was patched"
+	slots=$(awk '{ n += $1 } END { print n + 0 }' /tmp/slots_seen)
+	echo "# page tables walked $looks times, $(grep -c ' x ' /tmp/tables) executable ranges, slots seen $slots times"
+	at_least "walks of the page tables" $looks 2
+	at_least "executable ranges" "$(grep -c ' x ' /tmp/tables)" 2
+	at_least "pages of slots that were seen" "$slots" 1
+	is "pages that are writable and executable" "$(head -n 3 /tmp/bad_pages)" ""
+	# A page may have gone in between, so a page that is not there is no fault.
+	is "pages of slots that are not as they should be" "$(grep -vE ' (pmd|pud|pgd|p4d|pte)?$' /tmp/bad_slots 2>/dev/null | grep -E ' RW | NX ' | head -n 3)" ""
+	event_off kt/add
+	unload kprobe_abuse
+else
+	[ "$(uname -m)" != x86_64 ] || fail "no page tables to look at"
+fi
+rm -f /tmp/look /tmp/shown /tmp/tables /tmp/bad_pages /tmp/pages /tmp/slots_seen /tmp/bad_slots
+done_testing
