@@ -2,12 +2,14 @@
 /*
  * KUnit suite: no memory. The first allocation of a call fails, then the second,
  * and so on until there are no more. A call that fails has changed nothing; a call
- * that succeeds without the memory has done its work.
+ * that succeeds without the memory has done its work. The same without pages: from the
+ * first on, then from the second, and so on.
  */
 #include <linux/gfp.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/string.h>
+#include <linux/trace_events.h>
 
 #include "fixture.h"
 
@@ -20,16 +22,18 @@
  * struct allocator - a function that allocates
  * @name: its name
  * @gfp:  which of its arguments are the flags
+ * @pages: it allocates pages
  */
 struct allocator {
 	const char *name;
 	unsigned int gfp;
+	bool pages;
 };
 
 /*
- * Not the page allocator: these call it, too, and whether they need a page differs from
- * one call to the next. Then the nth allocation would not be the same one in each round,
- * and one that a call needs could be left out.
+ * The page allocator fails in rounds of its own. The others call it, too, and whether they
+ * need a page differs from one call to the next. Then the nth allocation would not be the
+ * same one in each round, and one that a call needs could be left out.
  */
 static const struct allocator allocators[] = {
 	{ "__kmalloc_cache_noprof", 1 },
@@ -39,14 +43,23 @@ static const struct allocator allocators[] = {
 	{ "__kvmalloc_node_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
 	{ "kmem_cache_alloc_noprof", 1 },
 	{ "kmem_cache_alloc_node_noprof", 1 },
+	{ "pcpu_alloc_noprof", 3 },
 	{ "__vmalloc_node_range_noprof", 4 },
+	{ "__alloc_pages_noprof", 0, .pages = true },
+	{ "alloc_pages_bulk_noprof", 0, .pages = true },
 };
 
 #define NR_ALLOCATORS	ARRAY_SIZE(allocators)
 
-/* The task whose allocation has to fail, and how many succeed before. */
+/*
+ * The task whose allocation has to fail, how many succeed before, and how many fail. If
+ * there are no pages, all fail that a call needs; but some calls try until there are.
+ */
+#define PAGES_THAT_FAIL	20
+
 static struct task_struct *victim;
-static unsigned int countdown;
+static unsigned int countdown, failures;
+static bool no_pages;
 
 static struct kprobe failers[NR_ALLOCATORS];
 
@@ -61,11 +74,14 @@ static int fail_pre(struct kprobe *p, struct pt_regs *regs)
 {
 	gfp_t gfp;
 
-	if (current != victim || !in_task())
+	if (current != victim || !in_task() || allocators[p - failers].pages != no_pages)
 		return 0;
 	gfp = (__force gfp_t)regs_get_kernel_argument(regs, allocators[p - failers].gfp);
-	if (gfp & __GFP_NOFAIL || !countdown || --countdown)
+	if (gfp & __GFP_NOFAIL || !failures)
 		return 0;
+	if (countdown && --countdown)
+		return 0;
+	failures--;
 	instruction_pointer_set(regs, (unsigned long)kpt_allocates_nothing);
 	return 1;
 }
@@ -73,6 +89,7 @@ static int fail_pre(struct kprobe *p, struct pt_regs *regs)
 static void fail_nth(unsigned int nth)
 {
 	countdown = nth;
+	failures = no_pages ? PAGES_THAT_FAIL : 1;
 	barrier();
 	victim = current;
 }
@@ -123,6 +140,7 @@ static int memory_init(struct kunit *test)
 {
 	if (nr_failers < 3)
 		kunit_skip(test, "the allocators cannot be made to fail in this kernel");
+	no_pages = false;
 	pools_between_cases = kpt_counts(false).pools;
 	return kpt_case_init(test);
 }
@@ -247,7 +265,18 @@ static void check_undone(struct kunit *test, const struct memory_kind *kind,
 		KUNIT_EXPECT_EQ(test, set->pr[i].pre, 0);
 }
 
-static void registering_without_memory_changes_nothing(struct kunit *test)
+/*
+ * How many allocations at least a call cannot do without. A copy needs a page of its own,
+ * since drain() has left none.
+ */
+static unsigned int least_needed(const struct memory_kind *kind)
+{
+	if (no_pages)
+		return !kind->first && !kind->there;
+	return kind->there ? 1 : 2 * kind->nr;
+}
+
+static void register_without(struct kunit *test)
 {
 	const struct memory_kind *kind = test->param_value;
 	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
@@ -292,12 +321,23 @@ static void registering_without_memory_changes_nothing(struct kunit *test)
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
 	/* The point, the user, and more. */
-	KUNIT_EXPECT_GE(test, failed, kind->there ? 1 : 2 * kind->nr);
+	KUNIT_EXPECT_GE(test, failed, least_needed(kind));
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
+static void registering_without_memory_changes_nothing(struct kunit *test)
+{
+	register_without(test);
+}
+
+static void registering_without_pages_changes_nothing(struct kunit *test)
+{
+	no_pages = true;
+	register_without(test);
+}
+
 /* Unregistering has to work without memory. */
-static void unregistering_without_memory_works(struct kunit *test)
+static void unregister_without(struct kunit *test)
 {
 	const struct memory_kind *kind = test->param_value;
 	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
@@ -326,44 +366,150 @@ static void unregistering_without_memory_works(struct kunit *test)
 	KUNIT_EXPECT_LT(test, nth, MOST);
 }
 
-static void enabling_without_memory_leaves_it_off(struct kunit *test)
+static void unregistering_without_memory_works(struct kunit *test)
+{
+	unregister_without(test);
+}
+
+static void unregistering_without_pages_works(struct kunit *test)
+{
+	no_pages = true;
+	unregister_without(test);
+}
+
+static void expect_all(struct kunit *test, const struct memory_kind *kind,
+		       struct memory_set *set, bool on, unsigned int hits, unsigned int nth)
+{
+	unsigned int i;
+
+	call_all(test);
+	for (i = 0; i < kind->nr; i++) {
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_disabled(&set->pr[i].kp), !on, "%u", nth);
+		KUNIT_EXPECT_EQ_MSG(test, set->pr[i].pre, hits, "%u", nth);
+	}
+}
+
+static void enable_without(struct kunit *test)
 {
 	const struct memory_kind *kind = test->param_value;
 	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
-	struct kpt_probe *pr;
+	unsigned int nth, i;
 	bool more = true;
-	unsigned int nth;
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, set);
 	fill(set, kind);
-	pr = &set->pr[0];
-	kpt_register(test, pr);
+	KUNIT_ASSERT_EQ(test, register_kprobes(set->kps, kind->nr), 0);
 	for (nth = 1; more && nth < MOST; nth++) {
-		KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
-		pr->pre = 0;
+		KUNIT_EXPECT_EQ(test, disable_kprobes(set->kps, kind->nr), 0);
+		for (i = 0; i < kind->nr; i++)
+			set->pr[i].pre = 0;
 		fail_nth(nth);
-		ret = enable_kprobe(&pr->kp);
+		ret = enable_kprobes(set->kps, kind->nr);
 		more = has_failed();
 		if (ret) {
 			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
 			KUNIT_EXPECT_TRUE_MSG(test, more, "%u", nth);
-			KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
-			call_all(test);
-			KUNIT_EXPECT_EQ_MSG(test, pr->pre, 0, "%u", nth);
-			KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+			expect_all(test, kind, set, false, 0, nth);
+			KUNIT_EXPECT_EQ(test, enable_kprobes(set->kps, kind->nr), 0);
 		}
-		KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr->kp));
-		call_all(test);
-		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
+		expect_all(test, kind, set, true, 1, nth);
 		/* Disabling cannot fail. */
 		fail_nth(nth);
-		KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+		KUNIT_EXPECT_EQ(test, disable_kprobes(set->kps, kind->nr), 0);
 		more |= has_failed();
+		expect_all(test, kind, set, false, 1, nth);
+	}
+	unregister_kprobes(set->kps, kind->nr);
+	KUNIT_EXPECT_LT(test, nth, MOST);
+}
+
+static void enabling_without_memory_leaves_them_off(struct kunit *test)
+{
+	enable_without(test);
+}
+
+static void enabling_without_pages_leaves_them_off(struct kunit *test)
+{
+	no_pages = true;
+	enable_without(test);
+}
+
+/* --- Jumps --------------------------------------------------------------------- */
+
+/* The worker is about to allocate memory for a detour. */
+static void fail_detour(enum kprobe_stage stage, void *arg)
+{
+	unsigned int *nth = arg;
+
+	if (stage != KPROBE_STAGE_PLANNED || !*nth)
+		return;
+	fail_nth(*nth);
+	*nth = 0;
+}
+
+static void stop_failing(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+	victim = NULL;
+}
+
+/* It stays a breakpoint, and becomes a jump later. */
+static void detour_without(struct kunit *test)
+{
+	unsigned int nth, arg, failed = 0;
+	struct kprobe_counts before, now;
+	bool more = true;
+	const char *what;
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, stop_failing, NULL), 0);
+	for (nth = 1; more && nth < MOST; nth++) {
+		struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+
+		drain();
+		before = kpt_counts(true);
+		arg = nth;
+		kprobe_test_stop(fail_detour, &arg);
+		kpt_register(test, pr);
+		wait_for_kprobe_optimizer();
+		KUNIT_EXPECT_EQ(test, arg, 0);
+		kprobe_test_stop(NULL, NULL);
+		more = has_failed();
 		call_all(test);
 		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
+		if (!kprobe_optimized(&pr->kp)) {
+			failed++;
+			KUNIT_EXPECT_TRUE_MSG(test, more, "%u", nth);
+			now = kpt_counts(false);
+			KUNIT_EXPECT_EQ(test, now.detours.live, before.detours.live);
+			KUNIT_EXPECT_EQ(test, now.detours.pages, before.detours.pages);
+			KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+			KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
+			wait_for_kprobe_optimizer();
+			KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%u", nth);
+			call_all(test);
+			KUNIT_EXPECT_EQ_MSG(test, pr->pre, 2, "%u", nth);
+		}
+		kpt_unregister(test, pr);
+		now = kpt_counts(true);
+		what = kpt_differs(&before, &now);
+		KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
+	/* If one allocation fails, the cache tries again with less. */
+	KUNIT_EXPECT_GE(test, failed, no_pages);
+	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
+}
+
+static void detour_without_memory_leaves_a_breakpoint(struct kunit *test)
+{
+	detour_without(test);
+}
+
+static void detour_without_pages_leaves_a_breakpoint(struct kunit *test)
+{
+	no_pages = true;
+	detour_without(test);
 }
 
 /* --- Return probes, jprobes ---------------------------------------------------- */
@@ -440,8 +586,51 @@ static void check_ret(struct kunit *test, unsigned int nr, unsigned int first, i
 			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, 1, "%u", nth);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	KUNIT_EXPECT_GE(test, failed, 3 * nr);
+	KUNIT_EXPECT_GE(test, failed, no_pages ? 0 : 3 * nr);
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
+}
+
+/* Unregistering, disabling and enabling. */
+static void check_ret_gone(struct kunit *test, unsigned int nr, unsigned int first)
+{
+	struct memory_ret *r = kunit_kcalloc(test, NR_FNS, sizeof(*r), GFP_KERNEL);
+	struct kprobe_counts before, now;
+	struct kretprobe *rps[NR_FNS];
+	unsigned int nth, i, hits;
+	bool more = true;
+	const char *what;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	for (nth = 1; more && nth < MOST; nth++) {
+		drain();
+		before = kpt_counts(false);
+		fill_ret(r, rps, nr, first, 0);
+		KUNIT_ASSERT_EQ(test, register_kretprobes(rps, nr), 0);
+		fail_nth(nth);
+		KUNIT_EXPECT_EQ(test, disable_kretprobes(rps, nr), 0);
+		more = has_failed();
+		call_all(test);
+		for (i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, 0, "%u", nth);
+		fail_nth(nth);
+		hits = !enable_kretprobes(rps, nr);
+		more |= has_failed();
+		call_all(test);
+		for (i = 0; i < nr; i++) {
+			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, hits, "%u", nth);
+			KUNIT_EXPECT_EQ_MSG(test, kprobe_disabled(&r[i].rp.kp), !hits, "%u", nth);
+		}
+		fail_nth(nth);
+		unregister_kretprobes(rps, nr);
+		more |= has_failed();
+		call_all(test);
+		for (i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, hits, "%u", nth);
+		kpt_wait_until((now = kpt_counts(false), !kpt_differs(&before, &now)));
+		what = kpt_differs(&before, &now);
+		KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
 }
 
 static void registering_return_probes_without_memory_changes_nothing(struct kunit *test)
@@ -449,6 +638,23 @@ static void registering_return_probes_without_memory_changes_nothing(struct kuni
 	check_ret(test, 1, 0, 0);
 	check_ret(test, 1, 1, 300);
 	check_ret(test, NR_FNS, 0, 7);
+}
+
+static void registering_return_probes_without_pages_changes_nothing(struct kunit *test)
+{
+	no_pages = true;
+	check_ret(test, 1, 0, 0);
+	check_ret(test, 1, 1, 300);
+	check_ret(test, NR_FNS, 0, 7);
+}
+
+static void return_probes_go_without_memory(struct kunit *test)
+{
+	check_ret_gone(test, 1, 0);
+	check_ret_gone(test, 1, 1);
+	check_ret_gone(test, NR_FNS, 0);
+	no_pages = true;
+	check_ret_gone(test, NR_FNS, 0);
 }
 #endif
 
@@ -462,7 +668,7 @@ static unsigned long memory_jprobe(unsigned long arg)
 	return 0;
 }
 
-static void registering_a_jprobe_without_memory_changes_nothing(struct kunit *test)
+static void check_jprobe(struct kunit *test)
 {
 	struct kprobe_counts before, now;
 	unsigned int nth, failed = 0;
@@ -496,22 +702,101 @@ static void registering_a_jprobe_without_memory_changes_nothing(struct kunit *te
 		}
 		call_all(test);
 		KUNIT_EXPECT_EQ_MSG(test, jprobe_hits, 1, "%u", nth);
+		fail_nth(nth);
 		unregister_jprobe(&jp);
+		more |= has_failed();
+		call_all(test);
+		KUNIT_EXPECT_EQ_MSG(test, jprobe_hits, 1, "%u", nth);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	KUNIT_EXPECT_GE(test, failed, 2);
+	KUNIT_EXPECT_GE(test, failed, no_pages ? 1 : 2);
+}
+
+static void registering_a_jprobe_without_memory_changes_nothing(struct kunit *test)
+{
+	check_jprobe(test);
+	no_pages = true;
+	check_jprobe(test);
+}
+#endif
+
+/* --- Events -------------------------------------------------------------------- */
+
+#ifdef CONFIG_KPROBE_EVENTS
+/* Events refuse functions that are not traced. */
+static int make_event(struct dynevent_cmd *cmd, char *buf, bool is_return)
+{
+	int ret;
+
+	kprobe_event_cmd_init(cmd, buf, MAX_DYNEVENT_CMD_LEN);
+	ret = is_return ? kretprobe_event_gen_cmd_start(cmd, "kpt_no_memory", "kpt_traced") :
+			  kprobe_event_gen_cmd_start(cmd, "kpt_no_memory", "kpt_traced");
+	return ret ? : kprobe_event_gen_cmd_end(cmd);
+}
+
+/* The tracer gives up, and its probe is gone. */
+static void event_without_memory_leaves_no_probe(struct kunit *test)
+{
+	char *buf = kunit_kzalloc(test, MAX_DYNEVENT_CMD_LEN, GFP_KERNEL);
+	struct kprobe_counts before, now;
+	unsigned int nth, failed, kind;
+	struct dynevent_cmd cmd;
+	const char *what;
+	bool more;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (kind = 0; kind < 4; kind++) {
+		no_pages = kind & 2;
+		failed = 0;
+		more = true;
+		for (nth = 1; more && nth < MOST; nth++) {
+			drain();
+			before = kpt_counts(false);
+			fail_nth(nth);
+			ret = make_event(&cmd, buf, kind & 1);
+			more = has_failed();
+			if (ret) {
+				failed++;
+				KUNIT_EXPECT_TRUE_MSG(test, more, "%u", nth);
+				KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+				kpt_wait_until((now = kpt_counts(false),
+						!kpt_differs(&before, &now)));
+				what = kpt_differs(&before, &now);
+				KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
+				ret = make_event(&cmd, buf, kind & 1);
+				KUNIT_EXPECT_EQ_MSG(test, ret, 0, "%u", nth);
+			}
+			now = kpt_counts(false);
+			KUNIT_EXPECT_EQ(test, now.users, before.users + 1);
+			KUNIT_EXPECT_EQ(test, kprobe_event_delete("kpt_no_memory"), 0);
+		}
+		KUNIT_EXPECT_LT(test, nth, MOST);
+		KUNIT_EXPECT_GE(test, failed, no_pages ? 0 : 5);
+		kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
+	}
 }
 #endif
 
 static struct kunit_case memory_cases[] = {
 	KUNIT_CASE_PARAM(registering_without_memory_changes_nothing, kinds_gen_params),
+	KUNIT_CASE_PARAM(registering_without_pages_changes_nothing, kinds_gen_params),
 	KUNIT_CASE_PARAM(unregistering_without_memory_works, kinds_gen_params),
-	KUNIT_CASE_PARAM(enabling_without_memory_leaves_it_off, kinds_gen_params),
+	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
+	KUNIT_CASE_PARAM(enabling_without_memory_leaves_them_off, kinds_gen_params),
+	KUNIT_CASE_PARAM(enabling_without_pages_leaves_them_off, kinds_gen_params),
+	KUNIT_CASE(detour_without_memory_leaves_a_breakpoint),
+	KUNIT_CASE(detour_without_pages_leaves_a_breakpoint),
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(registering_return_probes_without_memory_changes_nothing),
+	KUNIT_CASE(registering_return_probes_without_pages_changes_nothing),
+	KUNIT_CASE(return_probes_go_without_memory),
 #endif
 #ifdef CONFIG_JPROBES
 	KUNIT_CASE(registering_a_jprobe_without_memory_changes_nothing),
+#endif
+#ifdef CONFIG_KPROBE_EVENTS
+	KUNIT_CASE(event_without_memory_leaves_no_probe),
 #endif
 	KPT_LAST_CASE,
 	{}
