@@ -19,7 +19,8 @@
 # TEST=glob runs only the tests with such a name, see names.sh. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often;
-# ABUSE_CALLS= and ABUSE_SEED= how many calls "abuse" makes, and which.
+# ABUSE_CALLS= and ABUSE_SEED= how many calls "abuse" makes, and which; FUZZ_DEFS= and
+# FUZZ_SEED= the same for the definitions of "event_fuzz".
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -206,10 +207,11 @@ guest_tests()
 	done
 	[ -n "$names" ] || return 0
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
-	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100)) \
+	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
 		-l "$run-$kernel" -a "$cmdline" \
 		"$build/$kernel" tests TESTS="$names" \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
+		FUZZ_DEFS="${FUZZ_DEFS:-}" FUZZ_SEED="${FUZZ_SEED:-}" \
 		STRESS_SECONDS="${STRESS_SECONDS:-}" TOGGLE_SECONDS="${TOGGLE_SECONDS:-}" \
 		RETURNS_SECONDS="${RETURNS_SECONDS:-}" RETURNS_TASKS="${RETURNS_TASKS:-}" \
 		RETURNS_CALLS="${RETURNS_CALLS:-}" \

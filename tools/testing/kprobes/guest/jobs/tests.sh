@@ -12,7 +12,7 @@ run_test()
 	proves=$(sed -n 's/^# proves: //p' "$1")
 	dmesg -n 6
 	rm -f /tmp/failed
-	timeout $((300 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100)) /bin/sh "$1" >/tmp/out 2>&1
+	timeout $((300 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) /bin/sh "$1" >/tmp/out 2>&1
 	case $? in
 	0) echo "ok - $name: $proves" ;;
 	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
