@@ -2,6 +2,7 @@
 # proves: random definitions of kprobe events, valid ones and those with one mistake, are taken or refused with the error that names the mistake; the lists show what was taken, hits are exact, and nothing is left
 . /lib.sh
 
+[ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
 seed=${FUZZ_SEED:-$(date +%s)}
 defs=${FUZZ_DEFS:-600}
 echo "# FUZZ_SEED=$seed FUZZ_DEFS=$defs"
