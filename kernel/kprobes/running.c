@@ -71,11 +71,23 @@ void __kprobe_hit kprobe_busy_end(void)
  * The handler must not be shown any more: hits would be missed for ever, and faults
  * be taken for those of a probe that is gone.
  *
+ * The log names the probe: the stack does not show the function whose return was probed,
+ * nor that a function on it is a handler. If a stack is full, that is noticed in another
+ * context.
+ *
  * Context: an oops, in the context of the handler.
  */
 void kprobe_abandon(void)
 {
+	const struct kprobe *running;
+	unsigned int ctx;
+
 	preempt_disable_notrace();
+	for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++) {
+		running = kprobe_running_point(raw_cpu_read(kprobe_cpu.running[ctx]));
+		if (running)
+			pr_emerg("a handler of the probe at %pS was running\n", running->addr);
+	}
 	kprobe_fault_abandon();
 	jprobe_abandon();
 	kprobe_unshow(kprobe_this_context());

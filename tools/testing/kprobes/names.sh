@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # The names of the tests, and which of them TEST= picks. Sourced.
 # shellcheck shell=bash disable=SC2154
+# shellcheck source=tools/testing/kprobes/oops-results.sh
+. "$here/oops-results.sh"
 #
 # A name is what "make test" prints: SUITE.CASE of a KUnit suite or of the
 # self-test, or TEST of a guest test. TEST= is a glob for all of the name, with or
@@ -109,7 +111,7 @@ nothing_picked()
 	for prefix in '' 'maxcpus=1: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
 		      'spectre_v2=retpoline,lfence: ' 'ITS: ' 'stuffing: '; do
 		[ -z "$({ kunit_names "${kunit_sources[@]}"; selftest_names
-			  guest_names; echo run; echo hitpath; } | picked "$prefix")" ] || return 1
+			  guest_names; oops_names; echo run; echo hitpath; } | picked "$prefix")" ] || return 1
 	done
 }
 

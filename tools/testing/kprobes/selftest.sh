@@ -241,6 +241,43 @@ for mutant in "$here"/mutants/*.patch; do
 	done
 done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
 
+# Handlers that crash
+cat >"$tmp/oops" <<'END'
+[    4.517113] kprobe_oops: begin pre plain jump null
+[    4.520244] BUG: kernel NULL pointer dereference, address: 0000000000000008
+[    4.520774] Oops: Oops: 0002 [#1] PREEMPT SMP NOPTI
+[    4.521693] RIP: 0010:oops_by_address+0x5/0x10 [kprobe_oops]
+[    4.522875] Call Trace:
+[    4.523453]  <TASK>
+[    4.523590]  oops_pre_handler+0xe/0x20 [kprobe_oops]
+[    4.523872]  0xffffffffc02c20c1
+[    4.524199] RIP: 0010:oops_plain+0x5/0x10 [kprobe_oops]
+[    4.524894]  ? oops_plain+0x5/0x10 [kprobe_oops]
+[    4.524942]  oops_caller+0x1e/0x30 [kprobe_oops]
+[    4.525274]  </TASK>
+[    4.525568] kprobes: a handler of the probe at oops_plain+0x4/0x10 [kprobe_oops] was running
+[    4.525907] ---[ end trace 0000000000000000 ]---
+[    4.692269] kprobe_oops: end pre plain jump null: returned 0, hits 1 and 1, fixed 0, works 1
+[    4.737426] kprobe_oops: begin pre plain jump fixed
+[    4.737427] kprobe_oops: end pre plain jump fixed: returned 1, hits 1 and 1, fixed 1, works 1
+END
+# crashed SED [CASE [PANICS]]: what is said of that, with an error
+crashed()
+{
+	sed "$1" "$tmp/oops" >"$tmp/spoilt"
+	oops_verdict "$tmp/spoilt" "${2:-pre:plain:jump:null}" "${3:-}" | sed 's/^/not ok - /'
+}
+crashed '' | sees oops_good "a report that names the probe is good" ''
+crashed '/BUG:/d; /was running/d' | sees oops_report "a report that is missing is seen" \
+"not ok - no report
+not ok - no name of the probe"
+crashed '/RIP: 0010:oops_plain/d' | sees oops_function "a function that is there by chance does not count" \
+	"not ok - no probed function"
+crashed 's/and 1/and 0/' | sees oops_dead "a machine that does not probe any more is seen" \
+	'not ok - got "kprobe_oops: end pre plain jump null: returned 0, hits 1 and 0, fixed 0, works 1", wanted "kprobe_oops: end pre plain jump null: returned 0, hits 1 and 1, fixed 0, works 1"'
+crashed 's/begin pre plain jump fixed/&\nWARNING: something/' pre:plain:jump:fixed |
+	sees oops_silent "a report where none has to be is seen" "not ok - a report: fixed"
+
 # Torture
 cat >"$tmp/tortured" <<'END'
 killer hotplug 9

@@ -8,6 +8,7 @@
 #   guest tests  guest/tests/*.sh, what needs user space; for the default config
 #                those marked "# preempt: full" once more with that parameter
 #   hit path     hitpath.sh: is all that a hit runs refused?
+#   oops         oops.sh: handlers that crash; for the default config
 #   self-test    selftest.sh: do these scripts see what goes wrong?
 #
 # What has to run is listed in expected/ for each kernel, and which skips are
@@ -240,6 +241,13 @@ hit_path()
 	CONFIG=$kernel "$here/hitpath.sh" 2>&1 | record hitpath ''
 }
 
+oops_guests()
+{
+	[ -n "$(oops_names | picked '')" ] || return 0
+	say "handlers that crash, on $kernel"
+	KERNEL=$kernel "$here/oops.sh" | record oops ''
+}
+
 # wanted RUN: does any test of it run?
 wanted() { [ -n "$(kunit_picks "$1")" ]; }
 
@@ -266,6 +274,7 @@ if [ "$kernel" = x86_64 ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
 	guest_tests preempt 'preempt=full: ' preempt=full "${preempt[@]}"
 fi
+[ "$kernel" != x86_64 ] || oops_guests
 ! is_picked run || run_shows
 ! is_picked hitpath || [[ $kernel == stock-* ]] || hit_path
 # As long as the list says what has to run there.

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Handlers that crash, for the guests of oops.sh.
+ *
+ *	echo "HOW TARGET STATE WHAT" >/sys/kernel/debug/kprobe_oops/run
+ *
+ * sets a probe on oops_plain() or oops_traced(), waits until it is in STATE, and lets a
+ * thread call the function. The handler (HOW is pre, post, or return) does WHAT. Then
+ * another thread calls the function on the same CPU, where the handler now does no harm
+ * and has to run; the probe is removed, and calls do not hit it. The log has a line for the
+ * begin, and one for the end if the machine goes on that far.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bug.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/task.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "kprobe_oops.h"
+
+#define RESULT(x)	((x) * 3 + 1)
+
+/* RCU has to be told to be less patient than that. */
+#define HANG_SECONDS	12
+
+noinline unsigned long oops_traced(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+noinline notrace unsigned long oops_plain(unsigned long x)
+{
+	OPTIMIZER_HIDE_VAR(x);
+	return RESULT(x);
+}
+
+enum what { NOTHING, NULL_POINTER, BAD_POINTER, BUG_TRAP, WARNING, STACK, HANG, FIXED };
+
+static const char *const whats[] = {
+	[NULL_POINTER] = "null",
+	[BAD_POINTER] = "bad",
+	[BUG_TRAP] = "bug",
+	[WARNING] = "warn",
+	[STACK] = "stack",
+	[HANG] = "hang",
+	[FIXED] = "fixed",
+};
+
+static enum what todo;
+static unsigned int hits, fixed;
+static unsigned long (*target)(unsigned long x);
+static struct dentry *dir;
+static DEFINE_MUTEX(lock);
+
+static noinline unsigned long oops_deeper(unsigned long n, unsigned long most)
+{
+	char room[512];
+
+	memset(room, n, sizeof(room));
+	barrier_data(room);
+	if (n == most)
+		return 0;
+	return oops_deeper(n + 1, most) + room[n % sizeof(room)];
+}
+
+static noinline void oops_by_address(unsigned long address)
+{
+	OPTIMIZER_HIDE_VAR(address);
+	WRITE_ONCE(*(int *)address, 1);
+}
+
+/* The fault handler goes on after this. */
+static noinline void oops_and_go_on(void)
+{
+	oops_by_address(8);
+}
+
+static noinline void oops_in_handler(void)
+{
+	u64 end;
+
+	hits++;
+	switch (READ_ONCE(todo)) {
+	case NULL_POINTER:
+		oops_by_address(8);
+		break;
+	case BAD_POINTER:
+		oops_by_address(1ul << (BITS_PER_LONG - 2));
+		break;
+	case BUG_TRAP:
+		BUG();
+	case WARNING:
+		WARN(1, "in a handler\n");
+		break;
+	case STACK:
+		oops_deeper(0, 1000);
+		break;
+	case HANG:
+		end = ktime_get_mono_fast_ns() + HANG_SECONDS * NSEC_PER_SEC;
+		while (ktime_get_mono_fast_ns() < end)
+			cpu_relax();
+		break;
+	case FIXED:
+		oops_and_go_on();
+		break;
+	case NOTHING:
+		break;
+	}
+}
+
+static int oops_pre_handler(struct kprobe *kp, struct pt_regs *regs)
+{
+	oops_in_handler();
+	return 0;
+}
+
+static void oops_post_handler(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	oops_in_handler();
+	/* Not a tail call, so that the stack shows this. */
+	barrier();
+}
+
+static int oops_return_handler(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	oops_in_handler();
+	return 0;
+}
+
+/* Returns from oops_by_address(), which has no frame. */
+static int oops_fault_handler(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	if (READ_ONCE(todo) != FIXED)
+		return 0;
+	fixed++;
+	instruction_pointer_set(regs, *(unsigned long *)regs->sp);
+	regs->sp += sizeof(long);
+	return 1;
+}
+
+static struct kprobe probe;
+static struct kretprobe return_probe;
+
+static int set_probe(const char *how, bool with_fault)
+{
+	memset(&probe, 0, sizeof(probe));
+	memset(&return_probe, 0, sizeof(return_probe));
+	probe.addr = (kprobe_opcode_t *)target;
+	return_probe.kp.addr = (kprobe_opcode_t *)target;
+	if (with_fault) {
+		probe.fault_handler = oops_fault_handler;
+		return_probe.kp.fault_handler = oops_fault_handler;
+	}
+	if (!strcmp(how, "pre")) {
+		probe.pre_handler = oops_pre_handler;
+	} else if (!strcmp(how, "post")) {
+		probe.post_handler = oops_post_handler;
+	} else if (!strcmp(how, "return")) {
+		return_probe.handler = oops_return_handler;
+		return register_kretprobe(&return_probe);
+	} else {
+		return -EINVAL;
+	}
+	return register_kprobe(&probe);
+}
+
+static struct kprobe *the_probe(void)
+{
+	return return_probe.handler ? &return_probe.kp : &probe;
+}
+
+static bool in_state(const char *state)
+{
+	u32 flags = READ_ONCE(the_probe()->flags);
+
+	if (!strcmp(state, "jump"))
+		return flags & KPROBE_FLAG_OPTIMIZED;
+	if (!strcmp(state, "ftrace"))
+		return flags & KPROBE_FLAG_FTRACE;
+	return !(flags & (KPROBE_FLAG_OPTIMIZED | KPROBE_FLAG_FTRACE));
+}
+
+static noinline int oops_caller(void *result)
+{
+	unsigned long *ret = result;
+
+	*ret = target(7);
+	return 0;
+}
+
+/* Where it is going to crash, so not in this task. Returns true if it came to its end. */
+static bool call_on(unsigned int cpu)
+{
+	static unsigned long ret;
+	struct task_struct *t;
+	unsigned int left;
+
+	ret = 0;
+	t = kthread_create(oops_caller, &ret, "oops_caller");
+	if (IS_ERR(t))
+		return false;
+	get_task_struct(t);
+	kthread_bind(t, cpu);
+	wake_up_process(t);
+	/* So that somebody misses the CPU. */
+	if (READ_ONCE(todo) == HANG) {
+		msleep(100);
+		synchronize_rcu();
+	}
+	for (left = 1000; left && !READ_ONCE(t->exit_state); left--)
+		msleep(50);
+	put_task_struct(t);
+	return READ_ONCE(ret) == RESULT(7ul);
+}
+
+static int run(const char *how, const char *name, const char *state, const char *what)
+{
+	unsigned int cpu = cpumask_last(cpu_online_mask), left, during, after;
+	int ret, doing;
+	bool returned, works;
+
+	/* The first has no name. */
+	for (doing = 1; doing < ARRAY_SIZE(whats); doing++) {
+		if (!strcmp(whats[doing], what))
+			break;
+	}
+	if (doing == ARRAY_SIZE(whats))
+		return -EINVAL;
+	target = !strcmp(name, "traced") ? oops_traced : oops_plain;
+	ret = set_probe(how, doing == FIXED);
+	if (ret)
+		return ret;
+	for (left = 200; left && !in_state(state); left--)
+		msleep(50);
+	if (!in_state(state)) {
+		pr_err("not in the state %s\n", state);
+		ret = -EBUSY;
+	}
+	hits = 0;
+	fixed = 0;
+	pr_crit("begin %s %s %s %s\n", how, name, state, what);
+	WRITE_ONCE(todo, doing);
+	returned = call_on(cpu);
+	WRITE_ONCE(todo, NOTHING);
+	during = hits;
+	works = call_on(cpu);
+	after = hits - during;
+	if (return_probe.handler)
+		unregister_kretprobe(&return_probe);
+	else
+		unregister_kprobe(&probe);
+	works &= call_on(cpu) && hits == during + after;
+	pr_crit("end %s %s %s %s: returned %d, hits %u and %u, fixed %u, works %d\n", how, name,
+		state, what, returned, during, after, fixed, works);
+	return ret;
+}
+
+static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
+			 loff_t *ppos)
+{
+	char buf[64] = { }, how[16], name[16], state[16], what[16];
+	int ret;
+
+	if (count >= sizeof(buf))
+		return -EINVAL;
+	if (copy_from_user(buf, ubuf, count))
+		return -EFAULT;
+	if (sscanf(buf, "%15s %15s %15s %15s", how, name, state, what) != 4)
+		return -EINVAL;
+	mutex_lock(&lock);
+	ret = run(how, name, state, what);
+	mutex_unlock(&lock);
+	return ret ? : count;
+}
+
+static const struct file_operations run_fops = {
+	.owner = THIS_MODULE,
+	.write = run_write,
+};
+
+static int __init kprobe_oops_init(void)
+{
+	dir = debugfs_create_dir("kprobe_oops", NULL);
+	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	return 0;
+}
+
+static void __exit kprobe_oops_exit(void)
+{
+	debugfs_remove(dir);
+}
+
+module_init(kprobe_oops_init);
+module_exit(kprobe_oops_exit);
+
+MODULE_DESCRIPTION("Kprobes test: handlers that crash");
+MODULE_LICENSE("GPL");

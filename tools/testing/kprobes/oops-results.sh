@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+# Evaluates the console of a guest of oops.sh. Sourced by it, by test.sh, and by the
+# self-test.
+# shellcheck shell=bash disable=SC2034
+
+# HOW:TARGET:STATE:WHAT, see modules/kprobe_oops.c: after these the machine goes on, all in
+# one guest.
+oops_goes_on='
+	pre:plain:jump:null post:plain:jump:bug return:plain:jump:bad
+	pre:traced:ftrace:bug post:traced:ftrace:null return:traced:ftrace:null
+	return:plain:breakpoint:bug
+	pre:plain:jump:warn pre:plain:breakpoint:warn pre:traced:ftrace:warn
+	pre:plain:jump:fixed post:plain:breakpoint:fixed pre:traced:ftrace:fixed
+	pre:plain:jump:hang'
+
+# After these it panics, each in a guest of its own. A breakpoint is an exception like an NMI.
+oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:stack'
+
+# The names of the tests: "oops.HOW_TARGET_STATE_WHAT"
+oops_names()
+{
+	# shellcheck disable=SC2086
+	printf 'oops.%s\n' $oops_goes_on $oops_panics | tr : _
+}
+
+# oops_verdict CONSOLE CASE PANICS: prints what is missing or wrong; nothing if all is well
+oops_verdict()
+{
+	awk -v name="${2//:/ }" -v panics="$3" '
+		function need(what, re) { if (!(text ~ re)) print "no " what }
+		function never(what, re) { if (text ~ re) print what }
+		{ gsub(/\r/, ""); sub(/^\[ *[0-9.]*\] /, "") }
+		index($0, "kprobe_oops: begin " name) == 1 { begun = 1; text = "\n"; next }
+		index($0, "kprobe_oops: begin ") == 1 { begun = 0 }
+		index($0, "kprobe_oops: end " name ":") == 1 && begun { end = $0; begun = 0 }
+		# What is on the stack by chance proves nothing.
+		begun && !/^ \? / { text = text $0 "\n" }
+		END {
+			split(name, n, " ")
+			how = n[1]; fn = "oops_" n[2]; what = n[4]
+			if (text == "") { print "has not begun"; exit }
+			report["null"] = "\nBUG: kernel NULL pointer dereference, address: 0+8\n"
+			report["bad"] = "general protection fault, probably for non-canonical address 0x40+:"
+			report["bug"] = "\nKernel BUG at oops_in_handler\\+|\nkernel BUG at "
+			report["warn"] = "\nWARNING: CPU: [0-9]+ PID: [0-9]+ at oops_in_handler\\+"
+			report["stack"] = "\nBUG: TASK stack guard page was hit"
+			report["hang"] = "\nrcu: INFO: rcu_[a-z]+ (self-detected stall|detected stalls|detected expedited stalls)"
+			if (what == "fixed") {
+				never("a report: " what, "BUG:|Oops|Call Trace:|WARNING:|a handler of the probe")
+			} else {
+				need("report", report[what])
+				need("function of the handler", "\nRIP: 0010:oops_(by_address|in_handler|deeper)|oops_in_handler\\+")
+				if (what != "hang")
+					need("handler", "\n oops_" how "_handler\\+")
+				if (how == "return")
+					need("caller of the probed function", "\n oops_caller\\+")
+				else
+					need("probed function", "\n(RIP: 0010:| )" fn "\\+")
+			}
+			if (what != "fixed" && what != "warn" && what != "hang")
+				need("name of the probe", "\nkprobes: a handler of the probe at " fn "\\+[^\n]* was running\n")
+			if (panics) {
+				need("panic", "\nKernel panic - not syncing: ")
+				if (end != "") print "it went on: " end
+			} else {
+				never("a panic", "Kernel panic")
+				dies = what != "warn" && what != "fixed" && what != "hang"
+				want = "kprobe_oops: end " name ": returned " (!dies + 0) ", hits 1 and 1, fixed " ((what == "fixed") + 0) ", works 1"
+				if (end != want) print "got \"" end "\", wanted \"" want "\""
+			}
+		}' "$1"
+}

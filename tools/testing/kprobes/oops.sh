@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Handlers that crash, each in a probed function of a guest. The report has to name the
+# handler, the probe and the probed function; the machine has to go on, and to probe, where
+# it can. Prints a line for each case, as the tests do; "make test" runs it.
+#
+#   KERNEL=name    a kernel under build/ (default $CONFIG)
+#   TEST=glob      only the cases with such a name: oops.HOW_TARGET_STATE_WHAT
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/names.sh
+. "$here/names.sh"
+
+kernel=$build/${KERNEL:-$CONFIG}
+
+# those CASES: the ones that TEST= picks
+those()
+{
+	local c
+
+	for c; do
+		! is_picked "oops.${c//:/_}" || printf '%s ' "$c"
+	done
+}
+
+# crash LOG PANICS CASE...
+crash()
+{
+	local log=$1 panics=$2 c bad status=0 end='goes on'
+
+	[ -z "$panics" ] || end=panics
+	shift 2
+	[ $# -gt 0 ] || return 0
+	# All reports are looked at here. A loaded machine must not be taken for a hung one.
+	"$here/guest.sh" -t 240 -l "$log" -s . -a rcupdate.rcu_cpu_stall_timeout=6 \
+		"$kernel" oops CASES="$*" >"$build/logs/$log.txt" 2>&1 || status=$?
+	for c; do
+		bad=$(oops_verdict "$build/logs/$log.console" "$c" "$panics")
+		if [ -z "$panics" ] && [ $status -ne 0 ]; then
+			bad="$bad${bad:+$'\n'}the guest: $(tail -n 1 "$build/logs/$log.txt")"
+		fi
+		if [ -z "$bad" ]; then
+			echo "ok - oops.${c//:/_}: the report names the probe, and the kernel $end"
+		else
+			echo "not ok - oops.${c//:/_}: see build/logs/$log.console"
+			printf '%s\n' "$bad" | sed 's/^/    # /'
+		fi
+	done
+}
+
+mkdir -p "$build/logs"
+need_qemu
+# shellcheck disable=SC2046,SC2086
+crash oops '' $(those $oops_goes_on)
+# shellcheck disable=SC2086
+for c in $(those $oops_panics); do
+	crash "oops-${c//:/-}" 1 "$c"
+done
