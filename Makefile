@@ -17,6 +17,7 @@ help:
 #: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make abuse    wrong calls of the API, from all CPUs at once (CALLS=1000000, SEED=n)
+#: make slots    disassemble what a guest has generated, for each kind of thunks (PROBES=3000)
 #: make test-everything  a probe on every instruction of the kernel and of modules, in
 #:               windows, under a workload (MINUTES=20; goes on where it has ended)
 #: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
@@ -93,6 +94,9 @@ stress: kernel
 abuse: kernel
 	@TEST=abuse ABUSE_CALLS=$(or $(CALLS),1000000) ABUSE_SEED=$(SEED) $(T)/test.sh
 
+slots: kernel
+	@$(T)/slots.sh
+
 test-everything: kernel
 	@$(T)/everything.sh
 
@@ -147,6 +151,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -16,8 +16,7 @@
  * them what they like. A structure is overwritten once its probe is unregistered, and
  * sometimes before. A handler that runs after its probe is gone finds poison.
  *
- * This uses the public API only, but takes from it that one batch may remove probes of all
- * types. What is allocated is known of our own kprobes.
+ * This needs our kprobes: it switches batches, and removes probes of all types in one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

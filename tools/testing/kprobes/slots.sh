@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Disassembles all copies and detours that a guest has made, and looks whether they follow
+# the rules for generated code; slots.py has these. Once for each way in which the CPU and
+# the command line ask for thunks. Prints a line for each, as the tests do.
+#
+#   PROBES=n       how many (default 3000), spread over the text
+#   KERNEL=name    a kernel under build/ (default $CONFIG)
+#   ONLY=name      only with these: default, off, ITS, stuffing
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+kernel=$build/${KERNEL:-$CONFIG}
+probes=${PROBES:-3000}
+[ -e "$kernel/vmlinux" ] || die "no kernel in $kernel: make kernel builds it"
+[ -e "$kernel/kprobes-modules/kprobe_slots.ko" ] || die "no kprobe_slots.ko in $kernel: has it our kprobes?"
+need_qemu
+need objdump:binutils python3:python3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir -p "$tmp/files" "$build/logs"
+
+# All instructions of the kernel, and some of them to be probed. ftrace sites have neither
+# a copy nor a detour.
+objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
+	/^[0-9a-f]+ <__pfx_/ { padding = 1; next }
+	/^[0-9a-f]+ </ { padding = 0; next }
+	padding || !/^ *[0-9a-f]+:\t/ { next }
+	{ at = $1; sub(/:/, "", at) }
+	{ print at, $2 == "int3" || /call .*<__fentry__>|nopl +0x0\(%rax,%rax,1\)$/ ? "-" : "+" }
+	' >"$tmp/insns"
+awk -v n="$probes" '$2 == "+" { line[all++] = $1 }
+	END { for (i = 0; i < n; i++) print line[int(i * all / n)] }' "$tmp/insns" >"$tmp/files/sites"
+nm "$kernel/vmlinux" >"$tmp/symbols"
+
+failed=''
+for how in ${ONLY:-default off ITS stuffing}; do
+	param='' cpu=max,-cx16
+	case $how in
+	default) ;;
+	off) param=spectre_v2=off ;;
+	ITS) cpu=Icelake-Server,-cx16 ;;
+	stuffing) param='spectre_v2=retpoline retbleed=stuff' cpu=Skylake-Client ;;
+	*) die "slots.sh: no way $how: see the head of $0" ;;
+	esac
+	log=slots-$how
+	# Addresses as in vmlinux: no KASLR.
+	if ! "$here/guest.sh" -t 400 -l "$log" -q "-cpu $cpu" -a "nokaslr $param" -f "$tmp/files" \
+			"$kernel" slots >"$build/logs/$log.txt" 2>&1; then
+		echo "not ok - slots.$how: the guest failed: see build/logs/$log.*"
+		tail -n 3 "$build/logs/$log.txt" | cut -c1-200 | sed 's/^/    # /'
+		failed=1
+		continue
+	fi
+	if python3 "$here/slots.py" "$how" "$build/logs/$log.txt" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
+		echo "ok - slots.$how: copies and detours follow the rules for generated code"
+	else
+		echo "not ok - slots.$how: copies and detours break a rule"
+		failed=1
+	fi
+	head -n 20 "$tmp/found" | sed 's/^/    # /'
+done
+[ -z "$failed" ]
