@@ -4,8 +4,8 @@
 
 [ -e /modules/kprobe_abuse.ko ] || skip "no kprobe_abuse for this kernel"
 abuse=/sys/kernel/debug/kprobe_abuse
-calls=30000
-! grep -q ' kasan_report$' /proc/kallsyms || calls=6000
+calls=15000
+! grep -q ' kasan_report$' /proc/kallsyms || calls=4000
 calls=${ABUSE_CALLS:-$calls}
 # What went wrong with a seed goes wrong again, if the timing lets it.
 seed=${ABUSE_SEED:-$(date +%s)}
