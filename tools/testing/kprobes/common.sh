@@ -231,6 +231,12 @@ config_options()
 		END { for (i = 1; i <= n; i++) print at[order[i]] }'
 }
 
+# Directories of modules to build with it: "# modules DIR".
+config_modules()
+{
+	fragment_lines "$CONFIG.config" | sed -n 's/^# modules //p' | sort -u
+}
+
 config_arch()
 {
 	fragment_lines "$CONFIG.config" |

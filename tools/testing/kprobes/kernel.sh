@@ -107,20 +107,31 @@ targets=$target
 # shellcheck disable=SC2086
 run_make "kernel $name" $targets
 
-# External modules build in their own directory: a copy for each kernel. They serve tests.
-if config_options | grep -q '^CONFIG_KPROBES_SANITY_TEST=' &&
-   [ -z "$cross" ] && [ "$targets" != "$target" ] && compgen -G "$here/modules/*.c" >/dev/null; then
-	mkdir -p "$out/kprobes-modules"
-	for f in "$here"/modules/*.[ch] "$here"/modules/Makefile; do
+# External modules that the config asks for build in their own directory: a copy for
+# each kernel.
+external_modules()
+{
+	local from=$top/$1 to f
+
+	[ -d "$from" ] || from=$src/$1
+	[ -d "$from" ] || die "config $CONFIG: no modules in $1"
+	to=$out/$(echo "${1#tools/testing/}" | tr / -)
+	mkdir -p "$to"
+	for f in "$from"/*.[ch] "$from"/Makefile; do
 		[ -e "$f" ] || continue
-		cmp -s "$f" "$out/kprobes-modules/${f##*/}" ||
-			cp "$f" "$out/kprobes-modules/"
+		cmp -s "$f" "$to/${f##*/}" || cp "$f" "$to/"
 	done
-	for f in "$out"/kprobes-modules/*.c; do
+	for f in "$to"/*.c; do
 		case $f in *.mod.c) continue ;; esac
-		[ -e "$here/modules/${f##*/}" ] || rm "${f%.c}".*
+		[ -e "$from/${f##*/}" ] || rm "${f%.c}".*
 	done
-	run_make "test modules for $name" M="$out/kprobes-modules" modules
+	run_make "modules of $1 for $name" M="$to" modules
+}
+
+if [ -z "$cross" ] && [ "$targets" != "$target" ]; then
+	for dir in $(config_modules); do
+		external_modules "$dir"
+	done
 fi
 if [ -n "$ours" ]; then
 	warnings=$(warnings_of "$out" "$log")
