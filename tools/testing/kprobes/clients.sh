@@ -2,24 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unmodified clients of kprobes on our kernel and on stock, of the same config, in guests
 # that have this machine's root and tools. Prints a table: each client's features, stock
-# beside ours. What passes on stock has to pass on ours; what fails on both is the
-# tool's. A feature that did not run has failed. Each guest with ours that dies is a
+# beside ours, with the figures that a feature gives. What passes on stock has to pass on
+# ours; what fails on both is the tool's. A feature that did not run has failed. Each guest with ours that dies is a
 # failure, whatever it was that it died of.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)
 #
 # CONFIG= is clients, unless something else is asked for. ONLY=ours or ONLY=stock runs
-# one of them and takes the other's results from the last time.
+# one of them and takes the other's results from the last time, ONLY=none those of both.
+# Results last as long as the kernel does.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-seconds=300		# what a feature may take
+seconds=600		# what a feature may take
 per_guest=40		# features that one boot runs
 
 need bpftrace:bpftrace funccount-bpfcc:bpfcc-tools trace-cmd:trace-cmd stap:systemtap \
 	perf:linux-perf depmod:kmod perl:perl python3:python3
-for name in "$CONFIG" "stock-$CONFIG"; do
+kernels=("stock-$CONFIG" "$CONFIG")
+[ "${ONLY:-}" != ours ] || kernels=("$CONFIG")
+[ "${ONLY:-}" != stock ] || kernels=("stock-$CONFIG")
+[ "${ONLY:-}" != none ] || kernels=()
+for name in "${kernels[@]}"; do
 	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
 done
 mkdir -p "$build/logs"
@@ -30,7 +35,7 @@ features()
 	local script
 
 	for script in "$here"/guest/clients/*.sh; do
-		sed -n "s/^try_\([a-z_0-9]*\)()\$/$(basename "$script" .sh).\1/p" "$script" |
+		sed -n "s/^try_\([a-z_0-9]*\)().*/$(basename "$script" .sh).\1/p" "$script" |
 			grep -v '\.any$' || true
 	done
 	(cd "$stock_src/tools/testing/selftests/ftrace/test.d" &&
@@ -59,21 +64,25 @@ picked()
 boot()
 {
 	"$here/guest.sh" -r -m 3072 -q "-drive if=virtio,format=raw,file=$disk" -t $((seconds * per_guest)) -l "$3" "$build/$1" clients \
-		KERNEL="$(readlink -f "$build/$1")" SOURCE="$2" SECONDS_EACH=$seconds \
+		KERNEL="$(readlink -f "$build/$1")" SOURCE="$2" SECONDS_EACH=$seconds SPLATS="$SPLATS" \
 		FEATURES="$4" >"$build/logs/$3.txt" 2>&1 </dev/null
 }
 
-# results NAME SOURCE: lines of verdict, feature and text, with tabs between. A guest
-# that dies is not the end: the rest runs in another one. What was running may only
+# results NAME SOURCE: lines of verdict, feature and text, with tabs between; a verdict
+# "figure" has "what: value" as its text. A guest that dies is not the end: the rest runs in another one. What was running may only
 # have met what an earlier feature had broken, so it is blamed if it was the first one
 # there, and else runs again. The deaths themselves are kept, too.
 results()
 {
 	local name=$1 source=$2 todo=() batch=() died n=0 last log why first=0 file=$build/logs/clients-$1.results
+	local deaths=${file%.results}.deaths
 
 	mapfile -t todo <"$wanted"
-	: >"$file"
-	: >"${file%.results}.deaths"
+	# Others' stay.
+	awk -F '\t' 'NR == FNR { wanted[$1]; next } !($2 in wanted)' "$wanted" "$file" >"$file.new"
+	mv "$file.new" "$file"
+	awk -F '[ :]+' 'NR == FNR { wanted[$1]; next } !($7 in wanted)' "$wanted" "$deaths" >"$file.new"
+	mv "$file.new" "$deaths"
 	while [ ${#todo[@]} -gt 0 ]; do
 		n=$((n + 1))
 		batch=("${todo[@]:0:$per_guest}")
@@ -82,13 +91,13 @@ results()
 		died=''
 		say "clients on $name: ${#batch[@]} features from ${batch[0]} on" >&2
 		boot "$name" "$source" "$log" "${batch[*]}" || died=1
-		sed -n 's/^\(ok\|not ok\|skip\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
+		sed -n 's/^\(ok\|not ok\|skip\|figure\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
 			"$build/logs/$log.txt" >>"$file"
 		[ -n "$died" ] || continue
 		last=$(grep -c -E '^(ok|not ok|skip) - ' "$build/logs/$log.txt") || true
 		[ "$last" -lt ${#batch[@]} ] || last=$((${#batch[@]} - 1))
 		why=$(tail -n 1 "$build/logs/$log.txt")
-		printf 'a guest with %s died in %s: %s\n' "$name" "${batch[$last]}" "$why" >>"${file%.results}.deaths"
+		printf 'a guest with %s died in %s: %s\n' "$name" "${batch[$last]}" "$why" >>"$deaths"
 		if [ "$last" -gt 0 ]; then
 			first=0
 		else
@@ -108,16 +117,35 @@ truncate -s 16M "$disk"
 features | picked "$@" >"$wanted"
 [ -s "$wanted" ] || die "no client or feature has the name $*: $(features | cut -d. -f1 | uniq | paste -sd' ')"
 
-[ "${ONLY:-}" = ours ] || results "stock-$CONFIG" "$stock_src"
-[ "${ONLY:-}" = stock ] || results "$CONFIG" "$src"
+# What there is from the last time, unless of another kernel.
+for name in "$CONFIG" "stock-$CONFIG"; do
+	file=$build/logs/clients-$name
+	[ "$file.results" -nt "$build/$name/vmlinux" ] || rm -f "$file.results" "$file.deaths"
+	touch "$file.results" "$file.deaths"
+done
+
+for name in "${kernels[@]}"; do
+	if [ "$name" = "$CONFIG" ]; then
+		results "$name" "$src"
+	else
+		results "$name" "$stock_src"
+	fi
+done
 
 # The table, and what it means.
-for name in "$CONFIG" "stock-$CONFIG"; do
-	touch "$build/logs/clients-$name.results" "$build/logs/clients-$name.deaths"
-done
 status=0
 awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
 	-v stock="$build/logs/clients-stock-$CONFIG.results" '
+	$1 == "figure" {
+		at = index($3, ": ")
+		what = substr($3, 1, at - 1)
+		if (!(($2, what) in known)) {
+			known[$2, what] = 1
+			figures[$2, ++count[$2]] = what
+		}
+		figure[FILENAME, $2, what] = substr($3, at + 2)
+		next
+	}
 	FILENAME == stock { verdict["stock", $2] = $1; text["stock", $2] = $3; next }
 	FILENAME == ours { verdict["ours", $2] = $1; text["ours", $2] = $3; next }
 	function of(kernel, feature)
@@ -154,11 +182,16 @@ awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
 		if (client != previous)
 			printf "%-44s %-12s %s\n", client, "stock", "ours"
 		previous = client
+		feature = $1
 		# How long it took.
 		s = s == "ok" ? s ", " text["stock", $1] : s
 		o = o == "ok" ? o ", " text["ours", $1] : o
 		sub(/^[^.]*\./, "", $1)
 		printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note, reason
+		for (i = 1; i <= count[feature]; i++) {
+			what = figures[feature, i]
+			printf "    %-40s %-12s %s\n", what, figure[stock, feature, what], figure[ours, feature, what]
+		}
 	}
 	END {
 		printf "%d features: %d pass on both, %d fail on stock only, %d fail on both, %d FAILED\n", all, both, better, tools, failed

@@ -31,6 +31,26 @@ number() { printf '%s\n' "$out" | sed -En "s/^.*$1.*\$/\1/p" | tr -d , | head -n
 # count REGEX: lines of $out that have it
 count() { printf '%s\n' "$out" | grep -Ec -- "$1"; }
 
+# figure NAME VALUE: a number of this feature, for the table
+figure() { echo "#= $1: $2"; }
+# now: in milliseconds
+now() { echo $(($(date +%s%N) / 1000000)); }
+# took FROM TO: seconds between two of these
+took() { awk -v from="$1" -v to="$2" 'BEGIN { printf "%.2f s\n", (to - from) / 1000 }'; }
+
+# functions NUMBER: the names of so many functions of the kernel that have names of their
+# own and are not the busiest ones
+functions()
+{
+	{
+		awk '$2 ~ /[tT]/ { n[$3]++ } END { for (f in n) if (n[f] == 1) print f }' /proc/kallsyms
+		cut -d' ' -f1 $tracing/available_filter_functions | sort -u
+	} | sort | uniq -d |
+		grep -E '^(vfs|tty|n_tty|security|proc|blk|bio|v9fs|p9|ovl|kernfs|seq|simple|shmem|dentry|inode|unix|sock|pipe|cgroup|__x64_sys)_[a-z0-9_]*$' |
+		grep -vxFf /tmp/hidden | head -n "$1"
+}
+sed 's/.*\t//' /sys/kernel/debug/kprobes/blacklist >/tmp/hidden
+
 # begin COMMAND...: in the background, where a shell ignores SIGINT, by which most
 # tools are ended
 begin()
@@ -97,3 +117,15 @@ result()
 	is "$1: calls" "$(sed -n 's/^add //p' $target/calls)" "$2"
 	is "$1: last result" "$(sed -n 's/^last //p' $target/calls)" 1049
 }
+
+# jump SYMBOL+OFFSET: wait until that probe is a jump
+jump()
+{
+	tries=0
+	until grep -q " $1 .*OPTIMIZED" /sys/kernel/debug/kprobes/list; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || { fail "$1 does not become a jump"; return; }
+		sleep 0.2
+	done
+}
+no_jumps() { [ ! -e $optimization ] || echo 0 >$optimization; }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unmodified clients of kprobes, for clients.sh. Runs the features that FEATURES
 # names, as client.feature, in a shell of their own: the function try_FEATURE of
-# /clients/CLIENT.sh, or try_any. A line for each: ok, not ok or skip; then what it said.
+# /clients/CLIENT.sh, or try_any. One that makes the kernel complain, by SPLATS, has
+# failed. A line for each: ok, not ok or skip; then its figures and what it said.
 #
 # Needs the host's root file system, with the tools. KERNEL is the directory that this
 # kernel was built in, SOURCE that of its sources, which tools look for where a
@@ -18,6 +19,13 @@ echo -1 >/proc/sys/kernel/perf_event_paranoid
 dmesg -n 4
 export HOME=/tmp/home PYTHONDONTWRITEBYTECODE=1 LC_ALL=C PERF_PAGER=cat DEBUGINFOD_URLS=
 mkdir -p "$HOME"
+# Builds write down where they were, which this guest's own /tmp may hide.
+for dir in "$KERNEL" "$SOURCE"; do
+	[ -e "${dir#/host}" ] && continue
+	parent=${dir#/host}
+	mkdir -p "${parent%/*}"
+	ln -s "$dir" "${dir#/host}"
+done
 
 # left: what a client should have removed
 left()
@@ -30,6 +38,7 @@ for name in $FEATURES; do
 	client=${name%%.*}
 	read -r began _ </proc/uptime
 	rm -f /tmp/failed
+	dmesg -C
 	ln -sfn "$KERNEL" "$modules/build"
 	ln -sfn "$SOURCE" "$modules/source"
 	timeout -k 10 "${SECONDS_EACH:-300}" /bin/sh -c '
@@ -44,6 +53,12 @@ for name in $FEATURES; do
 	left=''
 	[ $status -ne 0 ] || left=$(left)
 	[ -z "$left" ] || status=1
+	# The console has errors only.
+	if splat=$(dmesg | grep -aE -m 1 "${SPLATS:?}"); then
+		status=1
+		echo "#! the kernel complains: $splat" >>/tmp/out
+		dmesg | tail -n 60 >>/tmp/out
+	fi
 	read -r ended _ </proc/uptime
 	took="$((${ended%.*} - ${began%.*})) s"
 	case $status in
@@ -52,6 +67,7 @@ for name in $FEATURES; do
 	124|137) echo "not ok - $name: did not end in time" ;;
 	*) echo "not ok - $name: $(sed -n 's/^#! //p' /tmp/out | grep . || tail -n 1 /tmp/out)" | head -n 1 ;;
 	esac
+	sed -n "s/^#= /figure - $name: /p" /tmp/out
 	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#*!* */    # /'
 	[ -z "$left" ] || printf '    # left behind: %s\n' "$left"
 	{
