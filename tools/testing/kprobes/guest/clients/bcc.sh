@@ -53,24 +53,87 @@ try_trace_return()
 	is "lines" "$(count "$f +10[0-4][0-9]\$")" 50
 }
 
-try_trace_stack()
+# BPF's stacks in a handler that ftrace, a jump or a breakpoint has called, and on return:
+# one program for all of them, as the guest is slow to compile it. Each line is the number
+# of stacks that are alike, and the functions.
+try_stacks()
 {
-	begin trace-bpfcc -K "$f"
-	ready '^PID'
-	work
-	sleep 3
-	end
-	is "callers" "$(count ' call_write\+')" 50
+	cat >/tmp/stacks.py <<-'END'
+		from bcc import BPF
+		from subprocess import check_call
+		from time import sleep
+		f = b"kprobe_target_add"
+		list = "/sys/kernel/debug/kprobes/list"
+		b = BPF(text = """
+		    BPF_STACK_TRACE(stacks, 1024);
+		    BPF_HASH(counts, int);
+		    int hit(void *ctx)
+		    {
+		        int id = stacks.get_stackid(ctx, 0);
+		        counts.increment(id);
+		        return 0;
+		    }
+		""")
+		def jump():
+		    for i in range(100):
+		        if any("add+0x9 " in l and "OPTIMIZED" in l for l in open(list)):
+		            return
+		        sleep(.2)
+		    print("no jump")
+		def case(name, wait = None):
+		    if wait:
+		        wait()
+		    check_call("/tmp/work")
+		    for id, n in b["counts"].items():
+		        stack = [b.ksym(a).decode() for a in b["stacks"].walk(id.value)]
+		        print(name, n.value, *stack)
+		    b["counts"].clear()
+		def sysctl(value):
+		    try:
+		        open("/proc/sys/debug/kprobes-optimization", "w").write(value)
+		    except FileNotFoundError:
+		        pass
+		b.attach_kprobe(event = f, fn_name = "hit")
+		case("ftrace")
+		b.detach_kprobe(event = f)
+		b.attach_kprobe(event = f, event_off = 9, fn_name = "hit")
+		case("jump", jump)
+		sysctl("0")
+		case("breakpoint")
+		sysctl("1")
+		b.detach_kprobe(event = f)
+		b.attach_kretprobe(event = f, fn_name = "hit")
+		case("return")
+	END
+	run /usr/bin/python3 /tmp/stacks.py
+	for how in ftrace jump breakpoint; do
+		has "by $how" "^$how 50 $f call_write .*vfs_write ksys_write .*do_syscall_64 "
+	done
+	has "by return" '^return 50 call_write .*vfs_write ksys_write .*do_syscall_64 '
+	is "stacks" "$(count '^(ftrace|jump|breakpoint|return) ')" 4
+	hasnt "no jump" '^no jump'
 }
 
-try_trace_offset()
+try_attach_200()
 {
-	begin trace-bpfcc -K "$f+0x9"
-	ready '^PID'
-	work
-	sleep 3
-	end
-	is "callers" "$(count ' call_write\+')" 50
+	functions 200 >/tmp/functions
+	cat >/tmp/attach.py <<-'END'
+		from bcc import BPF
+		from time import time
+		names = open("/tmp/functions").read().split()
+		b = BPF(text = "int hit(void *ctx) { return 0; }")
+		start = time()
+		for name in names:
+		    b.attach_kprobe(event = name, fn_name = "hit")
+		attached = time()
+		for name in names:
+		    b.detach_kprobe(event = name)
+		print("%d: %.2f %.2f" % (len(names), attached - start, time() - attached))
+	END
+	run /usr/bin/python3 /tmp/attach.py
+	has "functions" '^200: '
+	figure 'attached' "$(number '^200: ([0-9.]+) ') s"
+	figure 'detached' "$(number '^200: [0-9.]+ ([0-9.]+)$') s"
 }
 
 try_argdist()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # client: bpftrace
-# shellcheck shell=dash disable=SC2016
+# shellcheck shell=dash disable=SC2016,SC2034
 
 f=kprobe_target_add
 # bpf PROGRAM [OPTION...]: for as long as work takes
@@ -72,6 +72,35 @@ try_many()
 	at_least "hits" "$(number '^@n: ([0-9]+)')" 10
 }
 
+# How long until a program has all its probes, and until it has got rid of them. What it
+# starts runs in between. It says "Attaching" when its program is compiled.
+attach()
+{
+	mkfifo /tmp/said
+	printf 'date +%%s%%N >/tmp/attached\nwhile read -r line; do :; done </proc/meminfo\ndate +%%s%%N >/tmp/detaching\n' >/tmp/stamp
+	rm -f /tmp/compiled
+	while read -r line; do
+		case $line in
+		Attaching*)
+			now >/tmp/compiled
+			echo "$line"
+			;;
+		esac
+	done </tmp/said >/tmp/attaching &
+	bpftrace -c '/bin/sh /tmp/stamp' -e "$1" >/tmp/said 2>&1 || fail "bpftrace: exit status $?"
+	ended=$(now)
+	wait
+	out=$(cat /tmp/attaching)
+	at_least "probes" "$(number 'Attaching ([0-9]+) probes?')" "$2"
+	figure 'attached' "$(took "$(cat /tmp/compiled)" $(($(cat /tmp/attached) / 1000000)))"
+	figure 'detached' "$(took $(($(cat /tmp/detaching) / 1000000)) "$ended")"
+}
+try_attach_wildcard() { attach 'kprobe:vfs_* { @[func] = count(); }' 1; }
+try_attach_200()
+{
+	attach "$(functions 200 | sed 's/^/kprobe:/' | paste -sd,) { @[func] = count(); }" 200
+}
+
 try_stack_entry()
 {
 	bpf 'kprobe:'$f' { @[kstack] = count(); }'
@@ -112,6 +141,9 @@ try_sleeping_return()
 	for _ in $(seq 20); do sleep 3 & done
 	sleep 6
 	end
-	at_least "entries" "$(number '^@entries: ([0-9]+)')" 20
-	at_least "returns" "$(number '^@returns: ([0-9]+)')" 20
+	entries=$(number '^@entries: ([0-9]+)')
+	returns=$(number '^@returns: ([0-9]+)')
+	figure "lost of $entries calls" $((entries - returns))
+	at_least "entries" "$entries" 20
+	at_least "returns" "$returns" 20
 }

@@ -154,13 +154,15 @@ try_chain_entry()
 	no_probes
 }
 
-try_chain_inner()
+try_chain_jump()
 {
 	no_debuginfo
 	add "inner=$f+9"
-	# As a jump, if it becomes one.
-	run perf record -q -o /tmp/perf.data -a -e probe:inner sleep 2
+	# It stays on for a while, so that perf finds a jump.
+	event_on probe
+	jump "$f+0x9"
 	chain inner
+	event_off probe
 	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
 	no_probes
 }
@@ -168,7 +170,7 @@ try_chain_inner()
 try_chain_breakpoint()
 {
 	no_debuginfo
-	[ ! -e $optimization ] || echo 0 >$optimization
+	no_jumps
 	add "inner=$f+9"
 	chain inner
 	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
@@ -194,6 +196,32 @@ try_chain_through_return()
 	run perf script -i /tmp/perf.data
 	at_least "callers beyond vfs_write" "$(count '^\s*[0-9a-f]+ ksys_write')" 50
 	no_probes
+}
+
+# Made, and hit or not, and removed, as its user waits for it: what perf starts runs
+# when all are attached.
+try_attach_1000()
+{
+	no_debuginfo
+	functions 1000 >/tmp/functions
+	start=$(now)
+	# perf takes up to 128 at a time.
+	while read -r name; do
+		set -- "$@" -a "$name"
+		[ $# -lt 200 ] || { run perf probe -q "$@"; set --; }
+	done </tmp/functions
+	made=$(now)
+	is "events" "$(grep -c '^p:probe/' $tracing/kprobe_events)" 1000
+	run perf stat -x, -o /tmp/stat -e 'probe:*' /bin/date +%s%N
+	closed=$(now)
+	attached=$((out / 1000000))
+	is "counters" "$(grep -c ',,probe:' /tmp/stat)" 1000
+	removing=$(now)
+	no_probes
+	figure 'made' "$(took "$start" "$made")"
+	figure 'attached' "$(took "$made" $attached)"
+	figure 'closed' "$(took $attached "$closed")"
+	figure 'removed' "$(took "$removing" "$(now)")"
 }
 
 try_line()

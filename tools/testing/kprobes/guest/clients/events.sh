@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+# client: tracefs by hand
+# shellcheck shell=dash
+
+# lost EVENT: it has lost nothing
+lost()
+{
+	# shellcheck disable=SC2046
+	set -- "$1" $(hits "$1")
+	figure "hits of $1" "$2"
+	figure "lost by $1" "$3"
+	at_least "hits of $1" "$2" 100
+	is "lost by $1" "$3" 0
+}
+
+# interrupted PLACE [jump]: an interrupt's probe, while a task is in a handler most of the
+# time, as that takes a stack trace.
+interrupted()
+{
+	event "p:l/task $1"
+	event "p:l/irq hrtimer_interrupt"
+	echo stacktrace >$tracing/events/l/task/trigger
+	event_on l
+	[ "$2" = '' ] || jump kprobe_target_add+0x9
+	began=$(now)
+	until [ $(($(now) - began)) -gt 5000 ]; do
+		echo add 20000 >$target/call
+	done
+	event_off l
+	at_least "hits of the task" "$(hits task | cut -d' ' -f1)" 10000
+	lost irq
+	echo '!stacktrace' >$tracing/events/l/task/trigger
+	echo >$tracing/kprobe_events
+}
+try_interrupted_ftrace() { interrupted kprobe_target_add; }
+try_interrupted_jump() { interrupted kprobe_target_add+9 jump; }
+
+# Twenty tasks in a function at the same time, three times. The event does not say for
+# how many it has to be ready.
+try_sleeping()
+{
+	event 'r:l/sleeps hrtimer_nanosleep'
+	event_on l
+	for _ in 1 2 3; do
+		for _ in $(seq 20); do sleep 2 & done
+		wait
+	done
+	event_off l
+	# shellcheck disable=SC2046
+	set -- $(hits sleeps)
+	figure "lost of 60 calls" "$2"
+	is "returns" "$1" 60
+	echo >$tracing/kprobe_events
+}
