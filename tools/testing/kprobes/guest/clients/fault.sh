@@ -112,3 +112,22 @@ run_fails()
 	printf '%s\n' "$out"
 	hasnt "it was attached" 'Attached'
 }
+
+# LKDTM's handler prints at each hit, and does what was asked for at the fifth: here it
+# only prints once more.
+try_lkdtm()
+{
+	crash=/sys/kernel/debug/provoke-crash
+	load lkdtm cpoint_count=5
+	echo REPORT_STACK >$crash/INT_HW_IRQ_EN || fail "no crash point"
+	tries=0
+	until dmesg | grep -q 'Stack offset'; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || { fail "the crash point is not hit"; break; }
+		dd if=/dev/vda of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null
+	done
+	unload lkdtm
+	out=$(dmesg | grep -a lkdtm)
+	printf '%s\n' "$out" | head -n 20
+	has "the last hit" 'INT_HW_IRQ_EN of type REPORT_STACK hit, trigger in 0 rounds'
+}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # client: what else changes a function's first bytes or its return, in each order
-# shellcheck shell=dash
+# shellcheck shell=dash disable=SC2034
 
 # Calls of the target in the trace of a tracer
 traced_calls() { grep -c "kprobe_target_add.*$1" $tracing/trace; }
@@ -123,4 +123,53 @@ try_probe_then_direct()
 	events_gone
 	direct 'the probe is gone'
 	unload ftrace_direct_too
+}
+
+# kgdb's own test, which sets breakpoints at the first byte of kernel_clone() and steps
+# over them.
+kgdb_begins() { echo V1I20F20 >/sys/module/kgdbts/parameters/kgdbts || fail "kgdb's test does not begin"; }
+kgdb_ends()
+{
+	tries=0
+	until dmesg | grep -q 'Unregistered I/O driver kgdbts'; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || { fail "kgdb's test does not end"; break; }
+		/bin/true
+	done
+	out=$(dmesg | grep -a 'kgdb')
+	hasnt "kgdb's test" 'ERROR|failed|mismatch'
+}
+kgdb_probes()
+{
+	event 'p:c/entry kernel_clone'
+	event 'r:c/return kernel_clone'
+	event_on c
+}
+# seen HITS: the probes see calls that kgdb has stopped.
+seen()
+{
+	at_least "hits" "$(hits entry | cut -d' ' -f1)" "$1"
+	is "missed by entry" "$(hits entry | cut -d' ' -f2)" 0
+	is "missed by return" "$(hits return | cut -d' ' -f2)" 0
+}
+
+try_probe_then_kgdb()
+{
+	kgdb_probes
+	kgdb_begins
+	kgdb_ends
+	seen 20
+	events_gone
+}
+
+try_kgdb_then_probe()
+{
+	kgdb_begins
+	kgdb_probes
+	kgdb_ends
+	seen 1
+	before=$(hits entry | cut -d' ' -f1)
+	/bin/true
+	at_least "hits without kgdb" "$(hits entry | cut -d' ' -f1)" $((before + 1))
+	events_gone
 }
