@@ -76,7 +76,7 @@ try_stacks()
 		""")
 		def jump():
 		    for i in range(100):
-		        if any("add+0x9 " in l and "OPTIMIZED" in l for l in open(list)):
+		        if any(" vfs_read+0x9 " in l and "OPTIMIZED" in l for l in open(list)):
 		            return
 		        sleep(.2)
 		    print("no jump")
@@ -96,21 +96,25 @@ try_stacks()
 		b.attach_kprobe(event = f, fn_name = "hit")
 		case("ftrace")
 		b.detach_kprobe(event = f)
-		b.attach_kprobe(event = f, event_off = 9, fn_name = "hit")
+		b.attach_kprobe(event = "vfs_read", event_off = 9, fn_name = "hit")
 		case("jump", jump)
+		b.detach_kprobe(event = "vfs_read")
 		sysctl("0")
+		b.attach_kprobe(event = f, event_off = 9, fn_name = "hit")
 		case("breakpoint")
-		sysctl("1")
 		b.detach_kprobe(event = f)
+		sysctl("1")
 		b.attach_kretprobe(event = f, fn_name = "hit")
 		case("return")
 	END
 	run /usr/bin/python3 /tmp/stacks.py
-	for how in ftrace jump breakpoint; do
+	for how in ftrace breakpoint; do
 		has "by $how" "^$how 50 $f call_write .*vfs_write ksys_write .*do_syscall_64 "
 	done
+	has "by jump" '^jump [0-9]+ vfs_read ksys_read .*do_syscall_64 '
 	has "by return" '^return 50 call_write .*vfs_write ksys_write .*do_syscall_64 '
-	is "stacks" "$(count '^(ftrace|jump|breakpoint|return) ')" 4
+	is "stacks" "$(count '^(ftrace|breakpoint|return) ')" 3
+	is "without a system call" "$(printf '%s\n' "$out" | grep -E '^(ftrace|jump|breakpoint|return) ' | grep -vc do_syscall_64)" 0
 	hasnt "no jump" '^no jump'
 }
 

@@ -13,18 +13,18 @@ lost()
 	is "lost by $1" "$3" 0
 }
 
-# interrupted PLACE [jump]: an interrupt's probe, while a task is in a handler most of the
-# time, as that takes a stack trace.
+# interrupted PLACE: an interrupt's probe, while a task is in a handler most of the time,
+# as that takes a stack trace.
 interrupted()
 {
 	event "p:l/task $1"
-	event "p:l/irq hrtimer_interrupt"
+	event "p:l/irq update_process_times"
 	echo stacktrace >$tracing/events/l/task/trigger
 	event_on l
-	[ "$2" = '' ] || jump kprobe_target_add+0x9
+	[ "${1%+9}" = "$1" ] || jump "${1%+9}+0x9"
 	began=$(now)
 	until [ $(($(now) - began)) -gt 5000 ]; do
-		echo add 20000 >$target/call
+		dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null
 	done
 	event_off l
 	at_least "hits of the task" "$(hits task | cut -d' ' -f1)" 10000
@@ -32,8 +32,8 @@ interrupted()
 	echo '!stacktrace' >$tracing/events/l/task/trigger
 	echo >$tracing/kprobe_events
 }
-try_interrupted_ftrace() { interrupted kprobe_target_add; }
-try_interrupted_jump() { interrupted kprobe_target_add+9 jump; }
+try_interrupted_ftrace() { interrupted vfs_read; }
+try_interrupted_jump() { interrupted vfs_read+9; }
 
 # Twenty tasks in a function at the same time, three times. The event does not say for
 # how many it has to be ready.
