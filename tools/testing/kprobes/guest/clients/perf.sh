@@ -232,8 +232,8 @@ try_attach_1000()
 
 try_line()
 {
-	add "line=$f:3"
-	counts "$f:3" line 50
+	add "line=$f:2"
+	counts "$f:2" line 50
 	no_probes
 }
 
