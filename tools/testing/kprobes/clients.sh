@@ -17,6 +17,10 @@ set -euo pipefail
 
 seconds=600		# what a feature may take
 per_guest=40		# features that one boot runs
+# Of selftests/bpf.
+bpf_tests=(attach_probe bpf_cookie core_retro fill_link_info find_vma get_func_ip_test
+	kprobe_multi_test kprobe_multi_testmod_test missed module_attach perf_buffer probe_user
+	stacktrace_map stacktrace_map_skip test_bpf_syscall_macro test_overhead vmlinux)
 
 need bpftrace:bpftrace funccount-bpfcc:bpfcc-tools trace-cmd:trace-cmd stap:systemtap \
 	perf:linux-perf depmod:kmod perl:perl python3:python3
@@ -29,7 +33,8 @@ for name in "${kernels[@]}"; do
 done
 mkdir -p "$build/logs"
 
-# All features, client.feature a line: by the names of functions, or files of test.d.
+# All features, client.feature a line: by the names of functions, files of test.d, or
+# files of prog_tests.
 features()
 {
 	local script
@@ -38,6 +43,7 @@ features()
 		sed -n "s/^try_\([a-z_0-9]*\)().*/$(basename "$script" .sh).\1/p" "$script" |
 			grep -v '\.any$' || true
 	done
+	printf 'bpf.%s\n' "${bpf_tests[@]}"
 	(cd "$stock_src/tools/testing/selftests/ftrace/test.d" &&
 		grep -lrE 'k(ret)?probe|fprobe' --include='*.tc' . | sed 's,^\./\(.*\)\.tc$,ftrace.\1,' | sort)
 }
@@ -124,6 +130,11 @@ for name in "$CONFIG" "stock-$CONFIG"; do
 	touch "$file.results" "$file.deaths"
 done
 
+if grep -q '^bpf\.' "$wanted"; then
+	for name in "${kernels[@]}"; do
+		"$here/bpf.sh" "$name" "${bpf_tests[@]}"
+	done
+fi
 for name in "${kernels[@]}"; do
 	if [ "$name" = "$CONFIG" ]; then
 		results "$name" "$src"
