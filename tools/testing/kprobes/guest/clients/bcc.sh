@@ -83,11 +83,11 @@ try_stacks()
 		def case(name, wait = None):
 		    if wait:
 		        wait()
+		    b["counts"].clear()
 		    check_call("/tmp/work")
 		    for id, n in b["counts"].items():
 		        stack = [b.ksym(a).decode() for a in b["stacks"].walk(id.value)]
 		        print(name, n.value, *stack)
-		    b["counts"].clear()
 		def sysctl(value):
 		    try:
 		        open("/proc/sys/debug/kprobes-optimization", "w").write(value)
