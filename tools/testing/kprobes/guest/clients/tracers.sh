@@ -140,7 +140,7 @@ kgdb_ends()
 		[ $tries -lt 300 ] || { fail "kgdb's test does not end"; break; }
 		/bin/true
 	done
-	out=$(dmesg | grep -a 'kgdb' | grep -av 'hw_[a-z]*_test\|kgdbts: BP mismatch')
+	out=$(dmesg | grep -a 'kgdb' | grep -av 'hw_[a-z_]*test\|kgdbts: BP mismatch')
 	has "kgdb's test" 'kgdbts:RUN kernel_clone for 20 breakpoints'
 	hasnt "kgdb's test" 'kgdbts: .*(ERROR|failed)'
 }
@@ -167,14 +167,14 @@ try_probe_then_kgdb()
 	events_gone
 }
 
+# There is no probe where somebody else's breakpoint hides the instruction, until it goes.
 try_kgdb_then_probe()
 {
 	kgdb_begins
-	kgdb_probes
+	refuses '' "echo 'p:c/entry kernel_clone' >>$tracing/kprobe_events"
 	kgdb_ends
-	seen 1
-	before=$(hits entry | cut -d' ' -f1)
+	kgdb_probes
 	/bin/true
-	at_least "hits without kgdb" "$(hits entry | cut -d' ' -f1)" $((before + 1))
+	seen 1
 	events_gone
 }
