@@ -19,6 +19,9 @@ echo -1 >/proc/sys/kernel/perf_event_paranoid
 dmesg -n 4
 export HOME=/tmp/home PYTHONDONTWRITEBYTECODE=1 LC_ALL=C PERF_PAGER=cat DEBUGINFOD_URLS=
 mkdir -p "$HOME"
+# As a distribution has it.
+mkdir -p /boot
+cp "$KERNEL/.config" "/boot/config-$(uname -r)"
 # Builds write down where they were, which this guest's own /tmp may hide.
 for dir in "$KERNEL" "$SOURCE"; do
 	[ -e "${dir#/host}" ] && continue
