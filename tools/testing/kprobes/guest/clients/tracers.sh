@@ -129,7 +129,7 @@ try_probe_then_direct()
 # over them. In the emulator it does not find those of the hardware.
 kgdb_begins()
 {
-	expect ' at drivers/misc/kgdbts.c:'
+	expect 'configure_kgdbts[+]'
 	echo V1I20F20 >/sys/module/kgdbts/parameters/kgdbts || fail "kgdb's test does not begin"
 }
 kgdb_ends()
