@@ -184,6 +184,7 @@ OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 /* Traps that are jumped over make no sense to objtool. */
 STACK_FRAME_NON_STANDARD kpt_traps
 
+#ifdef CONFIG_OPTPROBES
 /*
  * The cold part of a static function that does not exist: static functions in
  * different files may have the same name, and so may their cold parts. See
@@ -196,3 +197,4 @@ SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
 SYM_FUNC_END(kpt_jump_twin.cold)
 	.popsection
 STACK_FRAME_NON_STANDARD kpt_jump_twin.cold
+#endif
