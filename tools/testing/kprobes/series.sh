@@ -9,6 +9,9 @@
 #   series.sh check NAME=FROM-TO     only build at these patches of that series;
 #   series.sh check nobuild          at none
 #   series.sh check build            build at all of them, without checkpatch
+#   series.sh test [GLOB]            build what build/series/repo has checked out, boot it,
+#                                    and run the KUnit suites with such a name: for git
+#                                    bisect run. 125 where there are no suites yet
 #
 # The config is "series", or what SERIES_CONFIG= names.
 #
@@ -39,6 +42,7 @@ out=$build/series
 state=$build/.tree
 orders=$here/series
 repo=$out/repo
+tree=$out/tree
 tab=$'\t'
 
 g() { git -C "$repo" "$@"; }
@@ -399,14 +403,13 @@ check_patches()
 	say "checkpatch: $found lines"
 }
 
-# lay COMMIT: the base with the series up to there. A file that stays the same keeps
+# lay: the base with what is checked out in the series' repository. A file that stays the same keeps
 # its time, so make builds only what differs from what it has built last, whatever
 # that was; and ccache knows what has been built before.
 lay()
 {
 	local f cmd
 
-	g checkout -q "$1"
 	while read -r f; do
 		if [ ! -e "$repo/$f" ]; then
 			[ -e "$tree/$f" ] || continue
@@ -444,14 +447,30 @@ configure()
 	fi
 }
 
+# boot_shows y|n: what a kernel with that .config has to say when it is booted, a line each
+boot_shows()
+{
+	[ "$1" = y ] || { echo 'without kprobes'; return; }
+	sed -n 's/^CONFIG_KPROBE_EVENTS=y$/events/p
+		s/^CONFIG_SAMPLE_KPROBES=m$/kprobe_example/p
+		s/^CONFIG_SAMPLE_KRETPROBES=m$/kretprobe_example/p
+		s/^CONFIG_SAMPLE_JPROBES=m$/jprobe_example/p
+		s/^CONFIG_KPROBES_SANITY_TEST=m$/suites/p' "$out/build-$1/.config"
+}
+
 # boot y|n: what is built there. With one CPU: it goes without what the emulator needs.
 boot()
 {
+	local log=$out/boot-$1.log part status=0
+
 	KPROBES_BUILD=$out EMULATOR_PATCHES=0 "$here/guest.sh" -c 1 -t 600 -m 512 -l "boot-$1" \
-		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=kprobes_[ah]*" "$out/build-$1" series \
-		>"$out/boot-$1.log" 2>&1 && ! grep -q '^not ok' "$out/boot-$1.log" && return
-	tail -n 5 "$out/boot-$1.log" >&2
-	return 1
+		-a "loglevel=7 tsc=reliable kunit.enable=1 kunit.filter_glob=kprobes_[ah]*" "$out/build-$1" series \
+		>"$log" 2>&1 || status=1
+	while read -r part; do
+		grep -qx "ok - $part" "$log" || { echo "kprobes: missing: ok - $part" >>"$log"; status=1; }
+	done < <(boot_shows "$1")
+	! grep -q '^not ok' "$log" || status=1
+	[ $status -eq 0 ] || { grep -v '^ok' "$log" | tail -n 5 >&2; return 1; }
 }
 
 # build_at NAME NUMBER COMMIT: at this patch, with KPROBES=y where it can be had, and
@@ -467,7 +486,8 @@ build_at()
 		say "$at: known to build"
 		return
 	fi
-	lay "$commit"
+	g checkout -q "$commit"
+	lay
 	for y in y n; do
 		log=$out/build-$y.log
 		configure $y || die "$at does not configure: see $log"
@@ -503,16 +523,13 @@ kmake()
 		KCPPFLAGS="-fmacro-prefix-map=../tree/=" "$@"
 }
 
-# The patches of all series, one after the other, on the whole base.
-check_build()
+# The whole base, in which lay() exchanges what the series touch.
+prepare_tree()
 {
-	local name nr commits i=0 n=0
-
 	need_build
 	ccache_env
 	need_space 4000 "building the series"
-	touch "$out/built"
-	tree=$out/tree
+	touch "$out/built" "$out/touched"
 	g log --name-only --format= --all | sort -u | sed '/^$/d' >"$out/touched.new"
 	# What no series touches any more has to be the base's again.
 	if ! cmp -s "$state/base" "$out/tree.stamp" ||
@@ -523,6 +540,14 @@ check_build()
 		cp "$state/base" "$out/tree.stamp"
 	fi
 	mv "$out/touched.new" "$out/touched"
+}
+
+# The patches of all series, one after the other.
+check_build()
+{
+	local name nr commits i=0 n=0
+
+	prepare_tree
 	mapfile -t commits < <(g rev-list --reverse pristine..check)
 	for name in "${names[@]}"; do
 		nr=0
@@ -546,6 +571,37 @@ check_build()
 	say "builds: $n patches, $((SECONDS / 60)) min"
 }
 
+# test_here [GLOB]: what is checked out, as git bisect wants to know it
+test_here()
+{
+	local glob=${1:-kprobes_hit} log=$out/build-y.log found=$out/boot-test.log
+
+	[ -e "$repo/.git" ] || die "no build/series/repo: make series makes it"
+	prepare_tree
+	lay
+	if ! configure y || ! grep -qx CONFIG_KPROBES_SANITY_TEST=m "$out/build-y/.config"; then
+		say "no KUnit suites here: $(g log -1 --format=%s)"
+		exit 125
+	fi
+	kmake "$out/build-y" -j"$(nproc)" bzImage modules >"$log" 2>&1 </dev/null || {
+		grep -m 5 -E 'error:|undefined|ERROR' "$log" >&2 || true
+		say "does not build: $(g log -1 --format=%s)"
+		exit 125
+	}
+	KPROBES_BUILD=$out EMULATOR_PATCHES=0 "$here/guest.sh" -c 1 -t 900 -m 512 -l boot-test \
+		-a "loglevel=7 tsc=reliable kunit.enable=1 kunit.filter_glob=$glob" \
+		"$out/build-y" kunit >"$found" 2>&1 || echo 'not ok - the guest failed' >>"$found"
+	awk -f "$here/ktap.awk" "$out/logs/boot-test.console" >>"$found"
+	grep '^not ok' "$found" | head -n 5 || true
+	if grep -q '^not ok' "$found"; then
+		say "bad: $(g log -1 --format=%s)"
+		exit 1
+	fi
+	grep -q '^ok' "$found" || { say "no test has run: is there a suite $glob?"; exit 125; }
+	say "good, $(grep -c '^ok' "$found") cases: $(g log -1 --format=%s)"
+	exit 0
+}
+
 # ---------------------------------------------------------------------------
 
 figures=$here/bench/figures.md
@@ -555,6 +611,7 @@ to=${from#*-}
 from=${from%-*}
 [[ $range == *=* ]] || { from=''; to=''; }
 lock series 2>/dev/null || { mkdir -p "$build"; lock series; }
+[ "${1:-}" != test ] || test_here "${2:-}"
 generate
 [ "${1:-}" = check ] || exit 0
 mapfile -t names < <(series | sed 's,.*/,,')
