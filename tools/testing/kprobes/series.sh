@@ -473,6 +473,22 @@ boot()
 	[ $status -eq 0 ] || { grep -v '^ok' "$log" | tail -n 5 >&2; return 1; }
 }
 
+# same y|n COMMIT: would make find nothing to do there? The .config is that of the last
+# build, and no file that differs from what was built then was read for it, nor says what
+# has to be built.
+same()
+{
+	local kout=$out/build-$1 last config changed
+
+	read -r last config <"$kout/.laid" 2>/dev/null || return
+	[ "$config" = "$(cksum <"$kout/.config")" ] || return
+	changed=$(g diff --name-only "$last" "$2" 2>/dev/null) || return
+	changed=$(sed '/^$/d; /^Documentation\//d; /^tools\/testing\//d; /\(^\|\/\)Kconfig[^/]*$/d' <<<"$changed")
+	[ -n "$changed" ] || return 0
+	! grep -qE '(^|/)(Kbuild|Makefile)[^/]*$|^scripts/|^tools/objtool/' <<<"$changed" || return
+	! grep -rqF --include='.*.cmd' -e "$changed" "$kout"
+}
+
 # build_at NAME NUMBER COMMIT: at this patch, with KPROBES=y where it can be had, and
 # without; and boot it where that is asked for. What is noted in built was made of the
 # same files and options.
@@ -493,6 +509,11 @@ build_at()
 		configure $y || die "$at does not configure: see $log"
 		# In the middle of the series there are none to be had.
 		[ $y = n ] || grep -qx CONFIG_KPROBES=y "$out/build-$y/.config" || continue
+		if { [ -z "$boots" ] || [ -e "$out/build-$y/.booted" ]; } && same $y "$commit"; then
+			did="$did KPROBES=$y (as before)"
+			continue
+		fi
+		rm -f "$out/build-$y/.laid" "$out/build-$y/.booted"
 		target=vmlinux
 		[ -z "$boots" ] || target=bzImage
 		kmake "$out/build-$y" -j"$(nproc)" $target modules >"$log" 2>&1 </dev/null &
@@ -504,9 +525,11 @@ build_at()
 			grep -m 5 'warning:\|WARNING:' "$log" >&2
 			die "$at makes warnings with KPROBES=$y: see $log"
 		fi
+		echo "$(g rev-parse "$commit^{tree}") $(cksum <"$out/build-$y/.config")" >"$out/build-$y/.laid"
 		did="$did KPROBES=$y"
 		if [ -n "$boots" ]; then
 			boot $y || die "$at does not boot with KPROBES=$y: see $out/boot-$y.log"
+			touch "$out/build-$y/.booted"
 			did="$did (boots)"
 		fi
 	done
@@ -579,6 +602,7 @@ test_here()
 	[ -e "$repo/.git" ] || die "no build/series/repo: make series makes it"
 	prepare_tree
 	lay
+	rm -f "$out/build-y/.laid" "$out/build-y/.booted"
 	if ! configure y || ! grep -qx CONFIG_KPROBES_SANITY_TEST=m "$out/build-y/.config"; then
 		say "no KUnit suites here: $(g log -1 --format=%s)"
 		exit 125
