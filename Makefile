@@ -34,6 +34,7 @@ help:
 #: make stock    build the base with the same config, to compare with
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
+#: make kselftest  the guest tests as kselftests, on a Debian in a guest
 #: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours beside stock
 #:               (CLIENTS="perf bpftrace.stack_*": only those)
 #: make icount   what a hit costs in guest instructions, ours beside stock
@@ -112,6 +113,9 @@ shell: kernel
 ftracetest: kernel
 	@$(T)/ftracetest.sh
 
+kselftest: kernel
+	@$(T)/kselftest.sh $(TEST)
+
 # Debug information is for these only.
 test-clients: CONFIG = clients
 test-clients: kernel stock
@@ -151,6 +155,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots test-everything torture mutants shell ftracetest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots test-everything torture mutants shell ftracetest kselftest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # For the guest's tests, which source it. A test runs to its end. It fails if one of its
 # checks fails, and prints why.
+#
+# tools/testing/selftests/kprobes runs them elsewhere. It says where the modules are, and
+# gives a directory for files.
 # shellcheck shell=dash disable=SC2034
 
+modules=${KPROBES_MODULES:-/modules}
+tmp=${KPROBES_TMP:-/tmp}
 kp=/sys/kernel/debug/kprobes
 tracing=/sys/kernel/tracing
 target=/sys/kernel/debug/kprobe_target
@@ -15,7 +20,7 @@ x86_64) arg1=%di arg2=%si ;;
 esac
 
 # The file is for failures in a subshell.
-fail() { echo "# $*"; failed=1; : >/tmp/failed; }
+fail() { echo "# $*"; failed=1; : >"$tmp/failed"; }
 skip() { echo "# skip: $*"; exit 4; }
 # is WHAT GOT WANTED
 is() { [ "$2" = "$3" ] || fail "$1: got '$2', wanted '$3'"; }
@@ -42,12 +47,12 @@ refuses()
 		esac
 	fi
 }
-done_testing() { [ -z "$failed" ] && [ ! -e /tmp/failed ]; exit; }
+done_testing() { [ -z "$failed" ] && [ ! -e "$tmp/failed" ]; exit; }
 
 # Let the target module's function run: call NAME TIMES
 call() { echo "$1 $2" >$target/call; }
 # shellcheck disable=SC2086
-load() { insmod "/modules/$1.ko" $2 $3 $4 || fail "$1 does not load"; }
+load() { insmod "$modules/$1.ko" $2 $3 $4 || fail "$1 does not load"; }
 unload() { rmmod "$1" || fail "$1 does not unload"; }
 loaded() { [ -d "/sys/module/$1" ]; }
 messages() { dmesg | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
@@ -58,12 +63,18 @@ event_on() { echo 1 >"$tracing/events/$1/enable" || fail "cannot enable $1"; }
 event_off() { echo 0 >"$tracing/events/$1/enable" || fail "cannot disable $1"; }
 # traced NAME: how many hits of an event are in the trace
 traced() { grep -c " $1: " $tracing/trace; }
-# as_user COMMAND: its output for a user that is not root
+# as_user COMMAND: its output for a user that is not root. busybox finds users only in
+# a file, which is there in the guest for nothing else.
 as_user()
 {
-	echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd
-	su user -c "$1" 2>&1
+	if [ -n "${KPROBES_TMP:-}" ]; then
+		setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "$1" 2>&1
+	else
+		echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd
+		su user -c "$1" 2>&1
+	fi
 }
+command -v usleep >/dev/null || usleep() { sleep "$(awk -v us="$1" 'BEGIN { print us / 1e6 }')"; }
 mode() { stat -c %a "$1"; }
 
 # A test starts and ends without probes; the runner calls this.

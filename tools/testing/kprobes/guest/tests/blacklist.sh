@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobes/blacklist has mode 0400 and the documented form, holds what must be there, and is obeyed
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 is "mode" "$(mode $kp/blacklist)" 400
 matches "every line" "$(cat $kp/blacklist)" '0x[0-9a-f]{8,16}-0x[0-9a-f]{8,16}	[a-zA-Z_0-9.]+'

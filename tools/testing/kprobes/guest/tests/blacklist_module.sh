@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: NOKPROBE_SYMBOL() in a module holds from its loading until it is gone
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 is "before loading" "$(grep -c 'kprobe_target_hidden' $kp/blacklist)" 0
 load kprobe_target
@@ -10,7 +10,7 @@ range=$(awk '$2 == "kprobe_target_hidden" { print $1 }' $kp/blacklist)
 sym=$(awk '$3 == "kprobe_target_hidden" { at = $1 } $3 == "__pfx_kprobe_target_hidden" { pad = $1 }
 	END { print "0x" (pad ? pad : at) }' /proc/kallsyms)
 is "start of the range" "${range%-*}" "$sym"
-refuses 'nvalid argument' "insmod /modules/kprobe_example.ko symbol=kprobe_target_hidden || {
+refuses 'nvalid argument' "insmod $modules/kprobe_example.ko symbol=kprobe_target_hidden || {
 	dmesg | grep -q 'kprobe_example: cannot probe kprobe_target_hidden.*: -EINVAL' &&
 	echo Invalid argument; false; }"
 is "probes set in spite of it" "$(cat $kp/list)" ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobe_event= on the kernel command line sets a probe that is hit while the kernel boots
 # needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0([$]arg1):x64$' $tracing/kprobe_events)" 1
 # Not in events/boot/clone: event_trace_init() makes the directories of all events, and

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a task that keeps a CPU to itself delays neither optimization nor the move between ftrace ops
-. /lib.sh
+# needs: guest
+. "${0%/*}/../lib.sh"
 
 [ "$(nproc)" -ge 2 ] || skip "needs two CPUs"
 [ -e $optimization ] || skip "no jumps here"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobes/enabled (0600) switches all probes off and on with 0/1/n/y and refuses anything else
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 is "mode" "$(mode $kp/enabled)" 600
 is "default" "$(cat $kp/enabled)" 1

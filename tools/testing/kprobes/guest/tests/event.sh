@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a kprobe event of tracefs counts every call, sees its arguments, and stops when told to
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 event "p:kt/add kprobe_target:kprobe_target_add a=$arg1:s32 b=$arg2:s32"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: tracefs names the reason in error_log when an event is refused: blacklist, jump label, no function, middle of an instruction
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 

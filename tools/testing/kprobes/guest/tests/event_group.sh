@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: events switched as a group all count and all stop, one that cannot be switched on does not hinder the others, and with a removed event its traces go
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)

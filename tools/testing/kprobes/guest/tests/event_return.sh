@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a return event sees every return with its value, recursion included, and entry data
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 event 'r:kt/add kprobe_target:kprobe_target_add $retval:s32'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: filters of the function tracer and events on ftrace sites that change one by one leave just those functions patched that have a user, and both see their calls
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 [ -z "$(cat $tracing/enabled_functions)" ] || skip "functions are traced already"

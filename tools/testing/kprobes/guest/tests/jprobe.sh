@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: the jprobe sample sees each call with its arguments, is listed as type j, and what it probes still works
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
-[ -e /modules/jprobe_example.ko ] || skip "no jprobes in this kernel"
+[ -e $modules/jprobe_example.ko ] || skip "no jprobes in this kernel"
 load jprobe_example limit=3
 matches "its line in the list" "$(grep '  j  ' $kp/list)" \
 	'[0-9a-f]{8,16}  j  kernel_clone\+0x[04]    (\[OPTIMIZED\])?(\[FTRACE\])?'
 # Each command is a process of its own.
 i=0
 while [ $i -lt 50 ]; do
-	/bin/busybox true || fail "a process does not run"
+	(exec true) || fail "a process does not run"
 	i=$((i + 1))
 done
 unload jprobe_example

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobes/list has mode 0400 and one line a probe, of the documented form
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 is "mode" "$(mode $kp/list)" 400
 is "the list with no probe set" "$(cat $kp/list)" ""

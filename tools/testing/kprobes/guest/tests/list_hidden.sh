@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobes/list and blacklist hide addresses from whom kallsyms hides them, and from all but root the files
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_example symbol=vfs_read
 echo 2 >/proc/sys/kernel/kptr_restrict

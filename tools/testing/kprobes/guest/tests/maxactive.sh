@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a return probe for more calls at once than can ever fit is refused at once, without taking memory for them first
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 maxactive=/sys/kernel/debug/kprobe_returns/maxactive
 load kprobe_returns

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a module that goes takes its probes with it: [GONE] in the list, unregistering is safe, a new load can be probed
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 load kprobe_example symbol=kprobe_target_add limit=0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: an event set before its module is loaded is hit in the module's init text and gone with it
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 event "p:kt/starts kprobe_target:kprobe_target_starts magic=$arg1:s32"
 event 'r:kt/started kprobe_target:kprobe_target_starts $retval:s32'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: probes are set on instruction boundaries only and see every call there: inside of an instruction is EILSEQ, past the function refused
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 event 'p:kt/site kprobe_target:kprobe_target_add'
@@ -17,7 +17,7 @@ hit=''
 padding=''
 for offset in $(seq 0 24); do
 	dmesg -c >/dev/null
-	if insmod /modules/kprobe_example.ko symbol=kprobe_target_add offset="$offset" limit=0 2>/dev/null; then
+	if insmod $modules/kprobe_example.ko symbol=kprobe_target_add offset="$offset" limit=0 2>/dev/null; then
 		call add 3
 		unload kprobe_example
 		got=$(messages kprobe_example | tail -n 1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: probes become jumps by themselves; sysctl debug.kprobes-optimization (0644) takes 0 and 1 and turns all back and on; kprobes/points gives the reasons
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 [ -e $optimization ] || skip "this kernel has no jump optimisation"
 is "mode" "$(mode $optimization)" 644

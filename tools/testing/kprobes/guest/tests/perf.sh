@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: perf is told of the pages of copies and detours as symbols that come and go, and of the code in them that is written and erased
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
 
@@ -16,8 +16,8 @@ echo >$tracing/trace
 awk '$2 == "t" && $3 ~ /^(ext|vfs|pipe|sock|tcp|inet|perf|bpf|cgroup)/ { print $1 }' /proc/kallsyms |
 	head -n 600 | while read -r addr; do
 	printf '%x\n' $((0x$addr + 9))
-done >/sites
-load kprobe_crowd nr=600
+done >$tmp/sites
+load kprobe_crowd nr=600 sites=$tmp/sites
 echo grow 600 >/sys/kernel/debug/kprobe_crowd/run
 at_least "probes" "$(wc -l <$kp/list)" 300
 

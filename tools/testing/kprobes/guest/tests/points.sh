@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobes/points (0400) has the documented columns; kprobes/hits (0600) counts the hits of breakpoints, jumps and ftrace sites exactly; kprobetop sorts them
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 load kprobe_target
 is "mode of points" "$(mode $kp/points)" 400
@@ -37,14 +37,14 @@ is "instances of recurse in use" "$(awk '/kprobe_target_recurse\+/ { split($6, n
 at_least "instances of recurse, the most" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[2] }' $kp/points)" 3
 
 # The tool: the most hits first, a head and plain text where there is no terminal.
-kprobetop >/tmp/top || fail "kprobetop: exit $?"
-matches "the head of kprobetop" "$(head -n 1 /tmp/top)" ' *HITS +PER SECOND +MISSED +LOST +INSTANCES +PROBES +HOW +POINT +WHY NO JUMP'
-matches "its first line" "$(sed -n 2p /tmp/top)" ' *500 +- +0 +- +- +1/1 +[a-z]+ +kprobe_target_add\+0x[0-9a-f]+ \[kprobe_target\].*'
-is "its lines" "$(grep -c . /tmp/top)" 4
-kprobetop -d 1 -s rate >/tmp/top || fail "kprobetop -d 1: exit $?"
-matches "a rate" "$(sed -n 2p /tmp/top)" ' *[0-9]+ +0 +.*'
+kprobetop >$tmp/top || fail "kprobetop: exit $?"
+matches "the head of kprobetop" "$(head -n 1 $tmp/top)" ' *HITS +PER SECOND +MISSED +LOST +INSTANCES +PROBES +HOW +POINT +WHY NO JUMP'
+matches "its first line" "$(sed -n 2p $tmp/top)" ' *500 +- +0 +- +- +1/1 +[a-z]+ +kprobe_target_add\+0x[0-9a-f]+ \[kprobe_target\].*'
+is "its lines" "$(grep -c . $tmp/top)" 4
+kprobetop -d 1 -s rate >$tmp/top || fail "kprobetop -d 1: exit $?"
+matches "a rate" "$(sed -n 2p $tmp/top)" ' *[0-9]+ +0 +.*'
 is "with -n 1" "$(kprobetop -n 1 | grep -c .)" 2
-is "escapes" "$(tr -d '\n\t -~' </tmp/top | wc -c)" 0
+is "escapes" "$(tr -d '\n\t -~' <$tmp/top | wc -c)" 0
 refuses 'usage' 'kprobetop -x'
 
 echo 0 >$kp/hits

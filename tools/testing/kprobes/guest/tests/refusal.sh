@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: dynamic debug gives the reason for each refused probe, and its index in a batch; without it the log is silent
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 control=/sys/kernel/debug/dynamic_debug/control
 [ -e $control ] || skip "no dynamic debug in this kernel"
@@ -10,7 +10,7 @@ load kprobe_target
 reason()
 {
 	dmesg -c >/dev/null
-	insmod "/modules/$1.ko" $2 $3 2>/dev/null && fail "$* was accepted"
+	insmod "$modules/$1.ko" $2 $3 2>/dev/null && fail "$* was accepted"
 	# busybox tries in two ways.
 	messages kprobes | awk '!seen[$0]++'
 }

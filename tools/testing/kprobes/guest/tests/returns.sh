@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: return probes pair entries and returns in order, with fprobes and the graph tracer on the same functions, show true stacks, and lose nothing once the pool has grown
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 returns=/sys/kernel/debug/kprobe_returns
 load kprobe_returns
@@ -12,21 +12,21 @@ get() { awk -v k="$1" '$1 == k { print $2 }' $returns/result; }
 # use those of tasks that are held.
 stacks()
 {
-	: >/tmp/stacks
-	: >/tmp/bad_stacks
-	while [ ! -e /tmp/stop ]; do
+	: >$tmp/stacks
+	: >$tmp/bad_stacks
+	while [ ! -e $tmp/stop ]; do
 		if ! echo 1 2>/dev/null >$returns/hold; then
 			usleep 50000
 			continue
 		fi
 		callers=$(grep -l '^kpr_pair/' /proc/[0-9]*/comm | sed 's/comm$/stack/')
-		awk '
+		awk -v tmp="$tmp" '
 			function check()
 			{
 				what = hidden ? "shows a trampoline" : !shown ? "shows no function" :
 				       !whole && n < 64 ? "ends early" : ""
 				print what ? "bad" : "good", traced + 0
-				if (what) print what ": " stack >"/tmp/bad_new"
+				if (what) print what ": " stack >(tmp "/bad_new")
 				stack = ""
 				n = hidden = shown = whole = traced = 0
 			}
@@ -37,13 +37,13 @@ stacks()
 			/ traced\+/ { traced++ }
 			/ caller_thread\+/ { whole = 1 }
 			END { if (NR) check() }
-		' $callers >/tmp/new
+		' $callers >$tmp/new
 		# This fails if they have been released before.
 		if echo 0 2>/dev/null >$returns/hold; then
-			cat /tmp/new >>/tmp/stacks
-			[ ! -e /tmp/bad_new ] || cat /tmp/bad_new >>/tmp/bad_stacks
+			cat $tmp/new >>$tmp/stacks
+			[ ! -e $tmp/bad_new ] || cat $tmp/bad_new >>$tmp/bad_stacks
 		fi
-		rm -f /tmp/bad_new
+		rm -f $tmp/bad_new
 		usleep 200000
 	done
 }
@@ -51,10 +51,10 @@ stacks()
 # pairing WHAT SECONDS
 pairing()
 {
-	rm -f /tmp/stop
+	rm -f $tmp/stop
 	stacks &
 	echo "$2" >$returns/pairing || fail "$1: the run failed"
-	touch /tmp/stop
+	touch $tmp/stop
 	wait
 	sed "s/^/# $1: /" $returns/result
 	at_least "$1: calls" "$(get calls)" 100
@@ -65,10 +65,10 @@ pairing()
 		at_least "$1: entries of the fprobe" "$(get fprobe_entries)" 1000
 	is "$1: calls missed" "$(get missed)" 0
 	is "$1: out of order, or wrong" "$(get wrong)" 0
-	at_least "$1: stacks" "$(wc -l </tmp/stacks)" 64
-	at_least "$1: stacks that show the function" "$(grep -c ' [1-9]' /tmp/stacks)" 64
-	is "$1: bad stacks" "$(head -n 3 /tmp/bad_stacks)" ""
-	echo "# $1: stacks $(wc -l </tmp/stacks)"
+	at_least "$1: stacks" "$(wc -l <$tmp/stacks)" 64
+	at_least "$1: stacks that show the function" "$(grep -c ' [1-9]' $tmp/stacks)" 64
+	is "$1: bad stacks" "$(head -n 3 $tmp/bad_stacks)" ""
+	echo "# $1: stacks $(wc -l <$tmp/stacks)"
 }
 
 seconds=${RETURNS_SECONDS:-10}
@@ -90,5 +90,5 @@ is "calls accounted for" "$(($(get returns) + $(get missed_first) + $(get missed
 is "calls missed after the first burst" "$(get missed_later)" 0
 unload kprobe_returns
 is "the list" "$(cat $kp/list)" ""
-rm -f /tmp/stop /tmp/new /tmp/stacks /tmp/bad_stacks
+rm -f $tmp/stop $tmp/new $tmp/stacks $tmp/bad_stacks
 done_testing

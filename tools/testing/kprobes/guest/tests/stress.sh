@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a thousand probes on hot functions count exactly while others come and go on both CPUs, and none fires late
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 stress=/sys/kernel/debug/kprobe_stress
 load kprobe_stress
@@ -9,22 +9,22 @@ load kprobe_stress
 # Functions that a loop of forks and reads is sure to call, and many more.
 awk '$2 ~ /^[tT]$/ && $3 !~ /[.]/ && !$4 { n[$3]++ } END { for (s in n) if (n[s] == 1) print s }' /proc/kallsyms |
 	grep -E '^(vfs|do|__do|ksys|filemap|folio|page|alloc|free|get|put|d_|path|lookup|dput|mnt|file|sched|enqueue|dequeue|update|pick|try_to|wake|hrtimer|timer|rcu|mm|vma|handle|copy|anon|unmap|zap|tlb|rwsem|mutex|proc|seq|security|task|wait|signal|exit|futex)_' |
-	sort | head -n 1600 >/tmp/names
+	sort | head -n 1600 >$tmp/names
 # A write has a page at most.
-xargs -n 50 sh -c 'printf "%s\n" "$@" >'"$stress/symbols" names </tmp/names ||
+xargs -n 50 sh -c 'printf "%s\n" "$@" >'"$stress/symbols" names <$tmp/names ||
 	fail "the names are not taken"
 (
-	while [ ! -e /tmp/stop ]; do
+	while [ ! -e $tmp/stop ]; do
 		[ "$( (echo fork) )" = fork ] || echo broken
 		cat /proc/self/stat /proc/self/maps /proc/meminfo >/dev/null || echo broken
-	done >/tmp/workload
+	done >$tmp/workload
 ) &
 echo "${STRESS_SECONDS:-10}" >$stress/run || fail "the run failed"
-touch /tmp/stop
+touch $tmp/stop
 wait
-cat $stress/result >/tmp/result
-sed 's/^/# /' /tmp/result
-get() { awk -v k="$1" '$1 == k { print $2 }' /tmp/result; }
+cat $stress/result >$tmp/result
+sed 's/^/# /' $tmp/result
+get() { awk -v k="$1" '$1 == k { print $2 }' $tmp/result; }
 at_least "pairs of probes" "$(get pairs)" 1000
 at_least "hits" "$(get hits)" 10000
 at_least "rounds of churn" "$(get rounds)" 3
@@ -36,8 +36,8 @@ is "hits after unregistering" "$(get late)" 0
 is "errors" "$(get errors)" 0
 is "hits of a traced function" "$(get traced_hits)" "$(get calls)"
 is "hits of a plain function" "$(get plain_hits)" "$(get calls)"
-is "errors of the workload" "$(cat /tmp/workload)" ""
+is "errors of the workload" "$(cat $tmp/workload)" ""
 unload kprobe_stress
 is "the list" "$(cat $kp/list)" ""
-rm -f /tmp/stop
+rm -f $tmp/stop
 done_testing

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: points that become jumps and breakpoints again all the time, on hot functions on all CPUs, lose no hit and spoil nothing
 # preempt: full
-. /lib.sh
+. "${0%/*}/../lib.sh"
 
 [ -e $optimization ] || skip "this kernel has no jump optimisation"
-[ -e /modules/kprobe_toggle.ko ] || skip "this machine's instructions are not known"
+[ -e $modules/kprobe_toggle.ko ] || skip "this machine's instructions are not known"
 toggle=/sys/kernel/debug/kprobe_toggle
 load kprobe_toggle
 
@@ -18,28 +18,28 @@ pause()
 # The master switch. Jumps take a while, and longer on a busy machine.
 (
 	random=1
-	while [ ! -e /tmp/stop ]; do
+	while [ ! -e $tmp/stop ]; do
 		for value in 0 1; do
 			echo $value >$optimization || echo "sysctl $value"
 			pause 300
 		done
 		for _ in $(seq 50); do
-			[ ! -e /tmp/stop ] || break
+			[ ! -e $tmp/stop ] || break
 			! grep -q OPTIMIZED $kp/list || break
 			usleep 100000
 		done
 		pause 700
-	done >/tmp/flips
+	done >$tmp/flips
 	echo 1 >$optimization
 ) &
 # Unload a module, sometimes with jumps in it, and unregister its probes later.
-echo 0 >/tmp/loads
+echo 0 >$tmp/loads
 (
 	n=0 random=2
-	while [ ! -e /tmp/stop ]; do
-		insmod /modules/kprobe_target.ko || break
-		insmod /modules/kprobe_batch.ko symbols=kprobe_target_add,kprobe_target_recurse
-		insmod /modules/kprobe_example.ko symbol=kprobe_target_add offset=9 limit=0
+	while [ ! -e $tmp/stop ]; do
+		insmod $modules/kprobe_target.ko || break
+		insmod $modules/kprobe_batch.ko symbols=kprobe_target_add,kprobe_target_recurse
+		insmod $modules/kprobe_example.ko symbol=kprobe_target_add offset=9 limit=0
 		pause 400
 		call add 100
 		call recurse 3
@@ -48,21 +48,21 @@ echo 0 >/tmp/loads
 		rmmod kprobe_example
 		rmmod kprobe_batch
 		n=$((n + 1))
-		echo $n >/tmp/loads
+		echo $n >$tmp/loads
 	done
-) >/tmp/module 2>&1 &
+) >$tmp/module 2>&1 &
 
 # get NAME: of the result
 get() { awk -v k="$1" '$1 == k { print $2 }' $toggle/result; }
 for _ in $(seq 5); do
 	echo "${TOGGLE_SECONDS:-10}" >$toggle/run || fail "the run failed"
 	[ "$(get to_jump)" -lt 2 ] || [ "$(get to_breakpoint)" -lt 1 ] ||
-		[ "$(get rounds)" -lt 5 ] || [ "$(cat /tmp/loads)" -lt 2 ] || break
+		[ "$(get rounds)" -lt 5 ] || [ "$(cat $tmp/loads)" -lt 2 ] || break
 done
-touch /tmp/stop
+touch $tmp/stop
 wait
 sed 's/^/# /' $toggle/result
-echo "# loads $(cat /tmp/loads)"
+echo "# loads $(cat $tmp/loads)"
 at_least "calls" "$(get calls)" 1000
 at_least "rounds" "$(get rounds)" 5
 at_least "points that became jumps" "$(get to_jump)" 2
@@ -73,10 +73,10 @@ is "points that lost hits after the instruction" "$(get unequal_post)" 0
 is "hits missed" "$(get missed)" 0
 is "hits after unregistering" "$(get late)" 0
 is "errors" "$(get errors)" 0
-is "what flipping said" "$(cat /tmp/flips)" ""
-is "what loading said" "$(cat /tmp/module)" ""
-at_least "modules loaded" "$(cat /tmp/loads)" 2
+is "what flipping said" "$(cat $tmp/flips)" ""
+is "what loading said" "$(cat $tmp/module)" ""
+at_least "modules loaded" "$(cat $tmp/loads)" 2
 unload kprobe_toggle
 is "the list" "$(cat $kp/list)" ""
-rm -f /tmp/stop
+rm -f $tmp/stop
 done_testing

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The guest tests as kselftests, in the way of other subsystems: installed, and run on a
+# Debian by run_kselftest.sh. That Debian is this machine's, read by a guest.
+#
+#   kselftest.sh [NAME...]    only these
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+to=$build/kselftest
+log=$build/kselftest.log
+need_build
+need rsync:rsync setpriv:util-linux
+[ -e "$build/$CONFIG/Module.symvers" ] || die "no kernel in build/$CONFIG: make kernel builds it"
+lock kselftest
+rm -rf "$to"
+make -C "$src/tools/testing/selftests" TARGETS=kprobes FORCE_TARGETS=1 KDIR="$build/$CONFIG" \
+	INSTALL_PATH="$to" install >"$log" 2>&1 </dev/null || {
+	tail -n 5 "$log" >&2
+	die "the selftests do not build: see $log"
+}
+status=0
+"$here/guest.sh" -r -t 1800 -l "kselftest-$CONFIG" "$build/$CONFIG" cmd \
+	CMD="cd '/host$to' && KSELFTEST_KPROBES_SH_ARGS='$*' ./run_kselftest.sh -c kprobes" | tee "$log.out" || status=$?
+grep -qx 'ok 1 selftests: kprobes: kprobes.sh' "$log.out" || status=1
+exit $status
