@@ -109,10 +109,14 @@ if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
 	load kprobe_target
 	event 'p:kt/add kprobe_target:kprobe_target_add+9'
 	event_on kt/add
-	echo "${SECURITY_CALLS:-5000} 5" >/sys/kernel/debug/kprobe_abuse/run &
+	# For as long as somebody looks, however long that takes.
+	rm -f /tmp/seen
+	while [ ! -e /tmp/seen ]; do
+		echo "${SECURITY_CALLS:-1000} 5" >/sys/kernel/debug/kprobe_abuse/run || exit
+	done &
 	patcher=$!
 	looks=0 slots=0
-	while :; do
+	while [ $looks -lt 4 ]; do
 		cat $tables >/tmp/tables
 		awk '/ RW .* x / { print }' /tmp/tables >>/tmp/bad_pages
 		looks=$((looks + 1))
@@ -132,12 +136,11 @@ if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
 				}
 			}
 			END { print n + 0 }' /tmp/pages /tmp/tables >>/tmp/slots_seen
-		kill -0 $patcher 2>/dev/null || break
 	done
+	touch /tmp/seen
 	wait $patcher || fail "nothing was patched"
 	slots=$(awk '{ n += $1 } END { print n + 0 }' /tmp/slots_seen)
 	echo "# page tables walked $looks times, $(grep -c ' x ' /tmp/tables) executable ranges, slots seen $slots times"
-	at_least "walks of the page tables" $looks 2
 	at_least "executable ranges" "$(grep -c ' x ' /tmp/tables)" 2
 	at_least "pages of slots that were seen" "$slots" 1
 	is "pages that are writable and executable" "$(head -n 3 /tmp/bad_pages)" ""
