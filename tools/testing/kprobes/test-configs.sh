@@ -109,9 +109,11 @@ boot()
 {
 	local out=$build/configs-$1 log=$build/logs/config-$1 start=$SECONDS args suite
 
+	# shellcheck disable=SC2054
 	args=(-nodefaults -no-reboot -display none -m 1024 -accel tcg,thread=multi
 		-cpu max,la57=off,cx16=off -kernel "$out/$image" -serial "file:$log.console")
 	! grep -qx CONFIG_SMP=y "$out/.config" || args+=(-smp 2)
+	# shellcheck disable=SC2054
 	! grep -qx CONFIG_X86_32=y "$out/.config" || args+=(-cpu max,lm=off,cx16=off)
 	: >"$log.console"
 	"$qemu" "${args[@]}" -append "console=ttyS0 loglevel=7 panic=-1 oops=panic $(guest_time) kunit.enable=1 kunit.filter_glob=k*probe* kunit_shutdown=reboot" \
