@@ -105,7 +105,7 @@ static noinline void oops_in_handler(void)
 		oops_deeper(0, 1000);
 		break;
 	case HANG:
-		end = ktime_get_mono_fast_ns() + HANG_SECONDS * NSEC_PER_SEC;
+		end = ktime_get_mono_fast_ns() + (u64)HANG_SECONDS * NSEC_PER_SEC;
 		while (ktime_get_mono_fast_ns() < end)
 			cpu_relax();
 		break;
