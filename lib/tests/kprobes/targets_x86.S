@@ -184,11 +184,9 @@ OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 /* Traps that are jumped over make no sense to objtool. */
 STACK_FRAME_NON_STANDARD kpt_traps
 
-#ifdef CONFIG_OPTPROBES
 /*
- * The cold part of a static function that does not exist: static functions in
- * different files may have the same name, and so may their cold parts. See
- * jump_x86_text.S.
+ * A static function with a cold part, both of which have the names of others: see
+ * jump_x86_text.S. objtool looks for the function in the same file.
  */
 	.pushsection .text.unlikely, "ax", @progbits
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
@@ -196,5 +194,7 @@ SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
 	RET
 SYM_FUNC_END(kpt_jump_twin.cold)
 	.popsection
-STACK_FRAME_NON_STANDARD kpt_jump_twin.cold
-#endif
+
+SYM_FUNC_START_LOCAL(kpt_jump_twin)
+	jmp	kpt_jump_twin.cold
+SYM_FUNC_END(kpt_jump_twin)
