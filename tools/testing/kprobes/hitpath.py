@@ -83,8 +83,8 @@ class Kernel:
         at, table = self.bytes("__start___jump_table", "__stop___jump_table")
         for i in range(0, len(table) - size + 1, size):
             code, target = struct.unpack_from("<ii", table, i)
-            self_ = self.function(self.wrap(at + i + code))
-            found.setdefault(self_, set()).add(self.wrap(at + i + 4 + target))
+            start = self.function(self.wrap(at + i + code))
+            found.setdefault(start, set()).add(self.wrap(at + i + 4 + target))
         return found
 
     def alternative_code(self):

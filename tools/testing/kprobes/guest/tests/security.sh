@@ -121,9 +121,7 @@ if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
 		awk '/ RW .* x / { print }' /tmp/tables >>/tmp/bad_pages
 		looks=$((looks + 1))
 		# Those that kallsyms knows have to be among the executable ones.
-		for page in $(awk '$3 ~ /^kprobe_(insn|optinsn)_page$/ { print $1 }' /proc/kallsyms | head -n 4); do
-			echo "$page"
-		done >/tmp/pages
+		awk '$3 ~ /^kprobe_(insn|optinsn)_page$/ { print $1 }' /proc/kallsyms | head -n 4 >/tmp/pages
 		awk '
 			NR == FNR { page[$1] = 1; next }
 			/^0x/ {
