@@ -45,6 +45,7 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "kprobe_left.h"
 #include "kprobe_abuse.h"
 
 #define POISON		0x61627573
@@ -1157,9 +1158,7 @@ static int abuse_thread(void *data)
 	for (i = 0; i < NR_OWN; i++)
 		t->own[i].alive = 0;
 	atomic_dec(&running);
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 static void share(bool begin)
@@ -1189,36 +1188,33 @@ static void share(bool begin)
 
 static int run_threads(unsigned long seed)
 {
-	unsigned int nr = 2 * num_online_cpus(), n = 0;
-	struct task_struct **tasks = kcalloc(nr, sizeof(*tasks), GFP_KERNEL);
-	struct thread *threads = vcalloc(nr, sizeof(*threads));
-	int ret = -ENOMEM;
+	unsigned int nr = 2 * num_online_cpus(), n;
+	struct thread *all = vcalloc(nr, sizeof(*all));
+	struct threads threads;
+	int ret;
 
-	if (!tasks || !threads)
+	ret = threads_init(&threads, nr);
+	if (ret || !all)
 		goto out;
-	ret = 0;
 	for (n = 0; n < nr; n++) {
-		prandom_seed_state(&threads[n].rnd, seed * 1000 + n);
-		tasks[n] = kthread_create(abuse_thread, &threads[n], "kpa_%u", n);
-		if (IS_ERR(tasks[n])) {
-			ret = PTR_ERR(tasks[n]);
+		prandom_seed_state(&all[n].rnd, seed * 1000 + n);
+		atomic_inc(&running);
+		ret = threads_add(&threads, abuse_thread, &all[n],
+				  cpumask_nth(n / 2, cpu_online_mask), "kpa/%u");
+		if (ret) {
+			atomic_dec(&running);
 			break;
 		}
-		kthread_bind(tasks[n], cpumask_nth(n / 2, cpu_online_mask));
-		atomic_inc(&running);
-		wake_up_process(tasks[n]);
 	}
 	while (atomic_read(&running)) {
 		WRITE_ONCE(handlers_call, !handlers_call);
 		msleep(100);
 	}
 	WRITE_ONCE(handlers_call, false);
-	while (n--)
-		kthread_stop(tasks[n]);
 out:
-	vfree(threads);
-	kfree(tasks);
-	return ret;
+	threads_stop(&threads);
+	vfree(all);
+	return all ? ret : -ENOMEM;
 }
 
 static int run(unsigned long nr, unsigned long seed)
@@ -1244,35 +1240,6 @@ static int run(unsigned long nr, unsigned long seed)
 }
 
 /* ------------------------------- Results -------------------------------- */
-
-#if defined(KPROBES_TELL_COUNTS) && IS_ENABLED(CONFIG_KUNIT)
-#include "testing.h"
-
-static struct kprobe_counts before;
-
-static void remember(void)
-{
-	kprobe_test_counts(&before, true);
-}
-
-static void show_left(struct seq_file *m)
-{
-	struct kprobe_counts now;
-
-	kprobe_test_counts(&now, true);
-	seq_printf(m, "left_points %d\nleft_found %d\nleft_users %d\n",
-		   now.points - before.points, now.found - before.found,
-		   now.users - before.users);
-	seq_printf(m, "left_copies %d\nleft_detours %d\nleft_pools %d\n",
-		   now.copies.taken - before.copies.taken,
-		   now.detours.taken - before.detours.taken, now.pools - before.pools);
-}
-
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
-#else
-static void remember(void) { }
-static void show_left(struct seq_file *m) { }
-#endif
 
 /* After all of that a probe still works, wherever it is. */
 static unsigned int still_works(void)
@@ -1325,13 +1292,12 @@ static ssize_t run_write(struct file *file, const char __user *ubuf, size_t coun
 			 loff_t *ppos)
 {
 	unsigned long nr, seed;
-	char buf[64] = { };
+	char buf[64];
 	int ret;
 
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, ubuf, count))
-		return -EFAULT;
+	ret = copy_text(buf, sizeof(buf), ubuf, count);
+	if (ret)
+		return ret;
 	if (sscanf(buf, "%lu %lu", &nr, &seed) != 2)
 		return -EINVAL;
 	mutex_lock(&lock);
@@ -1339,14 +1305,10 @@ static ssize_t run_write(struct file *file, const char __user *ubuf, size_t coun
 	mutex_unlock(&lock);
 	return ret ? : count;
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 /* Those that may take probes come first. */
-static int add_place(const char *line)
+static int add_place(char *line)
 {
 	struct place p = { };
 
@@ -1366,41 +1328,9 @@ static int add_place(const char *line)
 static ssize_t places_write(struct file *file, const char __user *ubuf, size_t count,
 			    loff_t *ppos)
 {
-	char *buf, *next, *line;
-	int ret = 0;
-
-	if (count > PAGE_SIZE)
-		return -E2BIG;
-	buf = memdup_user_nul(ubuf, count);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
-	mutex_lock(&lock);
-	next = buf;
-	while (!ret && (line = strsep(&next, "\n"))) {
-		if (*line)
-			ret = add_place(line);
-	}
-	mutex_unlock(&lock);
-	kfree(buf);
-	return ret ? : count;
+	return write_lines(ubuf, count, &lock, add_place);
 }
-
-static const struct file_operations places_fops = {
-	.owner = THIS_MODULE,
-	.write = places_write,
-};
-
-static ssize_t begin_write(struct file *file, const char __user *ubuf, size_t count,
-			   loff_t *ppos)
-{
-	remember();
-	return count;
-}
-
-static const struct file_operations begin_fops = {
-	.owner = THIS_MODULE,
-	.write = begin_write,
-};
+DEFINE_WRITE_ATTRIBUTE(places);
 
 static void free_memory(void)
 {

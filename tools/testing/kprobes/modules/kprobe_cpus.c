@@ -30,6 +30,8 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "kprobe_common.h"
+
 #define MAX_CPUS	8
 /* Calls in one window, in which interrupts are off, and in a run. */
 #define CALLS		50
@@ -206,13 +208,12 @@ static int run(const char *kind, bool distinct)
 static ssize_t run_write(struct file *file, const char __user *user,
 			 size_t len, loff_t *pos)
 {
-	char buf[48] = {}, kind[16], which[16];
+	char buf[48], kind[16], which[16];
 	int err;
 
-	if (len >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, user, len))
-		return -EFAULT;
+	err = copy_text(buf, sizeof(buf), user, len);
+	if (err)
+		return err;
 
 	mutex_lock(&lock);
 	if (sscanf(buf, "%15s %15s", kind, which) == 2)
@@ -222,11 +223,7 @@ static ssize_t run_write(struct file *file, const char __user *user,
 	mutex_unlock(&lock);
 	return err ?: len;
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 /* "unequal" is the number of CPUs whose hits are not equal to their calls. */
 static int result_show(struct seq_file *m, void *unused)

@@ -43,6 +43,8 @@
 #include <linux/vmalloc.h>
 #include <asm/text-patching.h>
 
+#include "kprobe_common.h"
+
 static char *sites = "/sites";
 module_param(sites, charp, 0444);
 MODULE_PARM_DESC(sites, "file of addresses to set probes on, one a line");
@@ -308,13 +310,12 @@ static int remove_each(int downto)
 static ssize_t run_write(struct file *file, const char __user *user,
 			 size_t len, loff_t *pos)
 {
-	char buf[32] = {}, what[16];
+	char buf[32], what[16];
 	int n, err;
 
-	if (len >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, user, len))
-		return -EFAULT;
+	err = copy_text(buf, sizeof(buf), user, len);
+	if (err)
+		return err;
 	if (sscanf(buf, "%15s %d", what, &n) != 2)
 		return -EINVAL;
 
@@ -338,11 +339,7 @@ static ssize_t run_write(struct file *file, const char __user *user,
 	mutex_unlock(&lock);
 	return err ?: len;
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 static int result_show(struct seq_file *m, void *unused)
 {

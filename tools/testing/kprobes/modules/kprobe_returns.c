@@ -46,6 +46,8 @@
 #include <linux/wait.h>
 #include <asm/asm.h>
 
+#include "kprobe_common.h"
+
 #define TASKS		64
 #define DEPTH		50
 #define PROBES		5
@@ -105,9 +107,7 @@ static int sleeper_thread(void *unused)
 			atomic_long_inc(&wrong);
 		atomic_long_inc(&calls);
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 static int run_sleepers(unsigned int nr, unsigned long nr_calls)
@@ -381,9 +381,7 @@ static int caller_thread(void *arg)
 		flush_signals(current);
 		cond_resched_tasks_rcu_qs();
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 static void *const probed[PROBES] = { traced, plain, traced, plain, tails };
@@ -508,14 +506,13 @@ static ssize_t sleepers_write(struct file *file, const char __user *ubuf, size_t
 			      loff_t *ppos)
 {
 	unsigned long nr_calls;
-	char buf[32] = {};
 	unsigned int nr;
+	char buf[32];
 	int ret;
 
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, ubuf, count))
-		return -EFAULT;
+	ret = copy_text(buf, sizeof(buf), ubuf, count);
+	if (ret)
+		return ret;
 	if (sscanf(buf, "%u %lu", &nr, &nr_calls) != 2 || !nr)
 		return -EINVAL;
 	mutex_lock(&lock);
@@ -524,32 +521,20 @@ static ssize_t sleepers_write(struct file *file, const char __user *ubuf, size_t
 	mutex_unlock(&lock);
 	return ret ? ret : count;
 }
+DEFINE_WRITE_ATTRIBUTE(sleepers);
 
-static const struct file_operations sleepers_fops = {
-	.owner = THIS_MODULE,
-	.write = sleepers_write,
-};
+static int start_pairing(unsigned int seconds)
+{
+	start_over();
+	return run_pairing(seconds);
+}
 
 static ssize_t pairing_write(struct file *file, const char __user *ubuf, size_t count,
 			     loff_t *ppos)
 {
-	unsigned int seconds;
-	int ret;
-
-	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
-	if (ret)
-		return ret;
-	mutex_lock(&lock);
-	start_over();
-	ret = run_pairing(seconds);
-	mutex_unlock(&lock);
-	return ret ? ret : count;
+	return write_seconds(ubuf, count, &lock, start_pairing);
 }
-
-static const struct file_operations pairing_fops = {
-	.owner = THIS_MODULE,
-	.write = pairing_write,
-};
+DEFINE_WRITE_ATTRIBUTE(pairing);
 
 static ssize_t hold_write(struct file *file, const char __user *ubuf, size_t count,
 			  loff_t *ppos)
@@ -570,11 +555,7 @@ static ssize_t hold_write(struct file *file, const char __user *ubuf, size_t cou
 	mutex_unlock(&hold_lock);
 	return ret ? ret : count;
 }
-
-static const struct file_operations hold_fops = {
-	.owner = THIS_MODULE,
-	.write = hold_write,
-};
+DEFINE_WRITE_ATTRIBUTE(hold);
 
 static ssize_t maxactive_write(struct file *file, const char __user *ubuf, size_t count,
 			       loff_t *ppos)
@@ -594,11 +575,7 @@ static ssize_t maxactive_write(struct file *file, const char __user *ubuf, size_
 	unregister_kretprobe(&rp);
 	return count;
 }
-
-static const struct file_operations maxactive_fops = {
-	.owner = THIS_MODULE,
-	.write = maxactive_write,
-};
+DEFINE_WRITE_ATTRIBUTE(maxactive);
 
 static int result_show(struct seq_file *m, void *v)
 {

@@ -21,6 +21,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "kprobe_common.h"
 #include "detour.h"
 
 #define MAX_PROBES	20000
@@ -47,7 +48,7 @@ static void slots_post(struct kprobe *kp, struct pt_regs *regs, unsigned long fl
 {
 }
 
-static int set_one(const char *line)
+static int set_one(char *line)
 {
 	struct kprobe *kp = &probes[nr_probes];
 	unsigned long addr;
@@ -66,7 +67,7 @@ static int set_one(const char *line)
 	return 0;
 }
 
-static int add_page(const char *line)
+static int add_page(char *line)
 {
 	unsigned long addr;
 	char what[16];
@@ -80,47 +81,18 @@ static int add_page(const char *line)
 	return 0;
 }
 
-static ssize_t write_lines(const char __user *ubuf, size_t count, int (*take)(const char *line))
-{
-	char *buf, *next, *line;
-	int ret = 0;
-
-	if (count > SZ_1M)
-		return -E2BIG;
-	buf = memdup_user_nul(ubuf, count);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
-	mutex_lock(&lock);
-	next = buf;
-	while (!ret && (line = strsep(&next, "\n"))) {
-		if (*line)
-			ret = take(line);
-	}
-	mutex_unlock(&lock);
-	kfree(buf);
-	return ret ? : count;
-}
-
 static ssize_t set_write(struct file *file, const char __user *ubuf, size_t count, loff_t *ppos)
 {
-	return write_lines(ubuf, count, set_one);
+	return write_lines(ubuf, count, &lock, set_one);
 }
-
-static const struct file_operations set_fops = {
-	.owner = THIS_MODULE,
-	.write = set_write,
-};
+DEFINE_WRITE_ATTRIBUTE(set);
 
 static ssize_t pages_write(struct file *file, const char __user *ubuf, size_t count,
 			   loff_t *ppos)
 {
-	return write_lines(ubuf, count, add_page);
+	return write_lines(ubuf, count, &lock, add_page);
 }
-
-static const struct file_operations pages_fops = {
-	.owner = THIS_MODULE,
-	.write = pages_write,
-};
+DEFINE_WRITE_ATTRIBUTE(pages);
 
 /* Free slots are full of breakpoints. */
 static bool slot_is_free(const u8 *slot, unsigned int size)

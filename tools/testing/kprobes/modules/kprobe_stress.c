@@ -39,6 +39,8 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "kprobe_common.h"
+
 #define MAX_PAIRS	4000
 #define MAX_BATCH	256
 #define POISON		0x5aa5
@@ -232,115 +234,74 @@ static int churn_thread(void *seed)
 		churn_batch(&rnd);
 		cond_resched_tasks_rcu_qs();
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
-static struct task_struct *start_on(int (*fn)(void *), int cpu, const char *what)
+static void start_on(struct threads *t, int (*fn)(void *), int cpu, const char *name)
 {
-	struct task_struct *t = kthread_create(fn, (void *)(long)cpu, "%s/%d", what, cpu);
-
-	if (!IS_ERR(t)) {
-		kthread_bind(t, cpu);
-		wake_up_process(t);
-	}
-	return t;
+	if (threads_add(t, fn, (void *)(long)cpu, cpu, name))
+		atomic_long_inc(&errors);
 }
 
 static int run_for(unsigned int seconds)
 {
-	struct task_struct **threads;
-	unsigned int n = 0;
+	struct threads threads;
 	int cpu;
 
-	threads = kcalloc(2 * nr_cpu_ids, sizeof(*threads), GFP_KERNEL);
-	if (!threads)
+	if (!nr_pairs)
+		return -EINVAL;
+	if (threads_init(&threads, 2 * nr_cpu_ids))
 		return -ENOMEM;
 	WRITE_ONCE(stop, false);
 	WRITE_ONCE(counting, true);
 	for_each_online_cpu(cpu) {
-		threads[n++] = start_on(caller_thread, cpu, "kps_call");
-		threads[n++] = start_on(churn_thread, cpu, "kps_churn");
+		start_on(&threads, caller_thread, cpu, "kps_call/%u");
+		start_on(&threads, churn_thread, cpu, "kps_churn/%u");
 	}
-	/* In pieces, or the task looks hung. */
-	while (seconds--)
-		msleep(1000);
+	sleep_for(seconds);
 	WRITE_ONCE(counting, false);
 	WRITE_ONCE(stop, true);
-	while (n--) {
-		if (!IS_ERR(threads[n]))
-			kthread_stop(threads[n]);
-	}
-	kfree(threads);
+	threads_stop(&threads);
 	return 0;
 }
 
-/* Names of at most KSYM_NAME_LEN, in writes of at most a page. */
+static int take_symbol(char *name)
+{
+	struct probe *pair = pairs[nr_pairs];
+	int ret;
+
+	if (nr_pairs == MAX_PAIRS)
+		return 0;
+	if (probe_set(&pair[0], name, NULL)) {
+		nr_refused++;
+		return 0;
+	}
+	ret = probe_set(&pair[1], name, NULL);
+	if (ret) {
+		pr_err("%s takes one probe but not two: %d\n", name, ret);
+		unregister_kprobe(&pair[0].kp);
+		probe_free(&pair[0]);
+		memset(&pair[0], 0, sizeof(pair[0]));
+		atomic_long_inc(&errors);
+		return 0;
+	}
+	nr_pairs++;
+	return 0;
+}
+
 static ssize_t symbols_write(struct file *file, const char __user *ubuf,
 			     size_t count, loff_t *ppos)
 {
-	char *buf, *next, *name;
-	int ret;
-
-	if (count > PAGE_SIZE)
-		return -E2BIG;
-	buf = memdup_user_nul(ubuf, count);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
-
-	mutex_lock(&lock);
-	next = buf;
-	while ((name = strsep(&next, "\n"))) {
-		struct probe *pair = pairs[nr_pairs];
-
-		if (!*name || nr_pairs == MAX_PAIRS)
-			continue;
-		ret = probe_set(&pair[0], name, NULL);
-		if (ret) {
-			nr_refused++;
-			continue;
-		}
-		ret = probe_set(&pair[1], name, NULL);
-		if (ret) {
-			pr_err("%s takes one probe but not two: %d\n", name, ret);
-			unregister_kprobe(&pair[0].kp);
-			probe_free(&pair[0]);
-			memset(&pair[0], 0, sizeof(pair[0]));
-			atomic_long_inc(&errors);
-			continue;
-		}
-		nr_pairs++;
-	}
-	mutex_unlock(&lock);
-	kfree(buf);
-	return count;
+	return write_lines(ubuf, count, &lock, take_symbol);
 }
-
-static const struct file_operations symbols_fops = {
-	.owner = THIS_MODULE,
-	.write = symbols_write,
-};
+DEFINE_WRITE_ATTRIBUTE(symbols);
 
 static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
 			 loff_t *ppos)
 {
-	unsigned int seconds;
-	int ret;
-
-	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
-	if (ret)
-		return ret;
-	mutex_lock(&lock);
-	ret = nr_pairs ? run_for(seconds) : -EINVAL;
-	mutex_unlock(&lock);
-	return ret ? : count;
+	return write_seconds(ubuf, count, &lock, run_for);
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 static int result_show(struct seq_file *m, void *unused)
 {

@@ -36,6 +36,7 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "kprobe_common.h"
 #include "kprobe_toggle.h"
 
 #define POISON		0x5aa5
@@ -254,9 +255,7 @@ static int caller_thread(void *unused)
 		if (!(x % 256))
 			cond_resched_tasks_rcu_qs();
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 static enum hrtimer_restart call_by_timer(struct hrtimer *timer)
@@ -432,78 +431,49 @@ static int churn_thread(void *seed)
 		atomic_long_inc(&rounds);
 		cond_resched_tasks_rcu_qs();
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 /* ------------------------------- Control -------------------------------- */
 
-static struct task_struct *start_on(int (*fn)(void *), int cpu, const char *what)
+static void start_on(struct threads *t, int (*fn)(void *), int cpu, const char *name)
 {
-	struct task_struct *t;
-
-	t = kthread_create_on_cpu(fn, (void *)(long)cpu, cpu, what);
-	if (IS_ERR(t))
+	if (threads_add(t, fn, (void *)(long)cpu, cpu, name))
 		atomic_long_inc(&errors);
-	else
-		wake_up_process(t);
-	return t;
 }
 
 static int run_for(unsigned int seconds)
 {
-	struct task_struct **threads;
-	unsigned int n = 0;
+	struct threads threads;
 	int cpu;
 
-	threads = kcalloc(3 * num_possible_cpus(), sizeof(*threads), GFP_KERNEL);
-	if (!threads)
+	if (threads_init(&threads, 3 * num_possible_cpus()))
 		return -ENOMEM;
 	WRITE_ONCE(stop, false);
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		threads[n++] = start_on(caller_thread, cpu, "kpg_call/%u");
-		threads[n++] = start_on(caller_thread, cpu, "kpg_more/%u");
-		threads[n++] = start_on(churn_thread, cpu, "kpg_churn/%u");
+		start_on(&threads, caller_thread, cpu, "kpg_call/%u");
+		start_on(&threads, caller_thread, cpu, "kpg_more/%u");
+		start_on(&threads, churn_thread, cpu, "kpg_churn/%u");
 	}
 	on_each_cpu(start_timer, NULL, 1);
 	cpus_read_unlock();
-	/* In pieces, or the task looks hung. */
-	while (seconds--)
-		msleep(1000);
+	sleep_for(seconds);
 	WRITE_ONCE(stop, true);
-	while (n--) {
-		if (!IS_ERR(threads[n]))
-			kthread_stop(threads[n]);
-	}
+	threads_stop(&threads);
 	for_each_possible_cpu(cpu) {
 		if (per_cpu(timers, cpu).function)
 			hrtimer_cancel(&per_cpu(timers, cpu));
 	}
-	kfree(threads);
 	return 0;
 }
 
 static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
 			 loff_t *ppos)
 {
-	unsigned int seconds;
-	int ret;
-
-	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
-	if (ret)
-		return ret;
-	mutex_lock(&lock);
-	ret = run_for(seconds);
-	mutex_unlock(&lock);
-	return ret ? : count;
+	return write_seconds(ubuf, count, &lock, run_for);
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 static int result_show(struct seq_file *m, void *unused)
 {

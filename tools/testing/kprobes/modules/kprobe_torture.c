@@ -45,6 +45,7 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "kprobe_left.h"
 #include "kprobe_torture.h"
 
 #define POISON		0x70727565
@@ -228,9 +229,7 @@ static int reader_thread(void *unused)
 		if (!(x % 128))
 			cond_resched_tasks_rcu_qs();
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 static DEFINE_PER_CPU(struct hrtimer, hard_timer);
@@ -502,59 +501,45 @@ static int writer_thread(void *seed)
 			msleep(100);
 		cond_resched_tasks_rcu_qs();
 	}
-	while (!kthread_should_stop())
-		msleep(20);
-	return 0;
+	return threads_stay();
 }
 
 /* -------------------------------- A run --------------------------------- */
 
-static struct task_struct *start_on(int (*fn)(void *), int cpu, const char *what)
+static void start_on(struct threads *t, int (*fn)(void *), int cpu, const char *name)
 {
-	struct task_struct *t = kthread_create_on_cpu(fn, (void *)(long)cpu, cpu, what);
+	int ret = threads_add(t, fn, (void *)(long)cpu, cpu, name);
 
-	if (IS_ERR(t))
-		check(false, "a thread does not start", PTR_ERR(t));
-	else
-		wake_up_process(t);
-	return t;
+	check(!ret, "a thread does not start", ret);
 }
 
 static void run_threads(unsigned int seconds)
 {
-	struct task_struct **threads;
-	unsigned int n = 0;
+	struct threads threads;
 	int cpu;
 
-	threads = kcalloc(3 * nr_cpu_ids, sizeof(*threads), GFP_KERNEL);
-	if (!threads) {
+	if (threads_init(&threads, 3 * nr_cpu_ids)) {
 		atomic_long_inc(&errors);
 		return;
 	}
 	WRITE_ONCE(stop, false);
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		threads[n++] = start_on(reader_thread, cpu, "kpt_reader/%u");
-		threads[n++] = start_on(reader_thread, cpu, "kpt_second/%u");
-		threads[n++] = start_on(writer_thread, cpu, "kpt_writer/%u");
+		start_on(&threads, reader_thread, cpu, "kpt_reader/%u");
+		start_on(&threads, reader_thread, cpu, "kpt_second/%u");
+		start_on(&threads, writer_thread, cpu, "kpt_writer/%u");
 	}
 	on_each_cpu(start_timers, NULL, 1);
 	cpus_read_unlock();
-	/* In pieces, or the task looks hung. */
-	while (seconds--)
-		msleep(1000);
+	sleep_for(seconds);
 	WRITE_ONCE(stop, true);
-	while (n--) {
-		if (!IS_ERR(threads[n]))
-			kthread_stop(threads[n]);
-	}
+	threads_stop(&threads);
 	for_each_possible_cpu(cpu) {
 		if (per_cpu(hard_timer, cpu).function)
 			hrtimer_cancel(&per_cpu(hard_timer, cpu));
 		if (per_cpu(soft_timer, cpu).function)
 			hrtimer_cancel(&per_cpu(soft_timer, cpu));
 	}
-	kfree(threads);
 }
 
 static void count_all(unsigned int i)
@@ -624,35 +609,6 @@ static int run_for(unsigned int seconds)
 
 /* ------------------------------- Results -------------------------------- */
 
-#if defined(KPROBES_TELL_COUNTS) && IS_ENABLED(CONFIG_KUNIT)
-#include "testing.h"
-
-static struct kprobe_counts before;
-
-static void remember(void)
-{
-	kprobe_test_counts(&before, true);
-}
-
-static void show_left(struct seq_file *m)
-{
-	struct kprobe_counts now;
-
-	kprobe_test_counts(&now, true);
-	seq_printf(m, "left_points %d\nleft_found %d\nleft_users %d\n",
-		   now.points - before.points, now.found - before.found,
-		   now.users - before.users);
-	seq_printf(m, "left_copies %d\nleft_detours %d\nleft_pools %d\n",
-		   now.copies.taken - before.copies.taken,
-		   now.detours.taken - before.detours.taken, now.pools - before.pools);
-}
-
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
-#else
-static void remember(void) { }
-static void show_left(struct seq_file *m) { }
-#endif
-
 static unsigned int inexact(unsigned int i)
 {
 	struct counts *c = &totals[i];
@@ -710,34 +666,9 @@ DEFINE_SHOW_ATTRIBUTE(result);
 static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
 			 loff_t *ppos)
 {
-	unsigned int seconds;
-	int ret;
-
-	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
-	if (ret)
-		return ret;
-	mutex_lock(&lock);
-	ret = run_for(seconds);
-	mutex_unlock(&lock);
-	return ret ? : count;
+	return write_seconds(ubuf, count, &lock, run_for);
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
-
-static ssize_t begin_write(struct file *file, const char __user *ubuf, size_t count,
-			   loff_t *ppos)
-{
-	remember();
-	return count;
-}
-
-static const struct file_operations begin_fops = {
-	.owner = THIS_MODULE,
-	.write = begin_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 static int __init kprobe_torture_init(void)
 {

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What several of the test modules do: threads, files that are written to, what is left over. */
+#ifndef _KPROBE_COMMON_H
+#define _KPROBE_COMMON_H
+
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+/* ------------------------------- Threads -------------------------------- */
+
+/**
+ * struct threads - those of a run
+ * @task: each of them
+ * @nr:   how many there are
+ * @max:  and may be
+ */
+struct threads {
+	struct task_struct **task;
+	unsigned int nr;
+	unsigned int max;
+};
+
+static inline int threads_init(struct threads *t, unsigned int max)
+{
+	*t = (struct threads){ .max = max };
+	t->task = kcalloc(max, sizeof(*t->task), GFP_KERNEL);
+	return t->task ? 0 : -ENOMEM;
+}
+
+/* Starts a thread that stays on @cpu. @name has a %u for that. Returns 0, or an error. */
+static inline int threads_add(struct threads *t, int (*fn)(void *), void *arg, int cpu,
+			      const char *name)
+{
+	struct task_struct *task;
+
+	if (WARN_ON(t->nr == t->max))
+		return -ENOSPC;
+	task = kthread_create(fn, arg, name, cpu);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	kthread_bind(task, cpu);
+	t->task[t->nr++] = task;
+	wake_up_process(task);
+	return 0;
+}
+
+/* Their functions end in threads_stay(). */
+static inline void threads_stop(struct threads *t)
+{
+	while (t->nr)
+		kthread_stop(t->task[--t->nr]);
+	kfree(t->task);
+}
+
+static inline int threads_stay(void)
+{
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+/* In pieces, or the task looks hung. */
+static inline void sleep_for(unsigned int seconds)
+{
+	while (seconds--)
+		msleep(1000);
+}
+
+/* -------------------------------- Files --------------------------------- */
+
+/* name_fops, of a file that name_write() takes the text of. */
+#define DEFINE_WRITE_ATTRIBUTE(name)				\
+static const struct file_operations name##_fops = {		\
+	.owner = THIS_MODULE,					\
+	.write = name##_write,					\
+}
+
+/* Copies what is written, as a string. */
+static inline int copy_text(char *buf, size_t size, const char __user *ubuf, size_t count)
+{
+	if (count >= size)
+		return -EINVAL;
+	if (copy_from_user(buf, ubuf, count))
+		return -EFAULT;
+	buf[count] = '\0';
+	return 0;
+}
+
+/* Hands on each line of what is written, under @lock, until an error. */
+static inline ssize_t write_lines(const char __user *ubuf, size_t count, struct mutex *lock,
+				  int (*take)(char *line))
+{
+	char *buf, *next, *line;
+	int ret = 0;
+
+	if (count > SZ_1M)
+		return -E2BIG;
+	buf = memdup_user_nul(ubuf, count);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	mutex_lock(lock);
+	next = buf;
+	while (!ret && (line = strsep(&next, "\n"))) {
+		if (*line)
+			ret = take(line);
+	}
+	mutex_unlock(lock);
+	kfree(buf);
+	return ret ? : count;
+}
+
+/* Runs something under @lock for as many seconds as are written. */
+static inline ssize_t write_seconds(const char __user *ubuf, size_t count, struct mutex *lock,
+				    int (*run)(unsigned int seconds))
+{
+	unsigned int seconds;
+	int ret;
+
+	ret = kstrtouint_from_user(ubuf, count, 0, &seconds);
+	if (ret)
+		return ret;
+	mutex_lock(lock);
+	ret = run(seconds);
+	mutex_unlock(lock);
+	return ret ? : count;
+}
+
+#endif /* _KPROBE_COMMON_H */
