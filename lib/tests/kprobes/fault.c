@@ -4,7 +4,6 @@
  * there is such a fault.
  */
 #include <linux/processor.h>
-#include <linux/vmalloc.h>
 #include <asm/trapnr.h>
 
 #include "fixture.h"
@@ -180,21 +179,6 @@ static void settle(struct kunit *test, struct kpt_probe *pr)
 	KUNIT_ASSERT_EQ(test, kprobe_ftrace(&pr->kp), state == FTRACE);
 }
 
-static void vfree_action(void *p)
-{
-	vfree(p);
-}
-
-/* The guard page after an area. */
-static void *bad_address(struct kunit *test)
-{
-	void *area = vmalloc(PAGE_SIZE);
-
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
-	return area + PAGE_SIZE;
-}
-
 /* --- Faults of handlers --------------------------------------------------- */
 
 static kpt_fn_t hit_fn(struct kunit *test)
@@ -252,7 +236,7 @@ static void fault_in_pre_handler_is_dealt_with(struct kunit *test)
 	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
 
 	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = bad_address(test);
+	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
 	call(test);
@@ -269,7 +253,7 @@ static void fault_in_post_handler_is_dealt_with(struct kunit *test)
 
 	fp->pr.kp.post_handler = kpt_post;
 	fp->pr.on_post = post_peeks;
-	fp->pr.arg = bad_address(test);
+	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
 	call(test);
@@ -306,7 +290,7 @@ static void check_comes_first(struct kunit *test, void *arg,
 
 static void page_fault_comes_before_the_exception_tables(struct kunit *test)
 {
-	check_comes_first(test, bad_address(test), pre_loads, at(kpt_load, kpt_load_at),
+	check_comes_first(test, kpt_bad_address(test), pre_loads, at(kpt_load, kpt_load_at),
 			  X86_TRAP_PF);
 }
 
@@ -339,7 +323,7 @@ static void fault_of_the_fault_handler_does_not_come_back(struct kunit *test)
 	struct fault_probe *fp = fault_alloc(test, hit_fn(test), fault_again);
 
 	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = bad_address(test);
+	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
 	call(test);
@@ -364,7 +348,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 		kpt_register(test, &fp[i]->pr);
 	}
 	fp[3]->pr.on_pre = pre_peeks;
-	fp[3]->pr.arg = bad_address(test);
+	fp[3]->pr.arg = kpt_bad_address(test);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&fp[0]->pr.kp), 0);
 	settle(test, &fp[3]->pr);
 	call(test);
@@ -395,7 +379,7 @@ static void handlers_are_those_of_the_time_of_registration(struct kunit *test)
 	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
 
 	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = bad_address(test);
+	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
 	fp->pr.kp.fault_handler = NULL;
 	settle(test, &fp->pr);
@@ -447,7 +431,7 @@ static void faults_of_return_probes_are_dealt_with(struct kunit *test)
 	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, fr);
-	fr->bad = bad_address(test);
+	fr->bad = kpt_bad_address(test);
 	fr->rp.kp.addr = (kprobe_opcode_t *)hit_fn(test);
 	fr->rp.kp.fault_handler = mend_ret;
 	fr->rp.handler = return_peeks;
@@ -530,7 +514,7 @@ static void check_parting(struct kunit *test, bool disable)
 	fp->pr.kp.fault_handler = record_fault;
 	fp->on_fault = mend_peek;
 	fp->pr.on_pre = pre_awaits_parting;
-	fp->pr.arg = bad_address(test);
+	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
 	task = kpt_thread(test, call_once, pa, cpumask_any_but(cpu_online_mask, cpu),
@@ -614,13 +598,13 @@ static void check_displaced(struct kunit *test, void *addr, kpt_fn_t run,
 static void page_fault_of_the_instruction_is_dealt_with(struct kunit *test)
 {
 	check_displaced(test, at(kpt_load, kpt_load_at), run_load,
-			(unsigned long)bad_address(test), X86_TRAP_PF, true, mend_return);
+			(unsigned long)kpt_bad_address(test), X86_TRAP_PF, true, mend_return);
 }
 
 static void execution_goes_on_at_the_next_displaced_instruction(struct kunit *test)
 {
 	check_displaced(test, at(kpt_peek, kpt_peek_at), run_peek,
-			(unsigned long)bad_address(test), X86_TRAP_PF, false, mend_peek);
+			(unsigned long)kpt_bad_address(test), X86_TRAP_PF, false, mend_peek);
 }
 
 static void general_protection_of_the_instruction_is_dealt_with(struct kunit *test)
@@ -652,7 +636,7 @@ static void call_through_bad_memory_is_dealt_with(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, run_call((unsigned long)&good),
 			KPT_RESULT((unsigned long)&good));
 	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call,
-			(unsigned long)bad_address(test), X86_TRAP_PF, false, mend_return);
+			(unsigned long)kpt_bad_address(test), X86_TRAP_PF, false, mend_return);
 	fp = fault_alloc(test, at(kpt_call_at, kpt_call_at_at), mend_return);
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
@@ -666,7 +650,7 @@ static void check_zeropad(struct kunit *test, unsigned long (*load)(const void *
 			  u32 at_load)
 {
 	unsigned long expected[sizeof(long)] = { };
-	char *end = bad_address(test);
+	char *end = kpt_bad_address(test);
 	struct kpt_probe *pr;
 	unsigned int post, n;
 
@@ -705,7 +689,7 @@ static void fault_of_a_missed_hit_is_the_handlers(struct kunit *test)
 	struct fault_probe *inner = fault_alloc(test, at(kpt_load, kpt_load_at), mend_return);
 
 	outer->pr.on_pre = pre_loads;
-	outer->pr.arg = bad_address(test);
+	outer->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &outer->pr);
 	kpt_register(test, &inner->pr);
 	settle(test, &outer->pr);
@@ -730,7 +714,7 @@ static void hit_from_a_fault_handler_is_missed(struct kunit *test)
 
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
-	KUNIT_EXPECT_EQ(test, run_load((unsigned long)bad_address(test)), MENDED);
+	KUNIT_EXPECT_EQ(test, run_load((unsigned long)kpt_bad_address(test)), MENDED);
 	KUNIT_EXPECT_EQ(test, fp->got, KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, other->pre, 0);
 	KUNIT_EXPECT_EQ(test, other->kp.nmissed, 1ul);
@@ -743,7 +727,7 @@ static void faults_elsewhere_are_none_of_its_business(struct kunit *test)
 	kpt_register(test, &fp->pr);
 	settle(test, &fp->pr);
 	call(test);
-	KUNIT_EXPECT_EQ(test, run_load((unsigned long)bad_address(test)),
+	KUNIT_EXPECT_EQ(test, run_load((unsigned long)kpt_bad_address(test)),
 			(unsigned long)KPT_FAULTED);
 	KUNIT_EXPECT_EQ(test, fp->faults, 0);
 }

@@ -375,6 +375,12 @@ struct kpt_site {
 
 const void *kpt_site_gen(const void *prev, char *desc);
 
+/* The same, but for return probes, which are set on entries only. */
+const void *kpt_entry_site_gen(const void *prev, char *desc);
+
+/* A kernel address that faults. */
+void *kpt_bad_address(struct kunit *test);
+
 /* The site of a case that runs once for each. */
 static inline const struct kpt_site *kpt_site(struct kunit *test)
 {

@@ -7,7 +7,6 @@
 #include <linux/mman.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include "fixture.h"
 
@@ -671,21 +670,6 @@ static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
 
 /* --- Faults -------------------------------------------------------------- */
 
-static void vfree_action(void *p)
-{
-	vfree(p);
-}
-
-/* A kernel address that faults: the guard page after an area. */
-static void *bad_address(struct kunit *test)
-{
-	void *area = vmalloc(PAGE_SIZE);
-
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
-	return area + PAGE_SIZE;
-}
-
 /*
  * riscv takes breakpoints of the kernel for NMIs, and has no support for irq-flag
  * tracing in those: to lockdep, interrupts are on when a fault in there ends.
@@ -712,7 +696,7 @@ static void fault_in_pre_handler_is_fixed_up(struct kunit *test)
 
 	skip_if_lockdep_is_misled(test);
 	pr->on_pre = read_bad_address;
-	pr->arg = bad_address(test);
+	pr->arg = kpt_bad_address(test);
 	kpt_register(test, pr);
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -735,7 +719,7 @@ static void fault_in_post_handler_is_fixed_up(struct kunit *test)
 	skip_if_lockdep_is_misled(test);
 	pr->on_post = post_reads_bad_address;
 	pr->kp.post_handler = kpt_post;
-	pr->arg = bad_address(test);
+	pr->arg = kpt_bad_address(test);
 	kpt_register(test, pr);
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
@@ -831,7 +815,7 @@ static void page_fault_in_the_instruction_is_fixed_up(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, good);
 	*good = 17;
 	check_fault(test, (char *)kpt_load + kpt_load_at, run_load,
-		    (unsigned long)good, (unsigned long)bad_address(test));
+		    (unsigned long)good, (unsigned long)kpt_bad_address(test));
 }
 
 static void general_protection_in_the_instruction_is_fixed_up(struct kunit *test)

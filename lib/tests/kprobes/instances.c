@@ -482,17 +482,6 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 }
 #endif
 
-/* Return probes are set on entries only. */
-static const void __maybe_unused *entry_site_gen(const void *prev, char *desc)
-{
-	const struct kpt_site *site = prev;
-
-	do {
-		site = kpt_site_gen(site, desc);
-	} while (site && site->offset);
-	return site;
-}
-
 static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(every_cpu_has_all_instances),
 	KUNIT_CASE(no_call_is_missed_below_the_bound),
@@ -503,7 +492,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
 	KUNIT_CASE(pool_that_grows_may_go_at_once),
 #ifdef CONFIG_X86
-	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, entry_site_gen),
+	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
 #endif
 #ifdef CONFIG_FPROBE

@@ -18,7 +18,6 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 #include <asm/ibt.h>
 #include <asm/processor-flags.h>
 #include <asm/text-patching.h>
@@ -1389,23 +1388,14 @@ static void stack_trace_from_a_displaced_call(struct kunit *test)
 
 /* --- Faults -------------------------------------------------------------- */
 
-static void vfree_action(void *p)
-{
-	vfree(p);
-}
-
 /* A probe on @addr; @run loads from its argument, there or after it. */
 static void check_fault(struct kunit *test, void *addr, kpt_fn_t run, bool first)
 {
-	unsigned long good = 17, bad, result;
-	void *area = vmalloc(PAGE_SIZE);
+	unsigned long bad = (unsigned long)kpt_bad_address(test);
+	unsigned long good = 17, result;
 	struct kpt_probe *pr;
 	unsigned int post;
 
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
-	/* The guard page after it. */
-	bad = (unsigned long)area + PAGE_SIZE;
 	for (post = 0; post < 2; post++) {
 		pr = post ? kpt_probe_post(test, addr) : kpt_probe(test, addr);
 		wait_for_kprobe_optimizer();

@@ -136,17 +136,6 @@ static int ret_refused(struct kretprobe *rp)
 	return ret;
 }
 
-/* Return probes are set on entries only. */
-static const void *entry_site_gen(const void *prev, char *desc)
-{
-	const struct kpt_site *site = prev;
-
-	do {
-		site = kpt_site_gen(site, desc);
-	} while (site && site->offset);
-	return site;
-}
-
 static void call(struct kunit *test, const struct kpt_site *site)
 {
 	KUNIT_ASSERT_EQ(test, site->fn(7), KPT_RESULT(7ul));
@@ -1131,7 +1120,7 @@ static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 }
 #endif /* stack traces */
 
-#define ENTRY_CASE(fn)	KUNIT_CASE_PARAM(fn, entry_site_gen)
+#define ENTRY_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_entry_site_gen)
 
 static struct kunit_case kretprobe_cases[] = {
 	ENTRY_CASE(handler_sees_the_return_value),

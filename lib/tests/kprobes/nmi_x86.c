@@ -384,16 +384,6 @@ static struct nmi_ret *nmi_ret(struct kunit *test, kpt_fn_t fn, bool raises)
 	return r;
 }
 
-static const void *entry_site_gen(const void *prev, char *desc)
-{
-	const struct kpt_site *site = prev;
-
-	do {
-		site = kpt_site_gen(site, desc);
-	} while (site && site->offset);
-	return site;
-}
-
 static void return_in_nmi_is_seen(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -453,8 +443,8 @@ static struct kunit_case nmi_cases[] = {
 	SITE_CASE(nmi_leaves_the_handler_below_as_it_was),
 	SITE_CASE(nmi_over_a_handler_of_an_interrupt_runs),
 #ifdef CONFIG_KRETPROBES
-	KUNIT_CASE_PARAM(return_in_nmi_is_seen, entry_site_gen),
-	KUNIT_CASE_PARAM(return_in_nmi_over_a_return_handler_is_seen, entry_site_gen),
+	KUNIT_CASE_PARAM(return_in_nmi_is_seen, kpt_entry_site_gen),
+	KUNIT_CASE_PARAM(return_in_nmi_over_a_return_handler_is_seen, kpt_entry_site_gen),
 #endif
 	KPT_LAST_CASE,
 	{}

@@ -9,6 +9,7 @@
 #include <linux/cpumask.h>
 #include <linux/module.h>
 #include <linux/stacktrace.h>
+#include <linux/vmalloc.h>
 
 #include "fixture.h"
 
@@ -211,6 +212,31 @@ const void *kpt_site_gen(const void *prev, char *desc)
 		return NULL;
 	strscpy(desc, site->name, KUNIT_PARAM_DESC_SIZE);
 	return site;
+}
+
+const void *kpt_entry_site_gen(const void *prev, char *desc)
+{
+	const struct kpt_site *site = prev;
+
+	do {
+		site = kpt_site_gen(site, desc);
+	} while (site && site->offset);
+	return site;
+}
+
+static void vfree_action(void *p)
+{
+	vfree(p);
+}
+
+/* It is the guard page after an area. */
+void *kpt_bad_address(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vfree_action, area), 0);
+	return area + PAGE_SIZE;
 }
 
 MODULE_DESCRIPTION("KUnit suites for kprobes");
