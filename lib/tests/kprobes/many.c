@@ -171,6 +171,16 @@ struct misuse {
 #endif
 };
 
+static void misuse_init(struct misuse *m, struct kpt_probe *victim, struct kpt_probe *self)
+{
+	m->fresh.symbol_name = "kpt_plain2";
+	m->victim = &victim->kp;
+	m->self = &self->kp;
+#ifdef CONFIG_KRETPROBES
+	m->fresh_return.kp.addr = kpt_text(kpt_plain2);
+#endif
+}
+
 static int misuse_api(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct misuse *m = pr->arg;
@@ -197,12 +207,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	void *was;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	m->fresh.symbol_name = "kpt_plain2";
-	m->victim = &victim->kp;
-	m->self = &pr->kp;
-#ifdef CONFIG_KRETPROBES
-	m->fresh_return.kp.addr = kpt_text(kpt_plain2);
-#endif
+	misuse_init(m, victim, pr);
 	pr->on_pre = misuse_api;
 	pr->arg = m;
 	kpt_register(test, pr);
@@ -290,17 +295,19 @@ static void misuse_with_preemption_off(struct kpt_probe *caller)
  * @name:    for the test's title
  * @call:    calls the API there
  * @counted: only a kernel that counts preemption knows
+ * @not_rt:  a caller may sleep there with PREEMPT_RT
  */
 struct misuse_place {
 	const char *name;
 	void (*call)(struct kpt_probe *caller);
 	bool counted;
+	bool not_rt;
 };
 
 static const struct misuse_place misuse_places[] = {
 	{ "in an interrupt", misuse_in_hardirq },
 	{ "with interrupts off", misuse_with_irqs_off },
-	{ "with softirqs off", misuse_with_softirqs_off },
+	{ "with softirqs off", misuse_with_softirqs_off, .not_rt = true },
 	{ "with preemption off", misuse_with_preemption_off, .counted = true },
 };
 
@@ -315,14 +322,11 @@ static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test
 
 	if (place->counted && !IS_ENABLED(CONFIG_PREEMPT_COUNT))
 		kunit_skip(test, "this kernel does not count preemption");
+	if (place->not_rt && IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "softirqs are threads here, so a caller may sleep");
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	KUNIT_ASSERT_NOT_NULL(test, caller);
-	m->fresh.symbol_name = "kpt_plain2";
-	m->victim = &victim->kp;
-	m->self = &victim->kp;
-#ifdef CONFIG_KRETPROBES
-	m->fresh_return.kp.addr = kpt_text(kpt_plain2);
-#endif
+	misuse_init(m, victim, victim);
 	caller->arg = m;
 	place->call(caller);
 
