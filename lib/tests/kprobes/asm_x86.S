@@ -8,6 +8,7 @@
 
 #include <asm/asm.h>
 #include <asm/bitsperlong.h>
+#include <asm/linkage.h>
 
 #define WORD	(__BITS_PER_LONG / 8)
 
@@ -26,5 +27,15 @@
 #define SPARE	%ecx
 #define ADD_ARG	ds add %edx, %eax
 #endif
+
+/*
+ * RET of the five bytes that it has where it goes to a thunk, so that what is in
+ * front of it has room for a jump on each kernel.
+ */
+.macro RETURN
+.Lreturn\@:
+	RET
+	.skip 5 - (. - .Lreturn\@), 0xcc
+.endm
 
 #endif /* _LIB_TESTS_KPROBES_ASM_X86_S */

@@ -34,7 +34,7 @@ SYM_FUNC_START(kpt_detour_enter)
 #ifdef CONFIG_X86_64
 	mov	%rsi, ARG
 #endif
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_enter)
 STACK_FRAME_NON_STANDARD kpt_detour_enter
 
@@ -44,7 +44,7 @@ SYM_FUNC_START(kpt_detour_late)
 	xor	%eax, %eax
 	ADD_ARG
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_late)
 
 SYM_FUNC_START(kpt_detour_jump)
@@ -57,7 +57,7 @@ SYM_FUNC_START(kpt_detour_jump)
 .Ljump_to:
 	ENDBR
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_jump)
 STACK_FRAME_NON_STANDARD kpt_detour_jump
 
@@ -80,7 +80,7 @@ SYM_FUNC_START(kpt_detour_jump_mem)
 .Ljump_mem_to:
 	ENDBR
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_jump_mem)
 STACK_FRAME_NON_STANDARD kpt_detour_jump_mem
 
@@ -91,7 +91,7 @@ SYM_FUNC_START(kpt_detour_call)
 	call	kpt_plain
 	add	$8, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_call)
 
 #ifdef CONFIG_X86_64
@@ -110,7 +110,7 @@ SYM_FUNC_START(kpt_detour_call_reg)
 	call	*THROUGH
 	add	$8, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_call_reg)
 
 SYM_FUNC_START(kpt_detour_call_stack)
@@ -123,7 +123,7 @@ SYM_FUNC_START(kpt_detour_call_stack)
 	call	*16(%_ASM_SP)
 	add	$16 + WORD, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_call_stack)
 
 SYM_FUNC_START(kpt_detour_call_mem)
@@ -136,7 +136,7 @@ SYM_FUNC_START(kpt_detour_call_mem)
 .Lcall_mem_done:
 	add	$8, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 .Lcall_mem_fault:
 	mov	$KPT_FAULTED, %eax
 	jmp	.Lcall_mem_done
@@ -157,7 +157,7 @@ SYM_FUNC_START(kpt_detour_push)
 	mov	FIRST, %_ASM_BX
 	lea	1(%_ASM_BX,%_ASM_BX,2), %_ASM_AX
 	pop	%_ASM_BX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_push)
 
 SYM_FUNC_START(kpt_detour_pop)
@@ -167,7 +167,7 @@ SYM_FUNC_START(kpt_detour_pop)
 	AT pop
 	pop	%_ASM_BX
 	{disp32} lea 0(%_ASM_AX), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_pop)
 
 SYM_FUNC_START(kpt_detour_caller)
@@ -183,5 +183,5 @@ SYM_FUNC_START(kpt_detour_caller)
 	call	*%_ASM_DX
 	add	$WORD, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_detour_caller)

@@ -37,7 +37,7 @@ SYM_FUNC_START(kpt_jump_two)
 	xor	%eax, %eax
 	ADD_ARG
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_two)
 
 SYM_FUNC_START(kpt_jump_alone)
@@ -55,7 +55,7 @@ SYM_FUNC_START(kpt_jump_alone)
 	je	3f
 2:
 	inc	%_ASM_AX
-	RET
+	RETURN
 3:
 	jmp	100b
 SYM_FUNC_END(kpt_jump_alone)
@@ -69,7 +69,7 @@ SYM_FUNC_START(kpt_jump_loop)
 	dec	%ecx
 	jnz	100b
 	inc	%_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_loop)
 
 SYM_FUNC_START(kpt_jump_target)
@@ -82,7 +82,7 @@ SYM_FUNC_START(kpt_jump_target)
 	dec	%ecx
 	jnz	1b
 	inc	%_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_target)
 
 .macro INNER n:req
@@ -102,7 +102,7 @@ SYM_FUNC_START(kpt_jump_inner\n)
 	dec	%ecx
 	jnz	.Linner\n
 	inc	%_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_inner\n)
 .endm
 
@@ -121,7 +121,7 @@ SYM_FUNC_START(kpt_jump_label)
 	ADD_ARG
 .Llabel_target:
 	lea	1(%_ASM_AX,ARG), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_label)
 
 	.pushsection __jump_table, "aw"
@@ -147,7 +147,7 @@ SYM_FUNC_START(kpt_jump_split)
 	cmp	$1, %ecx
 	jne	kpt_jump_split.cold
 	inc	%_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_split)
 STACK_FRAME_NON_STANDARD kpt_jump_split
 STACK_FRAME_NON_STANDARD kpt_jump_split.cold
@@ -170,7 +170,7 @@ SYM_FUNC_START(kpt_jump_twin)
 	cmp	$1, %ecx
 	jne	kpt_jump_twin.cold
 	inc	%_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_twin)
 STACK_FRAME_NON_STANDARD kpt_jump_twin
 STACK_FRAME_NON_STANDARD kpt_jump_twin.cold
@@ -193,7 +193,7 @@ SYM_FUNC_START(kpt_jump_numbered)
 	cmp	$1, %ecx
 	jne	kpt_jump_numbered.cold.12
 	inc	%_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_numbered)
 STACK_FRAME_NON_STANDARD kpt_jump_numbered
 STACK_FRAME_NON_STANDARD kpt_jump_numbered.cold.12
@@ -206,7 +206,7 @@ SYM_FUNC_START(kpt_jump_fixup)
 	xor	%ecx, %ecx
 .Lfixup:
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	RETURN
 	_ASM_EXTABLE(.Lfixup_load, .Lfixup)
 SYM_FUNC_END(kpt_jump_fixup)
 
@@ -216,10 +216,10 @@ SYM_FUNC_START(kpt_jump_load)
 	xor	SPARE, SPARE
 .Lload:
 	mov	(ARG), %_ASM_AX
-	RET
+	RETURN
 .Lload_fault:
 	mov	$KPT_FAULTED, %eax
-	RET
+	RETURN
 	_ASM_EXTABLE(.Lload, .Lload_fault)
 SYM_FUNC_END(kpt_jump_load)
 
@@ -233,7 +233,7 @@ SYM_FUNC_START(kpt_jump_ud2)
 	.skip	5, 0xcc
 1:
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_ud2)
 STACK_FRAME_NON_STANDARD kpt_jump_ud2
 
@@ -254,7 +254,7 @@ SYM_FUNC_START(kpt_jump_fentry)
 	.popsection
 #endif
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_fentry)
 
 SYM_FUNC_START(kpt_jump_last)
@@ -265,7 +265,7 @@ SYM_FUNC_START(kpt_jump_last)
 SYM_FUNC_END(kpt_jump_last)
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_behind_last)
 	mov	$1, %eax
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_behind_last)
 
 SYM_FUNC_START(kpt_jump_padded)
@@ -287,7 +287,7 @@ SYM_START(kpt_jump_pages, SYM_L_GLOBAL, SYM_A_NONE)
 	xor	%eax, %eax
 	ADD_ARG
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_pages)
 
 SYM_FUNC_START(kpt_jump_sp)
@@ -296,7 +296,7 @@ SYM_FUNC_START(kpt_jump_sp)
 	mov	%_ASM_SP, %_ASM_AX
 	sub	%_ASM_CX, %_ASM_AX
 	mov	%_ASM_CX, %_ASM_SP
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_sp)
 STACK_FRAME_NON_STANDARD kpt_jump_sp
 
@@ -308,7 +308,7 @@ SYM_FUNC_START(kpt_jump_calls)
 	call	kpt_jump_traced
 	add	$8, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_calls)
 
 SYM_FUNC_START(kpt_jump_nops)
@@ -318,7 +318,7 @@ SYM_FUNC_START(kpt_jump_nops)
 	nop
 	.endr
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_nops)
 
 #ifdef CONFIG_X86_32
@@ -337,7 +337,7 @@ SYM_FUNC_START(kpt_jump_computed)
 1:
 	inc	%eax
 	pop	%ebx
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_computed)
 
 SYM_FUNC_START(kpt_jump_shares)
@@ -354,7 +354,7 @@ SYM_FUNC_START(kpt_jump_common)
 .Lcommon_inside:
 	ADD_ARG
 	lea	1(%eax,%eax,2), %eax
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_common)
 
 SYM_FUNC_START(kpt_jump_segments)
@@ -377,7 +377,7 @@ SYM_FUNC_START(kpt_jump_segments)
 	jecxz	1f
 	xor	%eax, %eax
 1:
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_segments)
 #endif
 
@@ -391,7 +391,7 @@ SYM_FUNC_START(kpt_jump_registers)
 	dec	%r9
 	neg	%r10
 #endif
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_registers)
 
 SYM_FUNC_START(kpt_jump_traced)
@@ -403,7 +403,7 @@ SYM_FUNC_START(kpt_jump_traced)
 	lea	1(ARG,ARG,2), %_ASM_AX
 	add	$24, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_traced)
 
 SYM_FUNC_START(kpt_jump_caller)
@@ -414,5 +414,5 @@ SYM_FUNC_START(kpt_jump_caller)
 	call	*%_ASM_AX
 	add	$8, %_ASM_SP
 	FRAME_END
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_caller)

@@ -12,16 +12,9 @@
 #include <asm/nospec-branch.h>
 #include <asm/smap.h>
 
-#define KPT_FAULTED	0x5afe
+#include "asm_x86.S"
 
-/* The first argument, and an unused register. */
-#ifdef CONFIG_X86_64
-#define ARG	%rdi
-#define SPARE	%esi
-#else
-#define ARG	%eax
-#define SPARE	%edx
-#endif
+#define KPT_FAULTED	0x5afe
 
 .macro OFFSET name:req, label:req, fn:req
 	.pushsection .rodata, "a", @progbits
@@ -33,8 +26,8 @@ SYM_DATA(\name, .long \label - \fn)
 	.text
 
 SYM_FUNC_START(kpt_asm_entry)
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
 SYM_FUNC_END(kpt_asm_entry)
 
 SYM_FUNC_START(kpt_asm_tail)
@@ -45,8 +38,8 @@ SYM_FUNC_END(kpt_asm_tail)
 SYM_FUNC_START(kpt_asm_inside)
 	xor	SPARE, SPARE
 .Linside_at:
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
 SYM_FUNC_END(kpt_asm_inside)
 OFFSET kpt_asm_inside_at, .Linside_at, kpt_asm_inside
 
@@ -59,12 +52,12 @@ SYM_FUNC_END(kpt_many)
 SYM_FUNC_START(kpt_load)
 	xor	SPARE, SPARE
 .Lload_at:
-	mov	(ARG), %_ASM_AX
+	mov	(FIRST), %_ASM_AX
 .Lload_next:
-	RET
+	RETURN
 .Lload_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
-	RET
+	RETURN
 	_ASM_EXTABLE(.Lload_at, .Lload_fault)
 SYM_FUNC_END(kpt_load)
 OFFSET kpt_load_at, .Lload_at, kpt_load
@@ -73,10 +66,10 @@ OFFSET kpt_load_next, .Lload_next, kpt_load
 SYM_FUNC_START(kpt_peek)
 	xor	SPARE, SPARE
 .Lpeek_at:
-	mov	(ARG), %_ASM_AX
+	mov	(FIRST), %_ASM_AX
 .Lpeek_next:
 	add	$1, SPARE
-	RET
+	RETURN
 SYM_FUNC_END(kpt_peek)
 OFFSET kpt_peek_at, .Lpeek_at, kpt_peek
 OFFSET kpt_peek_next, .Lpeek_next, kpt_peek
@@ -85,9 +78,9 @@ OFFSET kpt_peek_next, .Lpeek_next, kpt_peek
 SYM_FUNC_START(kpt_zeropad)
 	xor	SPARE, SPARE
 .Lzeropad_at:
-	{disp32} mov (ARG), %_ASM_AX
+	{disp32} mov (FIRST), %_ASM_AX
 .Lzeropad_next:
-	RET
+	RETURN
 	_ASM_EXTABLE_TYPE(.Lzeropad_at, .Lzeropad_next, EX_TYPE_ZEROPAD)
 SYM_FUNC_END(kpt_zeropad)
 OFFSET kpt_zeropad_at, .Lzeropad_at, kpt_zeropad
@@ -95,9 +88,9 @@ OFFSET kpt_zeropad_at, .Lzeropad_at, kpt_zeropad
 SYM_FUNC_START(kpt_zeropad_short)
 	xor	SPARE, SPARE
 .Lzeropad_short_at:
-	mov	(ARG), %_ASM_AX
+	mov	(FIRST), %_ASM_AX
 .Lzeropad_short_next:
-	RET
+	RETURN
 	_ASM_EXTABLE_TYPE(.Lzeropad_short_at, .Lzeropad_short_next, EX_TYPE_ZEROPAD)
 SYM_FUNC_END(kpt_zeropad_short)
 OFFSET kpt_zeropad_short_at, .Lzeropad_short_at, kpt_zeropad_short
@@ -106,9 +99,9 @@ SYM_FUNC_START(kpt_call_at)
 	xor	SPARE, SPARE
 .Lcall_at:
 	ANNOTATE_RETPOLINE_SAFE
-	{disp32} call	*(ARG)
+	{disp32} call	*(FIRST)
 .Lcall_next:
-	RET
+	RETURN
 SYM_FUNC_END(kpt_call_at)
 OFFSET kpt_call_at_at, .Lcall_at, kpt_call_at
 OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
@@ -116,10 +109,10 @@ OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
 SYM_FUNC_START(kpt_load_user)
 	ASM_STAC
 .Lload_user_at:
-	mov	(ARG), %_ASM_AX
+	mov	(FIRST), %_ASM_AX
 .Lload_user_done:
 	ASM_CLAC
-	RET
+	RETURN
 .Lload_user_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
 	jmp	.Lload_user_done
@@ -128,43 +121,43 @@ SYM_FUNC_END(kpt_load_user)
 OFFSET kpt_load_user_at, .Lload_user_at, kpt_load_user
 
 SYM_FUNC_START(kpt_divide)
-	mov	ARG, %_ASM_CX
+	mov	FIRST, %_ASM_CX
 	mov	$100, %eax
 	xor	%edx, %edx
 .Ldivide_at:
 	div	%_ASM_CX
 .Ldivide_next:
-	RET
+	RETURN
 .Ldivide_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
-	RET
+	RETURN
 	_ASM_EXTABLE(.Ldivide_at, .Ldivide_fault)
 SYM_FUNC_END(kpt_divide)
 OFFSET kpt_divide_at, .Ldivide_at, kpt_divide
 OFFSET kpt_divide_next, .Ldivide_next, kpt_divide
 
 SYM_FUNC_START(kpt_rdmsr)
-	mov	ARG, %_ASM_CX
+	mov	FIRST, %_ASM_CX
 .Lrdmsr_at:
 	rdmsr
 	xor	%eax, %eax
-	RET
+	RETURN
 .Lrdmsr_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
-	RET
+	RETURN
 	_ASM_EXTABLE(.Lrdmsr_at, .Lrdmsr_fault)
 SYM_FUNC_END(kpt_rdmsr)
 OFFSET kpt_rdmsr_at, .Lrdmsr_at, kpt_rdmsr
 
 SYM_FUNC_START(kpt_xgetbv)
-	mov	ARG, %_ASM_CX
+	mov	FIRST, %_ASM_CX
 .Lxgetbv_at:
 	xgetbv
 	xor	%eax, %eax
-	RET
+	RETURN
 .Lxgetbv_fault:
 	mov	$KPT_FAULTED, %_ASM_AX
-	RET
+	RETURN
 	_ASM_EXTABLE(.Lxgetbv_at, .Lxgetbv_fault)
 SYM_FUNC_END(kpt_xgetbv)
 OFFSET kpt_xgetbv_at, .Lxgetbv_at, kpt_xgetbv
@@ -176,8 +169,8 @@ SYM_FUNC_START(kpt_traps)
 .Ltraps_ud2_at:
 	ud2
 .Ltraps_run:
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RET
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
 SYM_FUNC_END(kpt_traps)
 OFFSET kpt_traps_int3_at, .Ltraps_int3_at, kpt_traps
 OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
@@ -191,7 +184,7 @@ STACK_FRAME_NON_STANDARD kpt_traps
 	.pushsection .text.unlikely, "ax", @progbits
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
 	xor	%eax, %eax
-	RET
+	RETURN
 SYM_FUNC_END(kpt_jump_twin.cold)
 	.popsection
 
