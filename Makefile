@@ -7,6 +7,13 @@ export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
+# What these goals need is asked for before anything is built, see tree.sh.
+guests := run test stress abuse slots test-everything torture mutants shell ftracetest \
+	kselftest test-clients icount bench coverage test-configs
+export KPROBES_NEEDS := \
+	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
+	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest))
+
 help:
 	@sed -n 's/^#: //p' Makefile
 

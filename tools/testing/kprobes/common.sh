@@ -67,20 +67,14 @@ need()
 	fi
 }
 
-need_build()
-{
-	need make:make gcc:gcc ld:binutils bc:bc bison:bison flex:flex \
-		/usr/include/gelf.h:libelf-dev cpio:cpio xz:xz-utils lz4:lz4 \
-		patch:patch ccache:ccache perl:perl python3:python3 \
-		flock:util-linux cmp:diffutils
-	[ -e /usr/include/stdio.h ] || need /usr/include/stdio.h:libc6-dev
-}
+build_packages=(make:make gcc:gcc ld:binutils bc:bc bison:bison flex:flex
+	/usr/include/gelf.h:libelf-dev cpio:cpio xz:xz-utils lz4:lz4 patch:patch
+	ccache:ccache perl:perl python3:python3 flock:util-linux cmp:diffutils
+	/usr/include/stdio.h:libc6-dev)
+guest_packages=(qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static cpio:cpio)
 
-need_qemu()
-{
-	need qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static \
-		cpio:cpio
-}
+need_build() { need "${build_packages[@]}"; }
+need_qemu() { need "${guest_packages[@]}"; }
 
 # guest_busybox KERNELDIR: set busybox to the static one that this kernel can run.
 # That of a 32-bit kernel is Debian's for i386, unpacked below build/ with a

@@ -226,6 +226,17 @@ warns modpost_module "modpost's warning about our module is seen" \
 our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
 	sees others_warning "warnings about the base's files are not ours" ''
 
+# Packages: of what a machine without a builder's and a guest's has to install.
+mkdir "$tmp/bin"
+tr : '\n' <<<"$PATH" | while read -r dir; do
+	ln -s "$dir"/* "$tmp/bin/" 2>/dev/null || true
+done
+rm -f "$tmp/bin/flex" "$tmp/bin/qemu-system-x86_64"
+env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/bin" KPROBES_BUILD="$tmp/build" KPROBES_INSTALL=0 \
+	make -s -C "$top" run >"$tmp/log" 2>&1 || true
+{ grep -q ': flex qemu-system-x86$' "$tmp/log" || sed 's/^/not ok - /' "$tmp/log"; } |
+	sees packages "all packages that make run needs are named before it does anything" ''
+
 # Mutants: the code moves on, and they have to follow.
 for mutant in "$here"/mutants/*.patch; do
 	name=${mutant##*/}

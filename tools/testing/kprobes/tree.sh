@@ -272,9 +272,14 @@ prepare_patched()
 }
 
 mkdir -p "$build"
+packages=(patch:patch flock:util-linux)
+[ "$base" != /usr/src/linux-source-6.12.tar.xz ] || packages+=("$base:linux-source-6.12")
+# make says what its targets will need. All of it is named or installed at once, not
+# part of it after minutes of building. QEMU says which patches it needs, too.
+[[ ${KPROBES_NEEDS:-} != *build* ]] || packages+=("${build_packages[@]}")
+[[ ${KPROBES_NEEDS:-} != *guest* ]] || packages+=("${guest_packages[@]}")
+need "${packages[@]}"
 mapfile -t emulator < <(emulator_patches)
-need patch:patch flock:util-linux
-[ "$base" != /usr/src/linux-source-6.12.tar.xz ] || need "$base:linux-source-6.12"
 [ -e "$base" ] || die "no base at $base: set KPROBES_BASE to a linux 6.12 archive"
 
 if [ "${1:-}" = patched ]; then
