@@ -237,6 +237,12 @@ env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/bin" KPROBES_BUILD="$tmp/build"
 { grep -q ': flex qemu-system-x86$' "$tmp/log" || sed 's/^/not ok - /' "$tmp/log"; } |
 	sees packages "all packages that make run needs are named before it does anything" ''
 
+# git bisect takes 1 for a bad commit.
+status=0
+KPROBES_BUILD=$tmp/build "$here/series.sh" test kprobes_hit >"$tmp/log" 2>&1 || status=$?
+{ [ $status = 255 ] || echo "not ok - it exits with $status"; } |
+	sees bisect "series.sh test does not call a commit bad that it has not tested" ''
+
 # Mutants: the code moves on, and they have to follow.
 for mutant in "$here"/mutants/*.patch; do
 	name=${mutant##*/}
