@@ -6,6 +6,9 @@
 #   kernel.sh stock    the untouched base into build/stock-$CONFIG
 #   kernel.sh patched  that with our patches to other subsystems, into
 #                      build/patched-$CONFIG
+#   kernel.sh make ARGS...  only that, e.g. kernel/kprobes/point.o, in build/$CONFIG. By
+#                      "make -C build/$CONFIG" it would be another compiler, without ccache,
+#                      and so would be the tools: the next build would be one of all files
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -98,6 +101,12 @@ lock "$name"
 ccache_env
 # With debug information the directory is part of the result.
 ! config_options | grep -q '^CONFIG_DEBUG_INFO_DWARF' || unset CCACHE_NOHASHDIR
+
+if [ "${1:-}" = make ]; then
+	[ -e "$out/.config" ] || die "no kernel in build/$CONFIG: make kernel"
+	kmake --no-print-directory "${@:2}"
+	exit
+fi
 
 start=$SECONDS
 configure
