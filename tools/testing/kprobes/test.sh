@@ -163,7 +163,7 @@ kunit_with_mitigations()
 
 kunit_by_tool()
 {
-	local dir=lib/tests/kprobes log=$build/logs/kunit-tool status=0 picks=''
+	local log=$build/logs/kunit-tool status=0 picks=''
 
 	# It takes one glob.
 	[ -z "${TEST:-}" ] || picks=$(kunit_picks kunit.py)
@@ -172,18 +172,8 @@ kunit_by_tool()
 		left_out=kunit.py
 		return
 	fi
-	[ -e "$src/$dir/.kunitconfig" ] ||
-		die "no $dir/.kunitconfig in build/linux: is lib/tests/ complete?"
 	say "KUnit through tools/testing/kunit/kunit.py, which builds a kernel in build/kunit"
-	lock kunit
-	ccache_env
-	(cd "$src" && python3 tools/testing/kunit/kunit.py run --arch=x86_64 \
-		--kunitconfig="$dir" --build_dir="$build/kunit" --jobs="$(nproc)" \
-		--make_options='CC=ccache gcc' --make_options='HOSTCC=ccache gcc' \
-		--make_options=KCPPFLAGS=-fmacro-prefix-map=../linux/= \
-		--kernel_args="$(guest_time)" \
-		--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max,-cx16' \
-		--timeout=900 ${TEST:+"$picks"}) >"$log.out" 2>&1 &
+	"$here/kunit.sh" ${TEST:+"$picks"} >"$log.out" 2>&1 &
 	progress $! "kunit.py" "$log.out" || status=$?
 	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
 	{
