@@ -8,8 +8,6 @@
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 
-#include <asm/text-patching.h>
-
 #include "common.h"
 
 /**
@@ -55,6 +53,5 @@ void arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
 int arch_prepare_kprobe_ftrace(struct kprobe *p)
 {
 	p->opcode = *p->addr;
-	p->ainsn.len = MCOUNT_INSN_SIZE;
 	return 0;
 }
