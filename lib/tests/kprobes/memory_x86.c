@@ -497,7 +497,9 @@ static void detour_without(struct kunit *test)
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
 	/* If one allocation fails, the cache tries again with less. */
-	KUNIT_EXPECT_GE(test, failed, no_pages);
+	KUNIT_EXPECT_GT(test, nth, 2);
+	if (no_pages)
+		KUNIT_EXPECT_GT(test, failed, 0);
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
@@ -586,7 +588,9 @@ static void check_ret(struct kunit *test, unsigned int nr, unsigned int first, i
 			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, 1, "%u", nth);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	KUNIT_EXPECT_GE(test, failed, no_pages ? 0 : 3 * nr);
+	/* Pages are left over from one time to the next. */
+	if (!no_pages)
+		KUNIT_EXPECT_GE(test, failed, 3 * nr);
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
@@ -772,7 +776,8 @@ static void event_without_memory_leaves_no_probe(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, kprobe_event_delete("kpt_no_memory"), 0);
 		}
 		KUNIT_EXPECT_LT(test, nth, MOST);
-		KUNIT_EXPECT_GE(test, failed, no_pages ? 0 : 5);
+		if (!no_pages)
+			KUNIT_EXPECT_GE(test, failed, 5);
 		kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 	}
 }
