@@ -461,7 +461,8 @@ struct kpt_bulk {
 
 unsigned long kpt_bulky(unsigned long a, struct kpt_bulk bulk, unsigned long b);
 
-#define KPT_TRACE_LEN	16
+/* One that guesses sees much that has been on the stack. */
+#define KPT_TRACE_LEN	(IS_ENABLED(CONFIG_UNWINDER_GUESS) ? 128 : 16)
 
 struct kpt_trace {
 	unsigned long entries[KPT_TRACE_LEN];

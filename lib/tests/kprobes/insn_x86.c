@@ -395,6 +395,8 @@ static unsigned int nr_states(const struct insn_case *c)
  */
 static bool must_be_jump(const struct insn_case *c)
 {
+	if ((c->how & INDIRECT) && KPT_JUMP_TABLES && c->next - c->at < JMP32_INSN_SIZE)
+		return false;
 	return !(c->how & STAYS) &&
 	       (!(c->how & CALLS) || c->end - c->at >= JMP32_INSN_SIZE);
 }

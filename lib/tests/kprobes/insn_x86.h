@@ -11,6 +11,7 @@
 #define CONDITIONAL	0x10	/* a branch that leaves 2 in AX if taken */
 #define CALLS		0x20	/* a branch that leaves a return address */
 #define STAYS		0x40	/* no jump displaces it */
+#define INDIRECT	0x80	/* a jump to where a register or memory says */
 
 /* insn_case::undef, flags that the architecture leaves undefined */
 #define UNDEF_LOGIC	0x010	/* AF */

@@ -26,13 +26,12 @@
 #include <linux/linkage.h>
 #include <linux/objtool.h>
 #include <asm/asm.h>
-#include <asm/bitsperlong.h>
 #include <asm/nospec-branch.h>
 #include <asm/percpu.h>
 
+#include "asm_x86.S"
 #include "insn_x86.h"
 
-#define WORD	(__BITS_PER_LONG / 8)
 #define PUSH_L	__ASM_SIZE(push)
 #define POP_L	__ASM_SIZE(pop)
 
@@ -131,7 +130,7 @@ kpt_insn_\@:
 
 .macro DONE
 103:
-	RET
+	RETURN
 104:
 .endm
 

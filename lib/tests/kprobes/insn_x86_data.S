@@ -275,14 +275,14 @@ CASE "mov load, base r11"
 DONE
 
 INSN "mov load, 64 bit address", movabs kpt_insn_scratch+8, %rax
-INSN "mov load, per CPU", mov %gs:this_cpu_off(%rip), %rdx
+INSN "mov load, per CPU", mov PER_CPU_VAR(pcpu_hot), %rdx
 INSN "mov load, gs and absolute", mov %gs:40, %rdx
 INSN "movsx from 32 bit", movslq %ecx, %r10
 INSN "bswap, 64 bit", bswap %r12
 
 #else
 INSN "mov load, absolute", mov kpt_insn_scratch+8, %eax
-INSN "mov load, per CPU", mov %fs:this_cpu_off, %edx
+INSN "mov load, per CPU", mov PER_CPU_VAR(pcpu_hot), %edx
 
 #endif
 

@@ -140,14 +140,14 @@ CASE "jmp backwards" how=BRANCH to=2f
 3:
 DONE
 
-CASE "jmp reg" how=BRANCH to=2f
+CASE "jmp reg" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, _ASM_AX
 	PROBE_SAFE jmp *%_ASM_AX
 	UNUSED
 	JUMPED
 DONE
 
-CASE "jmp mem" how=BRANCH to=2f
+CASE "jmp mem" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%_ASM_AX, 8(%_ASM_DI)
 	PROBE_SAFE jmp *8(%_ASM_DI)
@@ -156,14 +156,14 @@ CASE "jmp mem" how=BRANCH to=2f
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "jmp r11" how=BRANCH to=2f
+CASE "jmp r11" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, r11
 	PROBE_SAFE jmp *%r11
 	UNUSED
 	JUMPED
 DONE
 
-CASE "jmp mem, rip relative" how=BRANCH to=2f
+CASE "jmp mem, rip relative" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%rax, kpt_insn_scratch+32(%rip)
 	PROBE_SAFE jmp *kpt_insn_scratch+32(%rip)
@@ -263,6 +263,7 @@ DONE
 
 CASE "jmp to the return thunk, or ret" how=BRANCH
 	PROBE RET
+	UNUSED
 DONE
 
 /* --- Prefixes that do nothing --- */

@@ -7,6 +7,13 @@
 #include <linux/types.h>
 #include <asm/ibt.h>
 
+/*
+ * An indirect jump may be one through a table, into the function that it is in. With
+ * retpolines and IBT the compiler makes no tables.
+ */
+#define KPT_JUMP_TABLES	(!IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&	\
+			 !IS_ENABLED(CONFIG_X86_KERNEL_IBT))
+
 /* No access to it succeeds: not canonical, or where error pointers are. */
 #ifdef CONFIG_X86_64
 #define KPT_BAD_ADDRESS	(0xdeadul << 48)
