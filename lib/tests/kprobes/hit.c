@@ -289,6 +289,34 @@ static void nonzero_pre_handler_resumes_at_its_ip_without_post(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
+#ifdef CONFIG_X86
+static void post_goes_elsewhere(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	instruction_pointer_set(regs, (unsigned long)kpt_text(kpt_elsewhere));
+}
+
+/* The instructions of the sites leave the stack as it is. */
+static void post_handler_may_change_where_execution_goes_on(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	unsigned int i;
+
+	pr->kp.post_handler = kpt_post;
+	pr->on_post = post_goes_elsewhere;
+	kpt_register(test, pr);
+	for (i = 1; i <= 2; i++) {
+		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_ELSEWHERE(7ul));
+		KUNIT_EXPECT_EQ(test, pr->post, i);
+#ifdef CONFIG_OPTPROBES
+		/* The second time by a jump, where there can be one. */
+		wait_for_kprobe_optimizer();
+#endif
+	}
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+#endif
+
 static void nonzero_pre_handler_without_a_post_handler(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -982,6 +1010,9 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(pre_handler_may_change_memory),
 	SITE_CASE(nonzero_pre_handler_resumes_at_its_ip_without_post),
 	SITE_CASE(nonzero_pre_handler_without_a_post_handler),
+#ifdef CONFIG_X86
+	SITE_CASE(post_handler_may_change_where_execution_goes_on),
+#endif
 	SITE_CASE(nonzero_pre_handler_skips_the_instruction),
 	SITE_CASE(several_probes_run_in_registration_order),
 	SITE_CASE(several_probes_run_until_one_is_nonzero),

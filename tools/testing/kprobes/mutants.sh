@@ -3,6 +3,7 @@
 # Do the tests notice when the code is wrong? Applies each of mutants/*.patch, one
 # deliberate breakage, to build/linux, builds the kernel, and runs the tests that the
 # patch names in its line "Caught-by:": KUnit suites, and guest tests as "test:NAME".
+# "Booted-with:" has kernel parameters for that.
 #
 #   MUTANT=glob      only those of such a name
 #   MINUTES=n        none is begun after so many (default 60)
@@ -48,18 +49,18 @@ record_mutant() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$state/results"; }
 # What the sources are without a mutant. The next build makes it so, too.
 restore() { "$here/tree.sh" >/dev/null; }
 
-# run_suites KUNIT-SUITES GUEST-TESTS: its output tells what fails
+# run_suites KUNIT-SUITES GUEST-TESTS PARAMETERS: its output tells what fails
 run_suites()
 {
 	local log=mutant-$mutant
 
 	if [ -n "$1" ]; then
 		BOOT_TIMEOUT=120 "$here/guest.sh" -t 400 -l "$log" \
-			-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
+			-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe* $3" \
 			"$kernel" kunit PICKS="$1" >"$tmp/kunit" 2>&1 || echo "not ok - the guest failed: $(tail -n 1 "$tmp/kunit")"
 		kunit_lines 1 <"$build/logs/$log.console"
 	fi
-	[ -z "$2" ] || BOOT_TIMEOUT=120 "$here/guest.sh" -t 400 -l "$log" "$kernel" tests TESTS="$2" \
+	[ -z "$2" ] || BOOT_TIMEOUT=120 "$here/guest.sh" -t 400 -l "$log" -a "$3" "$kernel" tests TESTS="$2" \
 		2>&1 || echo "not ok - the guest failed"
 }
 
@@ -85,7 +86,7 @@ try()
 		if ! "$here/kernel.sh" >"$tmp/build" 2>&1; then
 			verdict='not built' why=$(grep -m 1 -E 'error:|warning' "$tmp/build" || tail -n 1 "$tmp/build")
 		else
-			run_suites "${kunit# }" "${tests# }" >"$tmp/out"
+			run_suites "${kunit# }" "${tests# }" "$(sed -n 's/^Booted-with: //p' "$patch")" >"$tmp/out"
 			cp "$tmp/out" "$build/logs/mutant-$1.txt"
 			why=$(grep '^not ok - ' "$tmp/out" | head -n 1 | cut -c10- || true)
 			verdict=survived

@@ -17,6 +17,16 @@ done
 padding=$(awk '$3 == "__pfx_get_kprobe" { print "0x" $1 }' /proc/kallsyms)
 [ -z "$padding" ] || is "where get_kprobe begins with its padding" \
 	"$(awk '$2 == "get_kprobe" { sub(/-.*/, "", $1); print $1 }' $kp/blacklist)" "$padding"
+# And so are the pieces of refused functions that the compiler has put elsewhere, if there
+# are any: nmi_handle.part.0 is one.
+awk '
+	FILENAME == ARGV[1] { name[$2] = 1; next }
+	$2 ~ /[tT]/ && $3 ~ /^[a-zA-Z_0-9]+\.(cold|part|constprop|isra)/ {
+		base = $3
+		sub(/\..*/, "", base)
+		if (base in name && !($3 in name)) print $3
+	}' $kp/blacklist /proc/kallsyms >/tmp/pieces
+is "pieces of refused functions that are not" "$(cat /tmp/pieces)" ""
 is "probes set in spite of it" "$(cat $kp/list)" ""
 echo 'p:kt/vfs_read vfs_read' >>$tracing/kprobe_events || fail "nothing can be probed"
 is "a probe where one may be" "$(grep -c ' vfs_read+' $kp/list)" 1
