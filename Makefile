@@ -48,6 +48,7 @@ help:
 #: make bench    all figures, ours beside stock: a table, JSON and a chart
 #:               (PARTS="icount crowd memory events cpus coverage": only those)
 #: make coverage  the share of all instructions that can be probed by a jump
+#: make gcov      the share of our lines that the tests execute
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make series   our changes as patches against the base, into build/series/
 #: make series-check  do they apply, build at each patch, and make what we build?
@@ -141,6 +142,10 @@ bench: kernel stock patched
 coverage: kernel
 	@$(T)/coverage.sh
 
+gcov: CONFIG = gcov
+gcov: kernel
+	@$(T)/gcov.sh
+
 lint:
 	@$(T)/lint.sh
 
@@ -162,6 +167,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots test-everything torture mutants shell ftracetest kselftest test-clients icount bench coverage lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots test-everything torture mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

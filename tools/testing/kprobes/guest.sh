@@ -136,7 +136,7 @@ qemu-system-x86_64 "${args[@]}" -append "$append kp.job=$job" \
 	</dev/null >"$log.qemu" 2>&1 &
 qemu_pid=$!
 tail -q -n +1 --pid=$qemu_pid -s 0.2 -f "$log.out" 2>/dev/null |
-	grep --line-buffered -av '^kprobes-guest: exit' &
+	grep --line-buffered -av '^kprobes-guest: ' &
 tail_pid=$!
 
 # splats [END]: a report that is allowed may not have come to its end, but with END that

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Which of our lines and branches do the tests execute? Runs "make test" on the kernel
+# "gcov", which counts them, adds up what all its guests tell (guest/init), and prints a
+# line for each file. build/gcov/uncovered has the lines that nothing has executed.
+#
+#   AGAIN=     empty: only count what the latest run has told (default 1)
+#   LEAST=95   fails if the share of the lines is below this, in per cent
+#
+# A guest that crashes, as those of "oops" do, tells nothing. Code that may not be
+# instrumented (noinstr) is not counted.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+out=$build/gcov-results
+kernel=$build/gcov
+need python3:python3 gcov:gcc gcov-tool:gcc
+[ -e "$kernel/vmlinux" ] || die "no kernel in build/gcov: make gcov builds it"
+mkdir -p "$out"
+
+status=0
+if [ -n "${AGAIN-1}" ]; then
+	rm -f "$build"/logs/*gcov*.out
+	KERNEL=gcov "$here/test.sh" | tee "$out/tests" || status=$?
+fi
+
+# add DIR: to the sum of all
+add()
+{
+	if [ -d "$out/sum" ]; then
+		gcov-tool merge -o "$out/new" "$out/sum" "$1" >/dev/null 2>"$out/merge.log" ||
+			die "gcov-tool cannot add: see $out/merge.log"
+		rm -rf "$out/sum"
+		mv "$out/new" "$out/sum"
+	else
+		mv "$1" "$out/sum"
+	fi
+}
+
+rm -rf "$out/sum" "$out/new" "$out/one"
+guests=0
+for log in "$build"/logs/*gcov*.out; do
+	grep -aq '^kprobes-guest: gcov ' "$log" || continue
+	mkdir "$out/one"
+	sed -n 's/^kprobes-guest: gcov //p' "$log" | tr -d '\r' | base64 -d | tar -xz -C "$out/one" ||
+		die "what the guest of $log has counted is not whole"
+	add "$out/one"
+	rm -rf "$out/one"
+	guests=$((guests + 1))
+done
+[ $guests -gt 0 ] || die "no guest has told what it has executed: see build/logs/*gcov*"
+say "$guests guests have told what they have executed"
+"$here/gcov.py" "$out/sum" "$kernel" "$out/uncovered" "${LEAST:-95}" || status=$?
+[ $status -eq 0 ] || die "gcov: tests have failed, or too little is executed: see above and build/gcov-results/"
