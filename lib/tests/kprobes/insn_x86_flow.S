@@ -308,6 +308,8 @@ REFUSE "far return", .byte 0xcb
 REFUSE "int3", int3
 REFUSE "ud2", ud2
 REFUSE "hlt", hlt
+REFUSE "cmov with a prefix that the decoder takes for another's", .byte 0xf3, 0x0f, 0x41, 0xf5
+REFUSE "an operand of mov from cr0 that is ignored", .byte 0x0f, 0x20, 0x40, 0x00
 REFUSE "mwait", .byte 0x0f, 0x01, 0xc9
 REFUSE "mwaitx", .byte 0x0f, 0x01, 0xfb
 REFUSE "sti in front of hlt", .byte 0xfb, 0xf4

@@ -256,6 +256,26 @@ static bool x86_halts(const u8 *text)
 		(text[2] == 0xc9 || text[2] == 0xfb));			/* MWAIT, MWAITX */
 }
 
+/*
+ * The decoder takes opcodes that it does not know for instructions without operands. So
+ * do not believe it that there is no ModRM, except for opcodes that are known to have
+ * none (SDM Vol. 2, A.3). Among the others are conditional moves with a needless prefix.
+ * It also believes ModRM of MOV CR and DR, whose operand is always a register.
+ */
+static bool x86_is_known(struct insn *insn)
+{
+	if (insn_is_avx(insn) || insn->opcode.bytes[0] != 0x0f)
+		return true;
+	switch (insn->opcode.bytes[1]) {
+	case 0x20 ... 0x23:
+		return x86_rm_is_reg(insn);
+	case 0x05 ... 0x09: case 0x0b: case 0x0e: case 0x30 ... 0x37: case 0x77:
+	case 0x80 ... 0x8f: case 0xa0 ... 0xa2: case 0xa8 ... 0xaa: case 0xc8 ... 0xcf:
+		return true;
+	}
+	return insn->modrm.nbytes;
+}
+
 static int x86_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
 	u8 op = insn->opcode.bytes[0];
@@ -462,6 +482,9 @@ static bool x86_moves_stack(const struct arch_specific_insn *a)
 int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)
 {
 	int ret = x86_classify(a, insn, buf);
+
+	if (!ret && !x86_is_known(insn))
+		return -EILSEQ;
 
 	/*
 	 * The 32-bit exception returns through a frame that it builds below the
