@@ -308,6 +308,7 @@ REFUSE "far return", .byte 0xcb
 REFUSE "int3", int3
 REFUSE "ud2", ud2
 REFUSE "hlt", hlt
+REFUSE "hlt with lock", .byte 0xf0, 0xf4
 REFUSE "cmov with a prefix that the decoder takes for another's", .byte 0xf3, 0x0f, 0x41, 0xf5
 REFUSE "an operand of mov from cr0 that is ignored", .byte 0x0f, 0x20, 0x40, 0x00
 REFUSE "mwait", .byte 0x0f, 0x01, 0xc9

@@ -288,8 +288,6 @@ static int x86_classify(struct arch_specific_insn *a, struct insn *insn, const u
 		return -EILSEQ;	/* a branch through registers that pt_regs lacks */
 	if (insn_is_avx(insn) || insn_is_rex2(insn))
 		return 0;
-	if (x86_has_prefix(insn, 0xf0) && op != 0x0f)
-		return 0;
 
 	switch (op) {
 	case 0x0f:
@@ -485,6 +483,12 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 
 	if (!ret && !x86_is_known(insn))
 		return -EILSEQ;
+	/*
+	 * None of those that are emulated may be locked: the copy raises the
+	 * exception (SDM Vol. 2, LOCK).
+	 */
+	if (x86_has_prefix(insn, 0xf0))
+		a->kind = X86_COPY;
 
 	/*
 	 * The 32-bit exception returns through a frame that it builds below the
