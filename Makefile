@@ -8,8 +8,8 @@ export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
 export KPROBES_OWNER := $(shell echo $$PPID)
 
 # What these goals need is asked for before anything is built, see tree.sh.
-guests := run test stress abuse slots test-everything torture mutants shell ftracetest \
-	kselftest test-clients icount bench coverage test-configs
+guests := run test stress abuse slots execute test-everything torture mutants shell ftracetest \
+	kselftest test-clients icount bench coverage gcov test-configs
 export KPROBES_NEEDS := \
 	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
 	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest))
@@ -25,6 +25,8 @@ help:
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make abuse    wrong calls of the API, from all CPUs at once (CALLS=1000000, SEED=n)
 #: make slots    disassemble what a guest has generated, for each kind of thunks (PROBES=3000)
+#: make execute  instructions with and without probes: registers, flags, memory, faults
+#:               (NR=150000 encodings, SEED=1)
 #: make test-everything  a probe on every instruction of the kernel and of modules, in
 #:               windows, under a workload (MINUTES=20; goes on where it has ended)
 #: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
@@ -106,6 +108,9 @@ abuse: kernel
 slots: kernel
 	@$(T)/slots.sh
 
+execute: kernel
+	@$(T)/execute.sh
+
 test-everything: kernel
 	@$(T)/everything.sh
 
@@ -167,6 +172,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots test-everything torture mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots execute test-everything torture mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -126,7 +126,7 @@ external_modules()
 	[ -d "$from" ] || die "config $CONFIG: no modules in $1"
 	to=$out/$(echo "${1#tools/testing/}" | tr / -)
 	mkdir -p "$to"
-	for f in "$from"/*.[ch] "$from"/Makefile; do
+	for f in "$from"/*.[chS] "$from"/Makefile; do
 		[ -e "$f" ] || continue
 		cmp -s "$f" "$to/${f##*/}" || cp "$f" "$to/"
 	done

@@ -46,10 +46,11 @@ slow=1
 case $(config_options) in *CONFIG_KASAN=y*) slow=4 ;; esac
 results=$(mktemp)
 list=$(mktemp)
+files=$(mktemp -d)
 # kunit.py builds a kernel of its own.
 left_out=''
 [ "$kernel" != gcov ] || left_out=kunit.py
-trap 'rm -f "$results" "$list"' EXIT
+trap 'rm -rf "$results" "$list" "$files"' EXIT
 
 # Whoever builds a kernel first wants to know before.
 case $kernel:${TEST:+picked} in
@@ -193,6 +194,16 @@ kunit_by_tool()
 	} | record kunit.py 'kunit.py: '
 }
 
+# What the test of that name runs; "make execute" runs more.
+encodings()
+{
+	local bits=64
+
+	need objdump:binutils python3:python3
+	! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32
+	python3 "$here/execute.py" $bits $((3000 / slow)) 1 "$files/execute"
+}
+
 # guest_tests RUN PREFIX PARAMS FILE...: those of the tests that match
 guest_tests()
 {
@@ -205,9 +216,10 @@ guest_tests()
 		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done
 	[ -n "$names" ] || return 0
+	case "$names " in *' execute '*) encodings ;; esac
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
 	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
-		-l "$run-$kernel" -a "$cmdline" \
+		-l "$run-$kernel" -a "$cmdline" -f "$files" \
 		"$build/$kernel" tests TESTS="$names" \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
 		FUZZ_DEFS="${FUZZ_DEFS:-}" FUZZ_SEED="${FUZZ_SEED:-}" \

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs instructions in a guest without a probe, by breakpoint (emulated, copied, stepped)
+# and by jump (displaced alone, as the first, the second and the third), and compares
+# registers, flags, memory, faults and their addresses. The encodings are from execute.py,
+# with objdump's opinion on their lengths; modules/kprobe_execute.h has what is done with
+# each.
+#
+#   NR=n         how many encodings (default 150000, of which more than 100000 run)
+#   SEED=n       which (default 1)
+#   KERNEL=name  a kernel under build/ (default $CONFIG)
+#
+# The whole output, with each instruction that differs or whose length objdump does not
+# agree with, is in build/logs/execute-KERNEL.txt.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+
+name=${KERNEL:-$CONFIG}
+kernel=$build/$name
+nr=${NR:-150000}
+seed=${SEED:-1}
+out=$build/logs/execute-$name.txt
+[ "$nr" -ge 1000 ] 2>/dev/null || die "NR=$nr: at least 1000, so that each state is there"
+[ "$seed" -ge 0 ] 2>/dev/null || die "SEED=$seed: which?"
+[ -e "$kernel/kprobes-modules/kprobe_execute.ko" ] || die "no kprobe_execute.ko in $kernel: has it our kprobes?"
+need_qemu
+need objdump:binutils python3:python3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir -p "$tmp/files" "$build/logs"
+
+bits=64
+! grep -qx CONFIG_X86_32=y "$kernel/.config" || bits=32
+# What is no instruction, may not be probed or must not run is left out.
+run=$((nr * 2 / 3))
+say "$nr encodings of $bits bits, SEED=$seed"
+python3 "$here/execute.py" $bits "$nr" "$seed" "$tmp/files/execute"
+: >"$out"
+status=0
+# On one CPU nobody waits for others.
+"$here/guest.sh" -t $((300 + nr / 50)) -c 1 -l "execute-$name" -f "$tmp/files" "$kernel" execute \
+	EXECUTE_RUN=$run >"$out" 2>&1 &
+guest=$!
+tail -q -n +1 --pid=$guest -s 0.5 -f "$out" | sed -un 's/^# progress: /kprobes: /p'
+wait $guest || status=$?
+grep -vE '^(differs|length|# progress:|end$)' "$out" | sed 's/^# *//; s/^/    # /'
+grep '^differs' "$out" | head -n 20 | sed 's/^/    # /' || true
+if [ $status -eq 0 ] && grep -qx end "$out"; then
+	echo "ok - execute: instructions do under a probe what they do without"
+else
+	echo "not ok - execute: instructions do under a probe what they do without: see $out"
+	exit 1
+fi
