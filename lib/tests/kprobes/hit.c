@@ -292,6 +292,10 @@ static void nonzero_pre_handler_resumes_at_its_ip_without_post(struct kunit *tes
 #ifdef CONFIG_X86
 static void post_goes_elsewhere(struct kpt_probe *pr, struct pt_regs *regs)
 {
+#ifdef CONFIG_X86_32
+	/* The instruction has put its result where the argument was. */
+	regs->ax = 7;
+#endif
 	instruction_pointer_set(regs, (unsigned long)kpt_text(kpt_elsewhere));
 }
 
