@@ -43,7 +43,7 @@ typedef u8 kprobe_opcode_t;
  *	   if emulating the instruction may fault, to fault instead
  * @imm:   branch displacement, immediate, or displacement of a memory operand
  * @kind:  how it is executed, enum x86_insn_kind
- * @len:   its length in bytes; not set of an ftrace site
+ * @len:   its length in bytes
  * @op:    condition, ALU operation or other detail, by @kind
  * @size:  operand size in bytes
  * @dst:   offset in pt_regs of the register operand written

@@ -8,6 +8,8 @@
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 
+#include <asm/text-patching.h>
+
 #include "common.h"
 
 /**
@@ -53,5 +55,6 @@ void arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
 int arch_prepare_kprobe_ftrace(struct kprobe *p)
 {
 	p->opcode = *p->addr;
+	p->ainsn.len = MCOUNT_INSN_SIZE;
 	return 0;
 }
