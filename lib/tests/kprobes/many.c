@@ -198,6 +198,19 @@ static int misuse_api(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
+static void expect_denied(struct kunit *test, const struct misuse *m)
+{
+	KUNIT_EXPECT_EQ(test, m->reg, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->dis, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->en, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, m->dis_self, -EDEADLK);
+	KUNIT_EXPECT_NULL(test, m->fresh.addr);
+#ifdef CONFIG_KRETPROBES
+	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, kpt_text(kpt_plain2));
+#endif
+}
+
 static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 {
 	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
@@ -215,15 +228,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, site->fn(5), KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	KUNIT_EXPECT_EQ(test, m->reg, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, m->dis, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, m->en, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, m->dis_self, -EDEADLK);
-	KUNIT_EXPECT_NULL(test, m->fresh.addr);
-#ifdef CONFIG_KRETPROBES
-	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, kpt_text(kpt_plain2));
-#endif
+	expect_denied(test, m);
 	/* Both are unchanged. */
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, was);
 	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&victim->kp));
@@ -330,14 +335,7 @@ static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test
 	caller->arg = m;
 	place->call(caller);
 
-	KUNIT_EXPECT_EQ(test, m->reg, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, m->dis, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, m->en, -EDEADLK);
-	KUNIT_EXPECT_EQ(test, m->dis_self, -EDEADLK);
-	KUNIT_EXPECT_NULL(test, m->fresh.addr);
-#ifdef CONFIG_KRETPROBES
-	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
-#endif
+	expect_denied(test, m);
 	kpt_plain2(5);
 	KUNIT_EXPECT_EQ(test, victim->pre, 1);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Which of our lines and branches do the tests execute? Runs "make test" on the kernel
 # "gcov", which counts them, adds up what all its guests tell (guest/init), and prints a
-# line for each file. build/gcov/uncovered has the lines that nothing has executed.
+# line for each file. build/gcov-results/uncovered has the lines that nothing has executed.
 #
 #   AGAIN=     empty: only count what the latest run has told (default 1)
 #   LEAST=95   fails if the share of the lines is below this, in per cent

@@ -42,9 +42,9 @@
 #include <linux/vmalloc.h>
 
 #include <asm/fixmap.h>
-#include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "kprobe_bytes.h"
 #include "kprobe_left.h"
 #include "kprobe_abuse.h"
 
@@ -88,24 +88,6 @@ static unsigned int bit_of(int ret)
 }
 
 /* -------------------------------- Targets ------------------------------- */
-
-/* Five instructions of one byte after the entry; then one of five bytes. */
-#define BYTES(name)							\
-	asm(".pushsection .text\n"					\
-	    "	.balign	16, 0xcc\n"					\
-	    "	.type	" #name ", @function\n"				\
-	    "	.globl	" #name "\n"					\
-	    #name ":\n"							\
-	    ASM_ENDBR							\
-	    "	push	%rdi\n"						\
-	    "	pop	%rsi\n"						\
-	    "	push	%rsi\n"						\
-	    "	nop\n"							\
-	    "	pop	%rdi\n"						\
-	    "	lea	1(%rdi,%rdi,2), %rax\n"				\
-	    ASM_RET							\
-	    "	.size	" #name ", . - " #name "\n"			\
-	    ".popsection\n")
 
 #define NR_BYTES	5
 #define LEA_LENGTH	5

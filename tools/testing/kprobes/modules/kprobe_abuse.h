@@ -2,12 +2,6 @@
 #ifndef _KPROBE_ABUSE_H
 #define _KPROBE_ABUSE_H
 
-#ifdef CONFIG_X86_KERNEL_IBT
-#define ENDBR_SIZE	4
-#else
-#define ENDBR_SIZE	0
-#endif
-
 /* What is probed; the first two are assembly. */
 unsigned long abuse_bytes_a(unsigned long x);
 unsigned long abuse_bytes_b(unsigned long x);

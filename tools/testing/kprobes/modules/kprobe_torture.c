@@ -42,9 +42,9 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "kprobe_bytes.h"
 #include "kprobe_left.h"
 #include "kprobe_torture.h"
 
@@ -55,24 +55,6 @@
 #define RESULT(x)	((x) * 3 + 1)
 
 /* -------------------------------- Targets ------------------------------- */
-
-/* Five instructions of one byte after the entry, in the bytes of a jump. */
-#define BYTES(name)							\
-	asm(".pushsection .text\n"					\
-	    "	.balign	16, 0xcc\n"					\
-	    "	.type	" #name ", @function\n"				\
-	    "	.globl	" #name "\n"					\
-	    #name ":\n"							\
-	    ASM_ENDBR							\
-	    "	push	%rdi\n"						\
-	    "	pop	%rsi\n"						\
-	    "	push	%rsi\n"						\
-	    "	nop\n"							\
-	    "	pop	%rdi\n"						\
-	    "	lea	1(%rdi,%rdi,2), %rax\n"				\
-	    ASM_RET							\
-	    "	.size	" #name ", . - " #name "\n"			\
-	    ".popsection\n")
 
 BYTES(torture_bytes_a);
 BYTES(torture_bytes_b);

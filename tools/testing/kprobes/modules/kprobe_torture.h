@@ -2,12 +2,6 @@
 #ifndef _KPROBE_TORTURE_H
 #define _KPROBE_TORTURE_H
 
-#ifdef CONFIG_X86_KERNEL_IBT
-#define ENDBR_SIZE	4
-#else
-#define ENDBR_SIZE	0
-#endif
-
 /* What is called all the time; the first two are assembly. */
 unsigned long torture_bytes_a(unsigned long x);
 unsigned long torture_bytes_b(unsigned long x);
