@@ -21,7 +21,7 @@
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often;
 # ABUSE_CALLS= and ABUSE_SEED= how many calls "abuse" makes, and which; FUZZ_DEFS= and
-# FUZZ_SEED= the same for the definitions of "event_fuzz".
+# FUZZ_SEED= the same for the definitions of "event_fuzz" (both seeds are 1 if not given).
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
