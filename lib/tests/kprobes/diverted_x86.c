@@ -7,6 +7,8 @@
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
@@ -533,6 +535,141 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *times, 1);
 }
 
+/**
+ * struct inside - a task that is preempted in the bytes that a jump will replace
+ * @way:    the optimizer
+ * @timer:  interrupts the task
+ * @buffer: what the task fills
+ * @result: what its function returned
+ * @caught: the interrupt came when the task was there
+ * @left:   the task runs again
+ * @over:   the CPU is free again
+ * @hogged: tells the thread that keeps the CPU to begin
+ */
+struct inside {
+	struct way *way;
+	struct hrtimer timer;
+	void *buffer;
+	unsigned long result;
+	bool caught;
+	bool left;
+	bool over;
+	struct completion hogged;
+};
+
+static enum hrtimer_restart catch(struct hrtimer *timer)
+{
+	struct inside *in = container_of(timer, struct inside, timer);
+	struct pt_regs *regs = get_irq_regs();
+
+	if (regs && regs->ip == (unsigned long)AT(fills) + KPT_FILLS_SECOND) {
+		in->caught = true;
+		complete(&in->hogged);
+	}
+	return HRTIMER_NORESTART;
+}
+
+/* A real-time task that is awakened by an interrupt runs as soon as that is over. */
+static int hog_cpu(void *arg)
+{
+	struct inside *in = arg;
+	unsigned long deadline;
+
+	sched_set_fifo(current);
+	while (!kthread_should_stop()) {
+		if (!wait_for_completion_timeout(&in->hogged, HZ / 10))
+			continue;
+		deadline = jiffies + HZ;
+		/* The optimizer is not to wait for this one. */
+		while (!READ_ONCE(in->over) && time_before(jiffies, deadline))
+			cond_resched_tasks_rcu_qs();
+	}
+	return 0;
+}
+
+static int fill_buffer(void *arg)
+{
+	struct inside *in = arg;
+	unsigned int tries;
+
+	for (tries = 0; tries < 1000 && !in->caught && !kthread_should_stop(); tries++) {
+		hrtimer_start(&in->timer, ns_to_ktime((1 + tries % 20) * 20 * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+		in->result = kpt_jump_fills((unsigned long)in->buffer);
+		WRITE_ONCE(in->left, in->caught);
+		hrtimer_cancel(&in->timer);
+		cond_resched_tasks_rcu_qs();
+	}
+	while (!kthread_should_stop())
+		msleep(20);
+	return 0;
+}
+
+static void stop_hogging(void *in)
+{
+	WRITE_ONCE(((struct inside *)in)->over, true);
+}
+
+/* Whether it was preempted long enough, which is up to the scheduler. */
+static bool wait_for_task_inside(struct kunit *test)
+{
+	struct inside *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id(), other;
+	struct task_struct *task, *hog;
+	struct kpt_probe *pr;
+	bool jump, left;
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->buffer = kunit_kmalloc(test, KPT_FILLS_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, in->buffer);
+	hrtimer_init(&in->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	in->timer.function = catch;
+	init_completion(&in->hogged);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	other = cpumask_any_but(cpu_online_mask, cpu);
+	pr = kpt_alloc(test, AT(fills));
+	hog = kpt_thread(test, hog_cpu, in, other, "hog");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_hogging, in), 0);
+	task = kpt_thread(test, fill_buffer, in, other, "fills");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(in->caught)));
+
+	in->way = divert(test, pr);
+	kunit_release_action(test, release_optimizer, in->way);
+	msleep(200);
+	jump = text_at(pr->kp.addr) == JMP32_INSN_OPCODE;
+	left = READ_ONCE(in->left);
+	KUNIT_EXPECT_TRUE_MSG(test, !jump || left, "a jump while a task is in its bytes");
+	kunit_release_action(test, stop_hogging, in);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(in->left)));
+	KUNIT_EXPECT_EQ(test, in->result, KPT_RESULT((unsigned long)in->buffer));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_fills((unsigned long)in->buffer),
+			KPT_RESULT((unsigned long)in->buffer));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+	kpt_stop(test, task);
+	kpt_stop(test, hog);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	return !left;
+}
+
+static void task_in_the_bytes_is_waited_for(struct kunit *test)
+{
+	unsigned int tries;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	if (!preempt_model_preemptible())
+		kunit_skip(test, "no task is preempted there");
+	for (tries = 0; tries < 10; tries++) {
+		if (wait_for_task_inside(test))
+			return;
+	}
+	KUNIT_FAIL(test, "the task went on each time");
+}
+
 /* --- What a debugger does meanwhile ---------------------------------------- */
 
 /**
@@ -659,6 +796,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(jumps_switched_off_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
+	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KPT_LAST_CASE,

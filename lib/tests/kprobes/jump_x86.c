@@ -451,6 +451,29 @@ static void neighbour_inside_turns_it_back_and_its_leaving_again(struct kunit *t
 	KUNIT_EXPECT_EQ(test, inside->pre, 2);
 }
 
+static void neighbour_at_each_inner_byte_turns_it_back(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(nops)), *inside;
+	unsigned int i;
+
+	for (i = 1; i < KPT_JUMP_SIZE; i++) {
+		inside = kpt_probe(test, AT(nops) + i);
+		KUNIT_ASSERT_FALSE_MSG(test, is_jump(pr->kp.addr), "%u", i);
+		expect_no_jump(test, pr);
+		KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, i, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, inside->pre, 1, "%u", i);
+		kpt_unregister(test, inside);
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+	}
+	inside = kpt_probe(test, AT(nops) + KPT_JUMP_SIZE);
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, KPT_JUMP_SIZE);
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+}
+
 static void neighbour_that_was_first_keeps_it_a_breakpoint(struct kunit *test)
 {
 	struct kpt_probe *inside = jump_probe(test, AT(two) + KPT_TWO_SECOND);
@@ -1689,6 +1712,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(jump_label_inside_refuses),
 	KUNIT_CASE(static_call_inside_refuses),
 	KUNIT_CASE(neighbour_inside_turns_it_back_and_its_leaving_again),
+	KUNIT_CASE(neighbour_at_each_inner_byte_turns_it_back),
 	KUNIT_CASE(neighbour_that_was_first_keeps_it_a_breakpoint),
 	KUNIT_CASE(neighbour_that_is_switched_off_and_on),
 	KUNIT_CASE(jumps_stand_side_by_side),

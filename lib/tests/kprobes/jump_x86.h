@@ -7,6 +7,10 @@
 #ifndef _LIB_TESTS_KPROBES_JUMP_X86_H
 #define _LIB_TESTS_KPROBES_JUMP_X86_H
 
+#define KPT_FILLS_BYTES		(1 << 20)
+
+#ifndef __ASSEMBLY__
+
 #include <linux/jump_label.h>
 
 #include "fixture.h"
@@ -36,6 +40,10 @@ KPT_JUMP_TARGET(two);
 
 /* One of 5 bytes, and the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);
+
+/* At one byte, a string instruction that fills the buffer at the argument. */
+KPT_JUMP_TARGET(fills);
+#define KPT_FILLS_SECOND	1
 
 /* A longer one, which is a branch target itself; passed three times. */
 KPT_JUMP_TARGET(loop);
@@ -110,4 +118,5 @@ unsigned long kpt_jump_caller(unsigned long fn);
 /* Writes a stack trace to where the argument points, through a handler. */
 KPT_JUMP_TARGET(traced);
 
+#endif /* __ASSEMBLY__ */
 #endif /* _LIB_TESTS_KPROBES_JUMP_X86_H */

@@ -13,6 +13,7 @@
 #include <asm/nospec-branch.h>
 
 #include "asm_x86.S"
+#include "jump_x86.h"
 
 #define KPT_FAULTED	0x5afe
 
@@ -39,6 +40,25 @@ SYM_FUNC_START(kpt_jump_two)
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RETURN
 SYM_FUNC_END(kpt_jump_two)
+
+SYM_FUNC_START(kpt_jump_fills)
+#ifdef CONFIG_X86_32
+	push	%edi
+	mov	%eax, %edi
+#endif
+	mov	%_ASM_DI, %_ASM_DX
+	mov	$KPT_FILLS_BYTES, %ecx
+	xor	%eax, %eax
+	AT fills
+	nop
+	rep stosb
+	mov	%_ASM_DX, %_ASM_AX
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+#ifdef CONFIG_X86_32
+	pop	%edi
+#endif
+	RETURN
+SYM_FUNC_END(kpt_jump_fills)
 
 SYM_FUNC_START(kpt_jump_alone)
 	GET_ARG

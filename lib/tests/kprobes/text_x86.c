@@ -6,11 +6,15 @@
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
+#include <linux/kallsyms.h>
 #include <linux/objtool.h>
+#include <linux/preempt.h>
 
 #include <asm/alternative.h>
+#include <asm/text-patching.h>
 
 #include "fixture.h"
+#include "../../../arch/x86/kernel/kprobes/common.h"
 
 /* Tries every byte, with a probe that stays off. */
 static void try_all(struct kunit *test, const char *when)
@@ -63,6 +67,81 @@ static void starts_are_found_among_breakpoints_and_jumps(struct kunit *test)
 		KUNIT_EXPECT_GT(test, jumps, nr / 4);
 }
 
+/*
+ * Of the kernel's own functions, which are larger, and in which decoding begins at what the
+ * unwinder's table knows. Not all of them are in each kernel.
+ */
+static const char *const kernel_functions[] = {
+	"kernel_clone", "do_sys_openat2", "vfs_write", "load_elf_binary", "do_exit",
+	"get_signal", "__alloc_pages_noprof", "copy_process", "do_mmap",
+};
+
+/* Compares the answer for each byte with decoding all from the first one. */
+static unsigned int try_function(struct kunit *test, const char *name, unsigned long addr,
+				 unsigned long size)
+{
+	unsigned long at, next = addr;
+	unsigned int taken = 0, wrong = 0;
+	u8 buf[MAX_INSN_SIZE];
+	struct insn insn;
+	int ret, failed;
+
+	for (at = addr; at < addr + size; at++) {
+		struct kprobe p = {
+			.addr = (kprobe_opcode_t *)at, .flags = KPROBE_FLAG_DISABLED,
+		};
+
+		if (at == next) {
+			preempt_disable();
+			failed = x86_insn_read(&insn, buf, at);
+			preempt_enable();
+			if (failed)
+				break;
+			/* After a return or at the end; nothing to be probed. */
+			if (buf[0] == INT3_INSN_OPCODE) {
+				next++;
+				continue;
+			}
+		}
+		ret = register_kprobe(&p);
+		if (!ret)
+			unregister_kprobe(&p);
+		if ((at == next ? ret == -EILSEQ : !ret) && wrong++ < 5)
+			KUNIT_FAIL(test, "%s+%#lx: %d, an instruction begins at %#lx", name,
+				   at - addr, ret, next - addr);
+		taken += !ret;
+		if (at == next)
+			next += insn.length;
+	}
+	return taken;
+}
+
+static void starts_in_the_kernel_are_those_of_decoding_all(struct kunit *test)
+{
+	unsigned int i, functions = 0, taken = 0;
+	char symbol[KSYM_SYMBOL_LEN];
+	unsigned long offset, size;
+
+	for (i = 0; i < ARRAY_SIZE(kernel_functions); i++) {
+		struct kprobe p = {
+			.symbol_name = kernel_functions[i], .flags = KPROBE_FLAG_DISABLED,
+		};
+
+		if (register_kprobe(&p))
+			continue;
+		sprint_symbol(symbol, (unsigned long)p.addr);
+		unregister_kprobe(&p);
+		KUNIT_ASSERT_EQ_MSG(test, 2, sscanf(strrchr(symbol, '+'), "+0x%lx/0x%lx", &offset,
+						    &size), "%s", symbol);
+		taken += try_function(test, kernel_functions[i],
+				      (unsigned long)p.addr - offset, size);
+		functions++;
+	}
+	KUNIT_EXPECT_GE(test, functions, ARRAY_SIZE(kernel_functions) / 2);
+	KUNIT_EXPECT_GE(test, taken, 50 * functions);
+	kunit_info(test, "%u instructions of %u functions", taken, functions);
+}
+
 #ifdef CONFIG_SMP
 extern u8 kpt_lock_site[];
 
@@ -90,6 +169,7 @@ static void a_lock_prefix_that_comes_and_goes_is_refused(struct kunit *test)
 static struct kunit_case text_cases[] = {
 	KUNIT_CASE(a_probe_sits_on_the_start_of_an_instruction_only),
 	KUNIT_CASE(starts_are_found_among_breakpoints_and_jumps),
+	KUNIT_CASE_SLOW(starts_in_the_kernel_are_those_of_decoding_all),
 #ifdef CONFIG_SMP
 	KUNIT_CASE(a_lock_prefix_that_comes_and_goes_is_refused),
 #endif

@@ -116,6 +116,7 @@ int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
 	memcpy(buf, text + FRONT, MAX_INSN_SIZE);
 	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(x86_insn_read);
 
 /**
  * x86_text_insn - decode one of many instructions
