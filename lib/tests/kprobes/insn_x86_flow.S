@@ -317,6 +317,8 @@ REFUSE "sti in front of hlt", .byte 0xfb, 0xf4
 REFUSE "sti in front of mwait", .byte 0xfb, 0x0f, 0x01, 0xc9
 REFUSE "sti in front of mwaitx", .byte 0xfb, 0x0f, 0x01, 0xfb
 REFUSE "mov to ss", mov %eax, %ss
+REFUSE "mov of a byte with another operation", .byte 0xc6, 0xc8, 0x05
+REFUSE "mov of a word with another operation", .byte 0xc7, 0xf0, 0x05, 0, 0, 0
 REFUSE "endbr64 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfa
 REFUSE "endbr32 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfb
 

@@ -384,8 +384,8 @@ static int x86_classify(struct arch_specific_insn *a, struct insn *insn, const u
 		a->imm = insn->immediate.value;
 		return 0;
 	case 0xc6: case 0xc7:
-		if (X86_MODRM_REG(insn->modrm.value) == 7)
-			return -EILSEQ;	/* XABORT, XBEGIN */
+		if (X86_MODRM_REG(insn->modrm.value))
+			return -EILSEQ;	/* XABORT, XBEGIN; others are undefined */
 		if (x86_rm_is_reg(insn)) {
 			a->kind = X86_MOV_IMM;
 			a->size = size;
