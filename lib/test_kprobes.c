@@ -492,6 +492,22 @@ static void register_and_unregister_many_times(struct kunit *test)
 	}
 }
 
+static void missed_hits_are_counted_from_registration(struct kunit *test)
+{
+	struct kpt_probe *pr[2];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pr); i++) {
+		pr[i] = kpt_alloc(test, target(0));
+		pr[i]->kp.nmissed = 7;
+		kpt_register(test, pr[i]);
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->kp.nmissed, 0ul, "%u", i);
+	}
+	call(test, 0);
+	for (i = 0; i < ARRAY_SIZE(pr); i++)
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->kp.nmissed, 0ul, "%u", i);
+}
+
 /* --- Unregistering ------------------------------------------------------- */
 
 static void text_is_restored_by_unregister(struct kunit *test)
@@ -1398,6 +1414,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(flag_disabled_registers_switched_off),
 	KUNIT_CASE(other_flags_of_the_caller_are_ignored),
 	KUNIT_CASE(register_and_unregister_many_times),
+	KUNIT_CASE(missed_hits_are_counted_from_registration),
 	KUNIT_CASE(text_is_restored_by_unregister),
 	KUNIT_CASE(unregister_one_of_several_leaves_the_others),
 	KUNIT_CASE(unregister_post_probe_leaves_the_plain_one),

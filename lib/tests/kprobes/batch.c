@@ -283,12 +283,69 @@ static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, post->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->post, 1);
 }
+
+#ifdef CONFIG_DEBUG_FS
+static struct kpt_mount debugfs;
+
+static void unmount(void *unused)
+{
+	kpt_unmount(&debugfs);
+}
+
+static void switch_to(struct kunit *test, const char *state)
+{
+	KUNIT_EXPECT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", state), 1l);
+}
+
+static void all_on(void *test)
+{
+	kpt_write(test, &debugfs, "kprobes/enabled", "1");
+}
+
+/* While all are off, another user of ftrace may come to a site. */
+static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
+{
+	struct kpt_probe *pr[NR_ARMED];
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unmount, NULL), 0);
+	for (i = 0; i < NR_ARMED; i++)
+		pr[i] = armed[i] == kpt_traced2 ? kpt_probe_post(test, armed[i]) :
+						  kpt_probe(test, armed[i]);
+	switch_to(test, "0");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
+	switch_to(test, "1");
+	KUNIT_EXPECT_STREQ(test, kpt_read(test, &debugfs, "kprobes/enabled"), "1\n");
+	call_armed(test);
+	wait_for_kprobe_optimizer();
+	call_armed(test);
+	for (i = 0; i < NR_ARMED; i++) {
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, armed[i] == kpt_traced2 ? 0 : 2, "%ps",
+				    armed[i]);
+		KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr[i]->kp));
+	}
+
+	/* Without the other user, the next time arms it, too. */
+	kunit_release_action(test, remove_rival, pr[NR_ARMED - 1]->kp.addr);
+	switch_to(test, "0");
+	switch_to(test, "1");
+	call_armed(test);
+	for (i = 0; i < NR_ARMED; i++)
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, armed[i] == kpt_traced2 ? 1 : 3, "%ps",
+				    armed[i]);
+}
+#endif
 #endif
 
 static struct kunit_case batch_cases[] = {
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(batch_that_cannot_be_armed_registers_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
+#ifdef CONFIG_DEBUG_FS
+	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
+#endif
 #endif
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,
