@@ -542,6 +542,16 @@ static void unregister_one_of_several_leaves_the_others(struct kunit *test)
 	}
 }
 
+/* Other architectures call it once there has been a post-handler, and it runs none. */
+static bool calls_post_handlers(struct kpt_probe *pr)
+{
+	struct kprobe *p;
+
+	guard(preempt)();
+	p = get_kprobe(pr->kp.addr);
+	return p && p->post_handler;
+}
+
 static void unregister_post_probe_leaves_the_plain_one(struct kunit *test)
 {
 	struct kpt_probe *plain = kpt_probe(test, target(0));
@@ -549,7 +559,10 @@ static void unregister_post_probe_leaves_the_plain_one(struct kunit *test)
 
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, post->post, 1);
+	KUNIT_EXPECT_TRUE(test, calls_post_handlers(plain));
 	kpt_unregister(test, post);
+	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS))
+		KUNIT_EXPECT_FALSE(test, calls_post_handlers(plain));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, plain->pre, 2);
 	KUNIT_EXPECT_EQ(test, post->pre, 1);

@@ -503,6 +503,7 @@ kprobe_opcode_t *get_insn_slot(void)
 {
 	return slot_alloc(&kprobe_insn_slots);
 }
+EXPORT_SYMBOL_IF_KUNIT(get_insn_slot);
 
 /**
  * free_insn_slot - free what get_insn_slot() returned
@@ -515,6 +516,7 @@ void free_insn_slot(kprobe_opcode_t *slot, int dirty)
 {
 	slot_retire(&kprobe_insn_slots, slot, dirty);
 }
+EXPORT_SYMBOL_IF_KUNIT(free_insn_slot);
 
 /**
  * kprobe_get_kallsym - describe a page of slots as a symbol

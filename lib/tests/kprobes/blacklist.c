@@ -152,6 +152,32 @@ static void neighbour_behind_a_blacklisted_function_is_allowed(struct kunit *tes
 	check_allowed(test, AFTER_MARKED);
 }
 
+#ifdef CONFIG_X86
+/* Each of these bytes is an instruction. */
+static void blacklist_begins_and_ends_with_the_symbol(struct kunit *test)
+{
+	char *before = (char *)kpt_around_refused;
+	struct kpt_probe *pr[2];
+	unsigned int i;
+
+	OPTIMIZER_HIDE_VAR(before);
+	before += kpt_around_refused_at;
+	for (i = 1; i <= KPT_REFUSED_BYTES; i++) {
+		struct kprobe p = { .addr = before + i };
+		int ret = register_kprobe(&p);
+
+		if (!ret)
+			unregister_kprobe(&p);
+		KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%u", i);
+	}
+	pr[0] = kpt_probe(test, before);
+	pr[1] = kpt_probe(test, before + KPT_REFUSED_BYTES + 1);
+	KUNIT_EXPECT_EQ(test, kpt_around_refused(7), KPT_RESULT(7ul));
+	for (i = 0; i < ARRAY_SIZE(pr); i++)
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+}
+#endif
+
 static void pieces_of_refused_functions_are_refused(struct kunit *test)
 {
 	static const struct {
@@ -398,6 +424,9 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(noinstr_function_is_refused),
 	KUNIT_CASE(neighbour_before_a_blacklisted_function_is_allowed),
 	KUNIT_CASE(neighbour_behind_a_blacklisted_function_is_allowed),
+#ifdef CONFIG_X86
+	KUNIT_CASE(blacklist_begins_and_ends_with_the_symbol),
+#endif
 	KUNIT_CASE(pieces_of_refused_functions_are_refused),
 	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
 	KUNIT_CASE(blacklisted_function_may_be_called_by_handlers),

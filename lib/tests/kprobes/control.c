@@ -258,14 +258,18 @@ static void call_that_has_begun_returns_while_all_are_off(struct kunit *test)
 
 static void enabled_one_leaves_disabled_probes_off(struct kunit *test)
 {
-	struct kpt_probe *off = kpt_probe(test, kpt_plain);
-	struct kpt_probe *alone = kpt_probe(test, kpt_plain2);
-	struct kpt_probe *on = kpt_probe(test, kpt_plain);
+	unsigned char before[16], *text = kpt_text(kpt_plain2);
+	struct kpt_probe *off, *alone, *on;
 
+	memcpy(before, text, sizeof(before));
+	off = kpt_probe(test, kpt_plain);
+	alone = kpt_probe(test, kpt_plain2);
+	on = kpt_probe(test, kpt_plain);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&off->kp), 0);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&alone->kp), 0);
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "0"), 1l);
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);
+	KUNIT_EXPECT_MEMEQ(test, before, text, sizeof(before));
 	kpt_plain(7);
 	kpt_plain2(7);
 	KUNIT_EXPECT_EQ(test, off->pre, 0);

@@ -361,15 +361,20 @@ static void not_at_a_function_entry_is_einval(struct kunit *test)
 
 static void function_that_switches_stacks_is_einval(struct kunit *test)
 {
-	/* Switched off, so that it is not hit if it is accepted. */
-	struct kretprobe rp = {
-		.kp.symbol_name = "__switch_to",
-		.kp.flags = KPROBE_FLAG_DISABLED,
-	};
+	static const char *const names[] = { "__switch_to", "irq_exit_rcu" };
+	unsigned int i;
 
 	if (!IS_ENABLED(CONFIG_X86))
 		kunit_skip(test, "x86 only");
-	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		/* Switched off, so that it is not hit if it is accepted. */
+		struct kretprobe rp = {
+			.kp.symbol_name = names[i],
+			.kp.flags = KPROBE_FLAG_DISABLED,
+		};
+
+		KUNIT_EXPECT_EQ_MSG(test, ret_refused(&rp), -EINVAL, "%s", names[i]);
+	}
 }
 
 static void unknown_symbol_is_enoent(struct kunit *test)

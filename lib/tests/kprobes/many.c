@@ -6,6 +6,7 @@
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/preempt.h>
+#include <linux/prandom.h>
 #include <linux/spinlock.h>
 
 #include "fixture.h"
@@ -340,6 +341,77 @@ static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test
 	KUNIT_EXPECT_EQ(test, victim->pre, 1);
 }
 
+/* --- Many, one by one ------------------------------------------------------ */
+
+#define CROWD		320
+#define CROWD_STEP	24
+#define CROWD_ROUNDS	150
+
+struct crowd {
+	struct kprobe kp[CROWD];
+	struct kprobe *kps[CROWD];
+	bool there[CROWD];
+	struct rnd_state rnd;
+};
+
+/* One that is not found cannot be disabled, as it already is. */
+static unsigned int crowd_lost(struct crowd *c)
+{
+	unsigned int i, lost = 0;
+
+	for (i = 0; i < CROWD; i++)
+		lost += disable_kprobe(&c->kp[i]) != (c->there[i] ? 0 : -EINVAL);
+	return lost;
+}
+
+static void crowd_go(struct crowd *c, unsigned int nr)
+{
+	unsigned int i, at, n = 0;
+
+	at = prandom_u32_state(&c->rnd) % CROWD;
+	for (i = 0; i < CROWD && n < nr; i++, at = (at + 7) % CROWD) {
+		if (!c->there[at])
+			continue;
+		c->kps[n++] = &c->kp[at];
+		c->there[at] = false;
+	}
+	unregister_kprobes(c->kps, n);
+}
+
+static void crowd_goes(void *c)
+{
+	crowd_go(c, CROWD);
+}
+
+/* The table grows, is copied, and has holes; with a step of 7 all of them are passed. */
+static void each_is_found_while_others_come_and_go(struct kunit *test)
+{
+	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	unsigned int round, i, at, come;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	BUILD_BUG_ON(CROWD % 7 == 0);
+	prandom_seed_state(&c->rnd, 1);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, crowd_goes, c), 0);
+	for (round = 0; round < CROWD_ROUNDS; round++) {
+		come = prandom_u32_state(&c->rnd) % (2 * CROWD_STEP);
+		at = prandom_u32_state(&c->rnd) % CROWD;
+		for (i = 0; i < CROWD && come; i++, at = (at + 7) % CROWD) {
+			if (c->there[at])
+				continue;
+			memset(&c->kp[at], 0, sizeof(c->kp[at]));
+			c->kp[at].addr = kpt_text(kpt_plain);
+			c->kp[at].flags = KPROBE_FLAG_DISABLED;
+			KUNIT_ASSERT_EQ(test, register_kprobe(&c->kp[at]), 0);
+			c->there[at] = true;
+			come--;
+		}
+		KUNIT_ASSERT_EQ_MSG(test, crowd_lost(c), 0, "registered, round %u", round);
+		crowd_go(c, prandom_u32_state(&c->rnd) % (2 * CROWD_STEP));
+		KUNIT_ASSERT_EQ_MSG(test, crowd_lost(c), 0, "unregistered, round %u", round);
+	}
+}
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case many_cases[] = {
@@ -350,6 +422,7 @@ static struct kunit_case many_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(return_probes_are_switched_at_once),
 #endif
+	KUNIT_CASE_SLOW(each_is_found_while_others_come_and_go),
 	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
 	KUNIT_CASE_PARAM(calls_that_must_not_sleep_fail_and_change_nothing,
 			 misuse_places_gen_params),

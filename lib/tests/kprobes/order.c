@@ -8,6 +8,8 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/ftrace.h>
+#include <linux/interrupt.h>
+#include <linux/irqflags.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
@@ -219,7 +221,9 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 /**
  * struct slow - a handler that runs until it is told to go on, and then a bit
  * @pr:	    its probe
- * @fn:	    the function, which a thread on another CPU calls once
+ * @fn:	    the function, which a thread on another CPU calls once,
+ * @softirq: in a softirq
+ * @tasklet: that softirq
  * @result: what the function returned
  * @inside: the handler runs
  * @go:	    the handler may go on
@@ -230,6 +234,8 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 struct slow {
 	struct kpt_probe pr;
 	kpt_fn_t fn;
+	bool softirq;
+	struct tasklet_struct tasklet;
 	unsigned long result;
 	bool inside;
 	bool go;
@@ -275,11 +281,25 @@ static void post_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 	pre_takes_its_time(pr, regs);
 }
 
+static void call_in_softirq(struct tasklet_struct *tasklet)
+{
+	struct slow *s = container_of(tasklet, struct slow, tasklet);
+
+	s->result = s->fn(7);
+}
+
 static int call_slow(void *arg)
 {
 	struct slow *s = arg;
 
-	s->result = s->fn(7);
+	if (s->softirq) {
+		tasklet_setup(&s->tasklet, call_in_softirq);
+		tasklet_schedule(&s->tasklet);
+		tasklet_unlock_wait(&s->tasklet);
+		tasklet_kill(&s->tasklet);
+	} else {
+		s->result = s->fn(7);
+	}
 	while (!kthread_should_stop())
 		usleep_range(100, 1000);
 	return 0;
@@ -325,7 +345,8 @@ static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *si
  * return no handler of the point runs any more that may have seen the probe. False if
  * the handler has given up before: nothing is known then.
  */
-static bool check_slow(struct kunit *test, bool post, bool jump, enum who who, enum how how)
+static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, enum who who,
+		       enum how how)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -342,6 +363,7 @@ static bool check_slow(struct kunit *test, bool post, bool jump, enum who who, e
 	if (!jump)
 		kpt_forbid_jumps(test);
 	s->fn = site->fn;
+	s->softirq = softirq;
 	s->pr.kp.addr = kpt_addr(site);
 	s->pr.kp.pre_handler = kpt_pre;
 	if (post) {
@@ -416,11 +438,11 @@ static void check_slow_all(struct kunit *test, enum who who, enum how how)
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
-	for (kind = 0; kind < 4; kind++) {
+	for (kind = 0; kind < (who == ITSELF ? 8 : 4); kind++) {
 		if (kind & 2 && (!JUMPS || kpt_site(test)->ftrace))
 			continue;
 		for (try = 0; try < SLOW_TRIES; try++) {
-			if (check_slow(test, kind & 1, kind & 2, who, how))
+			if (check_slow(test, kind & 4, kind & 1, kind & 2, who, how))
 				break;
 		}
 		KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
@@ -452,6 +474,74 @@ static void probe_beside_a_slow_handler_may_be_disabled(struct kunit *test)
 	check_slow_all(test, ONE_BEFORE, IS_SWITCHED_OFF);
 	check_slow_all(test, ONE_BEHIND, IS_SWITCHED_OFF);
 }
+
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/**
+ * struct masked - a thread that keeps interrupts off for a while
+ * @inside: they are off
+ * @done:   they are about to be on again
+ * @early:  at the stage they were still off
+ */
+struct masked {
+	bool inside;
+	bool done;
+	bool early;
+};
+
+static int mask_interrupts(void *arg)
+{
+	struct masked *m = arg;
+
+	local_irq_disable();
+	WRITE_ONCE(m->inside, true);
+	mdelay(300);
+	WRITE_ONCE(m->done, true);
+	local_irq_enable();
+	while (!kthread_should_stop())
+		usleep_range(1000, 2000);
+	return 0;
+}
+
+static void look_if_masked(struct stop *stop)
+{
+	struct masked *m = stop->arg;
+
+	m->early = !READ_ONCE(m->done);
+}
+
+/* No text changes here. What a CPU shows says something only after an interrupt. */
+static void every_cpu_is_interrupted_before_handlers_are_looked_for(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct masked *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct stop stop = { .at = KPROBE_STAGE_SYNCED, .look = look_if_masked, .arg = m };
+	unsigned int cpu = raw_smp_processor_id();
+	struct kpt_probe *stays, *leaves;
+	struct task_struct *task;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	kpt_forbid_jumps(test);
+	stays = kpt_probe(test, kpt_addr(site));
+	leaves = kpt_probe(test, kpt_addr(site));
+	stop_at(test, &stop);
+	task = kpt_thread(test, mask_interrupts, m, cpumask_any_but(cpu_online_mask, cpu), "masks");
+	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(m->inside)));
+	kpt_unregister(test, leaves);
+	go_on(test);
+	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_FALSE(test, m->early);
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, stays->pre, 1);
+	KUNIT_EXPECT_EQ(test, leaves->pre, 0);
+	kpt_unregister(test, stays);
+	kpt_allow_jumps(test);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
 
 /* --- Slots ----------------------------------------------------------------- */
 
@@ -522,6 +612,33 @@ static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until((now = kpt_counts(true)).copies.taken ==
 					       before.copies.taken));
 }
+
+#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
+static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
+{
+	struct kprobe_counts before = kpt_counts(true), now;
+	kprobe_opcode_t *slot[2];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slot); i++) {
+		slot[i] = get_insn_slot();
+		KUNIT_EXPECT_NOT_NULL(test, slot[i]);
+	}
+	KUNIT_EXPECT_PTR_NE(test, slot[0], slot[1]);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live + 2);
+	if (slot[0])
+		free_insn_slot(slot[0], 0);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live + 1);
+	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 1);
+	if (slot[1])
+		free_insn_slot(slot[1], 1);
+	now = kpt_counts(true);
+	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live);
+	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken);
+}
+#endif
 
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 /* --- From one of the ftrace_ops to the other -------------------------------- */
@@ -699,7 +816,13 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(probe_behind_a_slow_handler_may_leave),
 	SITE_CASE(disabling_waits_for_its_slow_handler),
 	SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	SITE_CASE(every_cpu_is_interrupted_before_handlers_are_looked_for),
+#endif
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
+#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
+	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
+#endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
 	KUNIT_CASE_SLOW(task_on_the_way_to_a_moving_point_hits_it),

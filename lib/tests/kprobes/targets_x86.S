@@ -43,6 +43,25 @@ SYM_FUNC_START(kpt_asm_inside)
 SYM_FUNC_END(kpt_asm_inside)
 OFFSET kpt_asm_inside_at, .Linside_at, kpt_asm_inside
 
+/* The three bytes in its middle are a symbol of their own, and on the blacklist. */
+SYM_FUNC_START(kpt_around_refused)
+	nop
+.Laround_refused_at:
+	nop
+SYM_INNER_LABEL(kpt_refused_bytes, SYM_L_GLOBAL)
+	ANNOTATE_NOENDBR
+	nop
+	nop
+	nop
+SYM_INNER_LABEL(kpt_after_refused, SYM_L_GLOBAL)
+	ANNOTATE_NOENDBR
+	nop
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_around_refused)
+OFFSET kpt_around_refused_at, .Laround_refused_at, kpt_around_refused
+_ASM_NOKPROBE(kpt_refused_bytes)
+
 /* Its first instruction is long enough to be a jump. */
 SYM_FUNC_START(kpt_many)
 	{disp32} lea 0(%_ASM_SI), %_ASM_SI

@@ -24,12 +24,16 @@
 /* KPT_RESULT(), by an instruction at the entry, and by one further inside. */
 unsigned long kpt_asm_entry(unsigned long arg);
 unsigned long kpt_asm_inside(unsigned long arg);
+unsigned long kpt_around_refused(unsigned long arg);
 
 /* Ends in a jump to kpt_asm_entry(). */
 unsigned long kpt_asm_tail(unsigned long arg);
 
 /* Where the instructions are, from the start of their functions. */
 extern const u32 kpt_asm_inside_at;
+/* The last byte before the refused ones, of which there are so many. */
+extern const u32 kpt_around_refused_at;
+#define KPT_REFUSED_BYTES	3
 
 /* The sizes of its instructions: what comes first inside, and what is probed. */
 #define KPT_ASM_CLEAR_SIZE	2
