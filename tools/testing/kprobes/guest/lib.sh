@@ -4,6 +4,9 @@
 #
 # tools/testing/selftests/kprobes runs them elsewhere. It says where the modules are, and
 # gives a directory for files.
+#
+# make soak runs several tests at once, again and again, and names a directory for locks. So
+# what is there need not be their own, and they share some of it.
 # shellcheck shell=dash disable=SC2034
 
 modules=${KPROBES_MODULES:-/modules}
@@ -13,6 +16,7 @@ tracing=/sys/kernel/tracing
 target=/sys/kernel/debug/kprobe_target
 optimization=/proc/sys/debug/kprobes-optimization
 failed=''
+locks=${KPROBES_LOCKS:-}
 # Where a function finds its first arguments.
 case $(uname -m) in
 x86_64) arg1=%di arg2=%si ;;
@@ -47,6 +51,14 @@ refuses()
 		esac
 	fi
 }
+# Is nothing there but what this test has made?
+alone() { [ -z "$locks" ]; }
+# own WHAT, give_back WHAT: what only one test at a time can have: "target" is kprobe_target.ko,
+# the modules of probes on it, and all events; "tracer" is the tracer.
+own() { alone || until mkdir "$locks/$1" 2>/dev/null; do usleep 100000; done; }
+give_back() { alone || rmdir "$locks/$1"; }
+# After a test.
+no_probes() { ! alone || is "the list" "$(cat $kp/list)" ""; }
 done_testing() { [ -z "$failed" ] && [ ! -e "$tmp/failed" ]; exit; }
 
 # Let the target module's function run: call NAME TIMES

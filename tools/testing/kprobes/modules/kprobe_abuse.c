@@ -304,6 +304,11 @@ struct kind {
 	unsigned int weight;
 };
 
+/* Another module may be loaded to where the init text of this one was. */
+static bool others;
+module_param(others, bool, 0444);
+MODULE_PARM_DESC(others, "Modules are loaded during a run");
+
 static void *vmalloced, *vfreed, *kmalloced;
 static struct bpf_prog *prog;
 static unsigned long init_text;
@@ -475,7 +480,7 @@ static void aim_data(struct thread *t, struct abused *a)
 
 static void aim_init(struct thread *t, struct abused *a)
 {
-	if (rnd(t, 2))
+	if (!others && rnd(t, 2))
 		aim_at(a, init_text + rnd(t, 16));
 	else
 		a->kp.symbol_name = rnd(t, 2) ? "start_kernel" : "do_initcalls";
@@ -1170,15 +1175,16 @@ static void share(bool begin)
 
 static int run_threads(unsigned long seed)
 {
-	unsigned int nr = 2 * num_online_cpus(), n;
-	struct thread *all = vcalloc(nr, sizeof(*all));
 	struct threads threads;
+	struct thread *all;
+	unsigned int nr, n;
 	int ret;
 
+	cpus_read_lock();
+	nr = 2 * num_online_cpus();
+	all = vcalloc(nr, sizeof(*all));
 	ret = threads_init(&threads, nr);
-	if (ret || !all)
-		goto out;
-	for (n = 0; n < nr; n++) {
+	for (n = 0; !ret && all && n < nr; n++) {
 		prandom_seed_state(&all[n].rnd, seed * 1000 + n);
 		atomic_inc(&running);
 		ret = threads_add(&threads, abuse_thread, &all[n],
@@ -1188,12 +1194,12 @@ static int run_threads(unsigned long seed)
 			break;
 		}
 	}
+	cpus_read_unlock();
 	while (atomic_read(&running)) {
 		WRITE_ONCE(handlers_call, !handlers_call);
 		msleep(100);
 	}
 	WRITE_ONCE(handlers_call, false);
-out:
 	threads_stop(&threads);
 	vfree(all);
 	return all ? ret : -ENOMEM;

@@ -254,10 +254,12 @@ static int run_for(unsigned int seconds)
 		return -ENOMEM;
 	WRITE_ONCE(stop, false);
 	WRITE_ONCE(counting, true);
+	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		start_on(&threads, caller_thread, cpu, "kps_call/%u");
 		start_on(&threads, churn_thread, cpu, "kps_churn/%u");
 	}
+	cpus_read_unlock();
 	sleep_for(seconds);
 	WRITE_ONCE(counting, false);
 	WRITE_ONCE(stop, true);

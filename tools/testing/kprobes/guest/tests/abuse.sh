@@ -11,30 +11,38 @@ calls=${ABUSE_CALLS:-$calls}
 # runs but those that ask for another, so that a failure is of what has changed.
 seed=${ABUSE_SEED:-1}
 echo "# ABUSE_SEED=$seed ABUSE_CALLS=$calls"
-load kprobe_abuse
+others=0
+alone || others=1
+load kprobe_abuse others=$others
 
-# Generated code of kprobes and of ftrace, while there is some.
-load kprobe_target
-event 'p:kt/add kprobe_target:kprobe_target_add+9'
-event_on kt/add
-echo vfs_read >$tracing/set_ftrace_filter
-echo function >$tracing/current_tracer || fail "no function tracer"
-tries=0
-until grep -q OPTIMIZED $kp/list || [ $tries -ge 40 ]; do
-	usleep 250000
-	tries=$((tries + 1))
-done
-awk '$3 ~ /^(kprobe_insn_page|kprobe_optinsn_page|ftrace_trampoline)$/ || $4 == "[bpf]" {
-		if (n[$3]++ < 20) print $3, $1, "1000" }' /proc/kallsyms >/tmp/places
-for kind in kprobe_insn_page kprobe_optinsn_page ftrace_trampoline; do
-	at_least "pages of $kind" "$(grep -c "^$kind " /tmp/places)" 1
-done
+# Generated code of kprobes and of ftrace, while there is some. If others load modules, these
+# may be where it was.
+generated()
+{
+	load kprobe_target
+	event 'p:kt/add kprobe_target:kprobe_target_add+9'
+	event_on kt/add
+	echo vfs_read >$tracing/set_ftrace_filter
+	echo function >$tracing/current_tracer || fail "no function tracer"
+	tries=0
+	until grep -q OPTIMIZED $kp/list || [ $tries -ge 40 ]; do
+		usleep 250000
+		tries=$((tries + 1))
+	done
+	awk '$3 ~ /^(kprobe_insn_page|kprobe_optinsn_page|ftrace_trampoline)$/ || $4 == "[bpf]" {
+			if (n[$3]++ < 20) print $3, $1, "1000" }' /proc/kallsyms >>$tmp/places
+	for kind in kprobe_insn_page kprobe_optinsn_page ftrace_trampoline; do
+		at_least "pages of $kind" "$(grep -c "^$kind " $tmp/places)" 1
+	done
+}
+: >$tmp/places
+! alone || generated
 # Any text, in pieces.
-awk '$3 == "_stext" { from = $1 } $3 == "_etext" { to = $1 } END { print from, to }' /proc/kallsyms >/tmp/range
-read -r from to </tmp/range
-echo "text $from $(printf %x $((0x$to - 0x$from)))" >>/tmp/places
+awk '$3 == "_stext" { from = $1 } $3 == "_etext" { to = $1 } END { print from, to }' /proc/kallsyms >$tmp/range
+read -r from to <$tmp/range
+echo "text $from $(printf %x $((0x$to - 0x$from)))" >>$tmp/places
 # The name is one that the module can hold.
-sed 's/^\([^ ]\{1,15\}\)[^ ]*/\1/' /tmp/places >$abuse/places || fail "the places are not taken"
+sed 's/^\([^ ]\{1,15\}\)[^ ]*/\1/' $tmp/places >$abuse/places || fail "the places are not taken"
 
 # A first run makes what stays: caches, and tables that grow.
 echo 2000 1 >$abuse/run || fail "the first run failed"
@@ -42,31 +50,33 @@ echo 1 >$abuse/begin
 slab() { awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo; }
 was=$(slab)
 
-rm -f /tmp/stop
+rm -f $tmp/stop
 (
-	while [ ! -e /tmp/stop ]; do
-		echo 0 >$optimization || echo "cannot write 0 to $optimization"
+	while [ ! -e $tmp/stop ]; do
+		! alone || echo 0 >$optimization || echo "cannot write 0 to $optimization"
 		cat $kp/list $kp/points $kp/blacklist >/dev/null || echo "cannot read"
-		echo 1 >$optimization || echo "cannot write 1 to $optimization"
+		! alone || echo 1 >$optimization || echo "cannot write 1 to $optimization"
 		echo 1 >$kp/hits || echo "cannot count"
 		usleep 700000
 		cat $kp/points >/dev/null || echo "cannot read the points"
 		echo 0 >$kp/hits || echo "cannot stop to count"
-	done >/tmp/others 2>&1
+	done >$tmp/others 2>&1
 ) &
 start=$(date +%s)
 echo "$calls $seed" >$abuse/run || fail "the run failed"
 echo "# $(($(date +%s) - start)) s"
-touch /tmp/stop
+touch $tmp/stop
 wait
-echo nop >$tracing/current_tracer
-echo >$tracing/set_ftrace_filter
+if alone; then
+	echo nop >$tracing/current_tracer
+	echo >$tracing/set_ftrace_filter
+fi
 
-cat $abuse/result >/tmp/result
+cat $abuse/result >$tmp/result
 now=$(slab)
-awk '$1 == "kind" { k = k " " $2 ":" $4 "/" $3; next } { print "# " $0 } END { print "# accepted:" k }' /tmp/result
+awk '$1 == "kind" { k = k " " $2 ":" $4 "/" $3; next } { print "# " $0 } END { print "# accepted:" k }' $tmp/result
 messages kprobe_abuse | grep -v taints | head -n 20 | sed 's/^/# /'
-get() { awk -v k="$1" '$1 == k { print $2 }' /tmp/result; }
+get() { awk -v k="$1" '$1 == k { print $2 }' $tmp/result; }
 at_least "calls" "$(get calls)" "$calls"
 at_least "probes that were accepted" "$(get accepted)" $((calls / 20))
 at_least "hits that had to be" "$(get hits)" $((calls / 100))
@@ -75,21 +85,30 @@ for what in in_handlers in_atomic in_interrupts scribbles shared; do
 done
 # At each kind of target so often; probes at most of them must never be accepted, which
 # the module has looked after.
-is "kinds of targets that were left out" "$(awk -v min=$((calls / 2000)) '$1 == "kind" && $3 < min' /tmp/result)" ""
-for kind in entry instruction text; do
-	at_least "accepted: $kind" "$(awk -v k=$kind '$1 == "kind" && $2 == k { print $4 }' /tmp/result)" 1
+left_out=$(awk -v min=$((calls / 2000)) '$1 == "kind" && $3 < min { print $2 }' $tmp/result)
+accepted='entry instruction text'
+if ! alone; then
+	left_out=$(echo "$left_out" | grep -vx place)
+	# A short run need not find an instruction in any text.
+	accepted='entry instruction'
+fi
+is "kinds of targets that were left out" "$left_out" ""
+for kind in $accepted; do
+	at_least "accepted: $kind" "$(awk -v k=$kind '$1 == "kind" && $2 == k { print $4 }' $tmp/result)" 1
 done
 is "wrong results" "$(get wrong)" 0
 is "handlers that ran late" "$(get late)" 0
 is "hits without a handler" "$(get unseen)" 0
 is "functions that returned wrongly" "$(get spoiled)" 0
 is "probes that still work, of 5, and are gone again" "$(get works)" 10
-for what in points found users copies detours pools; do
-	is "left $what" "$(get left_$what)" 0
-done
-is "errors of the other files" "$(sort -u /tmp/others)" ""
-[ $((now - was)) -lt 8192 ] || fail "slabs have grown from $was kB to $now kB"
-event_off kt/add
+if alone; then
+	for what in points found users copies detours pools; do
+		is "left $what" "$(get left_$what)" 0
+	done
+	[ $((now - was)) -lt 8192 ] || fail "slabs have grown from $was kB to $now kB"
+	event_off kt/add
+fi
+is "errors of the other files" "$(sort -u $tmp/others)" ""
 unload kprobe_abuse
-rm -f /tmp/stop /tmp/places /tmp/range
+rm -f $tmp/stop $tmp/places $tmp/range
 done_testing

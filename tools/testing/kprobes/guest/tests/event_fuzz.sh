@@ -7,12 +7,14 @@
 seed=${FUZZ_SEED:-1}
 defs=${FUZZ_DEFS:-600}
 echo "# FUZZ_SEED=$seed FUZZ_DEFS=$defs"
+cd "$tmp" || exit
+own target
 load kprobe_target
 
 # A line for each step, fields separated by tabs: "add NAME WHERE WANTED DEFINITION", where
 # WANTED is "ok", part of a message, or "?"; "enable N", "disable N", "remove N", for the
 # nth event of those that are there; "hit"; "check".
-cat >/tmp/grammar <<'END'
+cat >grammar <<'END'
 function r(n) { return int(rand() * n) }
 function pick(list,    w, n) { n = split(list, w, " "); return w[1 + r(n)] }
 function memory(depth) {
@@ -157,10 +159,10 @@ BEGIN {
 }
 END
 vfs_read=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
-awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -f /tmp/grammar </dev/null >/tmp/steps
+awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -f grammar </dev/null >steps
 
 # What is there, by the answers to the writes: "GROUP/NAME WHERE ENABLED", a line each.
-: >/tmp/there
+: >there
 taken=0 refused=0 garbage=0 lines=0 hits=0 changed=0 bad=0
 
 listed() { sed -n 's/^[pr][0-9]*:\([^ ]*\) .*/\1/p' "$1" | LC_ALL=C sort; }
@@ -169,13 +171,13 @@ listed() { sed -n 's/^[pr][0-9]*:\([^ ]*\) .*/\1/p' "$1" | LC_ALL=C sort; }
 # event, or wait for a module: one that is not there, or any, if no symbol covers the address.
 adopt()
 {
-	probes=$(grep -vc ' waits ' /tmp/there)
-	listed $tracing/kprobe_events >/tmp/now
+	probes=$(grep -vc ' waits ' there)
+	listed $tracing/kprobe_events >now
 	kind=none
-	[ "$(wc -l </tmp/now)" -le "$(wc -l </tmp/there)" ] || [ "$(wc -l <$kp/list)" -gt "$probes" ] ||
+	[ "$(wc -l <now)" -le "$(wc -l <there)" ] || [ "$(wc -l <$kp/list)" -gt "$probes" ] ||
 		kind=waits
 	awk -v kind=$kind '
-		FILENAME == "/tmp/there" { where[$1] = $2; on[$1] = $3; next }
+		FILENAME == "there" { where[$1] = $2; on[$1] = $3; next }
 		{ n[$1]++; name[FNR] = $1; last = FNR }
 		END {
 			for (i = 1; i <= last; i++) {
@@ -185,8 +187,8 @@ adopt()
 					w = n[e] > 1 ? "none" : where[e]
 				print e " " w " " (on[e] + 0)
 			}
-		}' /tmp/there /tmp/now >/tmp/new
-	mv /tmp/new /tmp/there
+		}' there now >new
+	mv new there
 }
 
 add()
@@ -198,7 +200,7 @@ add()
 			taken=$((taken + 1))
 			event=${4#*:}
 			event=${event%% *}
-			echo "${event%%[/.]*}/$1 $2 0" >>/tmp/there
+			echo "${event%%[/.]*}/$1 $2 0" >>there
 			;;
 		'?')
 			garbage=$((garbage + 1))
@@ -223,9 +225,9 @@ add()
 # nth N: sets event, where and enabled, if there is an event
 nth()
 {
-	all=$(wc -l </tmp/there)
+	all=$(wc -l <there)
 	[ "$all" -gt 0 ] || return 1
-	line=$(sed -n "$(($1 % all + 1))p" /tmp/there)
+	line=$(sed -n "$(($1 % all + 1))p" there)
 	event=${line%% *} enabled=${line##* }
 	where=${line#* }
 	where=${where%% *}
@@ -237,8 +239,8 @@ mark()
 {
 	e=$event state=$1 awk '
 		$1 != ENVIRON["e"] { print; next }
-		ENVIRON["state"] != "" { print $1, $2, ENVIRON["state"] }' /tmp/there >/tmp/new
-	mv /tmp/new /tmp/there
+		ENVIRON["state"] != "" { print $1, $2, ENVIRON["state"] }' there >new
+	mv new there
 }
 
 # The event may be an own group's by garbage, which has no file if its name is odd.
@@ -268,33 +270,33 @@ remove()
 # Each event on the function counts each call if it is enabled, or none.
 hit()
 {
-	cat $tracing/kprobe_profile >/tmp/before
+	cat $tracing/kprobe_profile >before
 	call add 7
 	awk '
-		FILENAME == "/tmp/there" { split($1, n, "/"); where[n[2]] = $2; on[n[2]] = $3; next }
-		FILENAME == "/tmp/before" { was[$1] = $2 + $3; next }
+		FILENAME == "there" { split($1, n, "/"); where[n[2]] = $2; on[n[2]] = $3; next }
+		FILENAME == "before" { was[$1] = $2 + $3; next }
 		where[$1] == "add" {
 			n++
 			got = $2 + $3 - was[$1]
-			if (got != (on[$1] ? 7 : 0)) print $1 ": " got " hits, enabled: " on[$1] >"/tmp/bad"
+			if (got != (on[$1] ? 7 : 0)) print $1 ": " got " hits, enabled: " on[$1] >"bad"
 		}
-		END { print n + 0 }' /tmp/there /tmp/before $tracing/kprobe_profile >/tmp/seen
-	hits=$((hits + $(cat /tmp/seen)))
-	[ ! -s /tmp/bad ] || { fail "$(head -n 3 /tmp/bad)"; rm -f /tmp/bad; }
+		END { print n + 0 }' there before $tracing/kprobe_profile >seen
+	hits=$((hits + $(cat seen)))
+	[ ! -s bad ] || { fail "$(head -n 3 bad)"; rm -f bad; }
 }
 
 check()
 {
-	awk '{ print $1 }' /tmp/there | LC_ALL=C sort >/tmp/wanted
+	awk '{ print $1 }' there | LC_ALL=C sort >wanted
 	for file in kprobe_events dynamic_events; do
-		listed $tracing/$file >/tmp/now
-		cmp -s /tmp/wanted /tmp/now ||
-			fail "$file differs: $(diff /tmp/wanted /tmp/now | grep '^[-+][^-+]' | head -n 3 | paste -sd' ')"
+		listed $tracing/$file >now
+		cmp -s wanted now ||
+			fail "$file differs: $(diff wanted now | grep '^[-+][^-+]' | head -n 3 | paste -sd' ')"
 	done
-	lines=$((lines + $(wc -l </tmp/wanted)))
+	lines=$((lines + $(wc -l <wanted)))
 	# A probe for each event, or for none that waits.
-	is "probes, and enabled ones" "$(wc -l <$kp/list) $(grep -vc DISABLED $kp/list)" \
-		"$(awk '$2 != "waits" { n++; on += $3 } END { print n + 0, on + 0 }' /tmp/there)"
+	! alone || is "probes, and enabled ones" "$(wc -l <$kp/list) $(grep -vc DISABLED $kp/list)" \
+		"$(awk '$2 != "waits" { n++; on += $3 } END { print n + 0, on + 0 }' there)"
 }
 
 echo >$tracing/error_log
@@ -308,17 +310,21 @@ while IFS=$tab read -r what one two three four; do
 	*) $what ;;
 	esac
 	# What follows from a failure is of no interest.
-	[ ! -e /tmp/failed ] || { bad=$((bad + 1)); rm -f /tmp/failed; [ $bad -lt 10 ] || break; }
-done </tmp/steps
+	[ ! -e failed ] || { bad=$((bad + 1)); rm -f failed; [ $bad -lt 10 ] || break; }
+done <steps
 
-echo "# taken $taken, refused $refused, garbage that was taken $garbage, switched or removed $changed, events compared $lines, counts compared $hits"
+printf '# %s %d\n' taken $taken refused $refused garbage_taken $garbage changed $changed \
+	events_compared $lines counts_compared $hits
 at_least "definitions that were taken" $taken $((defs / 3))
 at_least "definitions that were refused" $refused $((defs / 5))
 at_least "counts that were compared" $hits $((defs / 6))
 at_least "events that were switched or removed" $changed $((defs / 6))
 echo 0 >$tracing/events/enable
 echo >$tracing/kprobe_events || fail "the events do not go"
-is "what is left" "$(cat $kp/list $tracing/kprobe_events $tracing/dynamic_events)" ""
+is "what is left" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
+no_probes
 call add 1
-rm -f /tmp/grammar /tmp/steps /tmp/there /tmp/new /tmp/now /tmp/wanted /tmp/before /tmp/seen
+alone || unload kprobe_target
+give_back target
+rm -f grammar steps there new now wanted before seen
 done_testing

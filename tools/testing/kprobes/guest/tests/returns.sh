@@ -19,7 +19,7 @@ stacks()
 			usleep 50000
 			continue
 		fi
-		callers=$(grep -l '^kpr_pair/' /proc/[0-9]*/comm | sed 's/comm$/stack/')
+		callers=$(grep -ls '^kpr_pair/' /proc/[0-9]*/comm | sed 's/comm$/stack/')
 		awk -v tmp="$tmp" '
 			function check()
 			{
@@ -73,6 +73,7 @@ pairing()
 
 seconds=${RETURNS_SECONDS:-10}
 pairing "without the graph tracer" $(((seconds + 1) / 2))
+own tracer
 echo traced >$tracing/set_ftrace_filter
 echo 16 >$tracing/buffer_size_kb
 echo function_graph >$tracing/current_tracer || fail "no graph tracer"
@@ -80,6 +81,7 @@ pairing "with the graph tracer" $(((seconds + 1) / 2))
 grep -qE ' traced( \[kprobe_returns\])?\(' $tracing/trace || fail "the graph tracer has seen nothing"
 echo nop >$tracing/current_tracer
 echo >$tracing/set_ftrace_filter
+give_back tracer
 
 tasks=${RETURNS_TASKS:-500} calls=${RETURNS_CALLS:-20000}
 echo "$tasks $calls" >$returns/sleepers || fail "the run of the sleepers failed"
@@ -89,6 +91,6 @@ at_least "calls" "$(get calls)" "$calls"
 is "calls accounted for" "$(($(get returns) + $(get missed_first) + $(get missed_later)))" "$(get calls)"
 is "calls missed after the first burst" "$(get missed_later)" 0
 unload kprobe_returns
-is "the list" "$(cat $kp/list)" ""
+no_probes
 rm -f $tmp/stop $tmp/new $tmp/stacks $tmp/bad_stacks
 done_testing
