@@ -20,6 +20,8 @@
 #   -i           count instructions: 1 CPU, 1 instruction = 1 ns
 #   -c CPUS      (default 2)
 #   -m MEGABYTES (default 1024)
+#   -n RATE      so many NMIs a second from the emulator, which arrive at the first CPU, after
+#                the job has printed "kprobes-guest: nmi on", until it prints "nmi off"
 #   -s REGEX     kernel messages that are no splats for this job, nor is a report
 #                (from "cut here" to "end trace") that has one of them
 # shellcheck disable=SC2054
@@ -28,8 +30,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
-own_root=''
-while getopts 't:a:q:l:f:rR:ic:m:s:' opt; do
+own_root='' nmis=''
+while getopts 't:a:q:l:f:rR:ic:m:n:s:' opt; do
 	case $opt in
 	t) timeout=$OPTARG ;;
 	a) append=$OPTARG ;;
@@ -41,6 +43,7 @@ while getopts 't:a:q:l:f:rR:ic:m:s:' opt; do
 	i) icount=1 ;;
 	c) cpus=$OPTARG ;;
 	m) mem=$OPTARG ;;
+	n) nmis=$OPTARG ;;
 	s) allow=$OPTARG ;;
 	*) die "guest.sh: bad option: see the head of $0" ;;
 	esac
@@ -60,8 +63,9 @@ guest_busybox "$kernel"
 mkdir -p "$build/logs"
 log=$build/logs/${log:-$job}
 tmp=$(mktemp -d)
-qemu_pid=
-trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+qemu_pid='' nmis_pid=''
+# shellcheck disable=SC2086
+trap '[ -z "$qemu_pid$nmis_pid" ] || kill $qemu_pid $nmis_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
 # The initramfs: busybox, our scripts, all modules of this kernel.
 if [ -z "$own_root" ]; then
@@ -109,6 +113,10 @@ if [ -n "$root" ]; then
 		-device virtio-9p-pci,fsdev=host,mount_tag=host)
 	append="$append kp.root=9p"
 fi
+if [ -n "$nmis" ]; then
+	mkfifo "$tmp/monitor.in" "$tmp/monitor.out"
+	args+=(-chardev "pipe,id=monitor,path=$tmp/monitor" -mon chardev=monitor,mode=readline)
+fi
 # shellcheck disable=SC2206
 args+=($qemu_args)
 
@@ -138,6 +146,34 @@ qemu_pid=$!
 tail -q -n +1 --pid=$qemu_pid -s 0.2 -f "$log.out" 2>/dev/null |
 	grep --line-buffered -av '^kprobes-guest: ' &
 tail_pid=$!
+
+# send_nmis: for as long as the job asks for them. Nobody needs the monitor's answers, but
+# it waits if they are not read. Reading what nobody writes is a sleep without a process.
+send_nmis()
+{
+	local pause rest n
+
+	pause=$(awk -v rate="$nmis" 'BEGIN { print 1 / rate }')
+	exec 3<>"$tmp/monitor.in" 4<>"$tmp/monitor.out"
+	mkfifo "$tmp/never"
+	exec 5<>"$tmp/never"
+	while :; do
+		while read -r -t 0.001 -N 4096 -u 4 rest || [ -n "$rest" ]; do :; done
+		if [ "$(grep -a '^kprobes-guest: nmi ' "$log.out" | tail -n 1)" != 'kprobes-guest: nmi on' ]; then
+			read -r -t 0.2 -u 5 || true
+			continue
+		fi
+		for ((n = 0; n < nmis; n++)); do
+			echo nmi >&3
+			read -r -t "$pause" -u 5 || true
+		done
+	done
+}
+
+if [ -n "$nmis" ]; then
+	send_nmis 2>/dev/null &
+	nmis_pid=$!
+fi
 
 # splats [END]: a report that is allowed may not have come to its end, but with END that
 # is for ever.
@@ -186,6 +222,11 @@ while kill -0 $qemu_pid 2>/dev/null; do
 done
 wait $qemu_pid || [ -n "$why" ] || [ -n "$up" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
 qemu_pid=
+if [ -n "$nmis_pid" ]; then
+	kill "$nmis_pid" 2>/dev/null || true
+	wait "$nmis_pid" 2>/dev/null || true
+	nmis_pid=
+fi
 wait $tail_pid || true
 
 splat=$(splats end) || true

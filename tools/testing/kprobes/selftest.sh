@@ -299,13 +299,22 @@ crashed 's/begin pre plain jump fixed/&\nWARNING: something/' pre:plain:jump:fix
 cat >"$tmp/tortured" <<'END'
 killer hotplug 9
 killer module 7
+killer nmi 5
 # torture_plain: calls 9 + 0, hits 9 9
 calls 100000
 hits 90000
 in_task 50000
 in_softirq 900
 in_hardirq 900
+in_nmi 900
 in_handler 900
+cpus_with_tasks 2
+cpus_with_nmis 2
+hits_in_nmi 3600
+nmis 900
+nmis_irqs_off 300
+nmis_over_handler 200
+nmis_over_patch 1
 rounds 90
 singles 30
 batches 20
@@ -329,7 +338,7 @@ END
 tortured()
 {
 	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
-	torture_verdict "$tmp/spoilt" exact 'hotplug module' 2 1 | sed 's/^/not ok - /'
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi' 2 1 | sed 's/^/not ok - /'
 }
 tortured '' | sees torture_good "a run of torture with all counts is good" ''
 tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
@@ -343,6 +352,16 @@ tortured 's/^in_hardirq .*/in_hardirq 0/' | sees torture_idle "a reader that did
 tortured '/killer module/d; s/hotplug 9/hotplug 0/' | sees torture_killers "a killer that did nothing is seen" \
 "not ok - killer hotplug: 0 rounds, wanted at least 1
 not ok - killer module: not told"
+tortured 's/^\(cpus_with_[a-z]*\) .*/\1 1/' | sees torture_cpus "a CPU that had nothing to do is seen" \
+"not ok - cpus_with_tasks: 1, wanted at least 2
+not ok - cpus_with_nmis: 1, wanted at least 2"
+tortured 's/^hits_in_nmi .*/hits_in_nmi 0/' | sees torture_nmi_hits "NMIs that hit nothing are seen" \
+	"not ok - hits_in_nmi: 0, wanted at least 1000"
+tortured 's/^\(nmis[a-z_]*\) .*/\1 0/' | sees torture_no_nmis "NMIs that did not arrive are seen" \
+"not ok - nmis: 0, wanted at least 500
+not ok - nmis_irqs_off: 0, wanted at least 100
+not ok - nmis_over_handler: 0, wanted at least 100
+not ok - nmis_over_patch: 0, wanted at least 1"
 
 # Splats: a line of each kind that a console has shown.
 while read -r line; do

@@ -29,6 +29,7 @@ torture_verdict()
 			at_least("in_softirq", 100 * minutes)
 			at_least("in_hardirq", 100 * minutes)
 			at_least("in_handler", 50 * minutes)
+			at_least("cpus_with_tasks", cpus)
 			at_least("rounds", 10 * minutes)
 			at_least("singles", 2 * minutes)
 			at_least("batches", 2 * minutes)
@@ -40,6 +41,15 @@ torture_verdict()
 			if (mode == "exact") zero("inexact")
 			zero("left_points"); zero("left_found"); zero("left_users")
 			zero("left_copies"); zero("left_detours"); zero("left_pools")
+			if (killers ~ /(^| )nmi( |$)/) {
+				at_least("in_nmi", 500 * minutes)
+				at_least("hits_in_nmi", 1000 * minutes)
+				at_least("cpus_with_nmis", cpus)
+				at_least("nmis", 500 * minutes)
+				at_least("nmis_irqs_off", 100 * minutes)
+				at_least("nmis_over_handler", 100 * minutes)
+				at_least("nmis_over_patch", 1)
+			}
 			n = split(killers, name, " ")
 			least = minutes < 3 ? 1 : 2
 			for (i = 1; i <= n; i++) {

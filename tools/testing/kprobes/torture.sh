@@ -25,9 +25,10 @@ for scenario in $scenarios; do
 		die "no scenario $scenario: have $(cd "$here/torture" && echo *)"
 done
 
+mkdir -p "$build/logs"
 passed=0 failed=''
 for scenario in $scenarios; do
-	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1
+	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1 NMIS=''
 	# shellcheck disable=SC1090
 	. "$here/torture/$scenario"
 	kernel=$build/${KERNEL:-${ON:-$CONFIG}}
@@ -36,11 +37,10 @@ for scenario in $scenarios; do
 	status=0
 	if [ -e "$kernel/vmlinux" ]; then
 		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" -s "$BASE_REPORTS" \
-			"$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
+			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
 			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 || status=$?
 	else
 		status=1
-		mkdir -p "$build/logs"
 		echo "no kernel in $kernel" >"$build/logs/$log.txt"
 	fi
 	if [ $status -ne 0 ]; then
@@ -51,8 +51,8 @@ for scenario in $scenarios; do
 	fi
 	torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" >"$build/logs/$log.bad"
 	awk '$1 == "killer" { k = k " " $2 ":" $3 } NF == 2 { v[$1] = $2 }
-		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in handlers), %d rounds, killers%s\n",
-			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_handler"], v["rounds"], k }' \
+		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds, killers%s\n",
+			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_nmi"], v["in_handler"], v["rounds"], k }' \
 		"$build/logs/$log.txt"
 	if [ -z "$bad" ] && [ ! -s "$build/logs/$log.bad" ]; then
 		echo "ok - torture: $scenario"

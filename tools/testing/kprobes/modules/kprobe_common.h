@@ -3,15 +3,19 @@
 #ifndef _KPROBE_COMMON_H
 #define _KPROBE_COMMON_H
 
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -53,6 +57,13 @@ static inline int threads_add(struct threads *t, int (*fn)(void *), void *arg, i
 	return 0;
 }
 
+/* A CPU that goes offline loses the threads that are bound to it. They can come back. */
+static inline void threads_return(unsigned int cpu)
+{
+	if (raw_smp_processor_id() != cpu && cpu_online(cpu))
+		set_cpus_allowed_ptr(current, cpumask_of(cpu));
+}
+
 /* Their functions end in threads_stay(). */
 static inline void threads_stop(struct threads *t)
 {
@@ -71,8 +82,10 @@ static inline int threads_stay(void)
 /* In pieces, or the task looks hung. */
 static inline void sleep_for(unsigned int seconds)
 {
-	while (seconds--)
-		msleep(1000);
+	unsigned long end = jiffies + seconds * HZ;
+
+	while (time_before(jiffies, end))
+		msleep(200);
 }
 
 /* -------------------------------- Files --------------------------------- */

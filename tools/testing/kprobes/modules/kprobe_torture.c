@@ -4,13 +4,15 @@
  *
  *	kprobe_torture/begin	write anything: remembers how much kprobes have allocated
  *	kprobe_torture/run	write SECONDS: returns when the time is over
+ *	kprobe_torture/nmi	write 1 or 0: during runs, NMIs go to all CPUs all the time
  *	kprobe_torture/result	read: the counts, and how much is allocated since "begin"
  *
  * Readers call four functions, the targets, from tasks that preempt each other, from a
- * timer's hard interrupt, from a softirq, and from a handler. Two kprobes and a return
- * probe are on each of them all the time. For each target:
+ * timer's hard interrupt, from a softirq, from an NMI, and from a handler. Two kprobes and
+ * a return probe are on each of them all the time. For each target:
  *
  *	hits of one kprobe = hits of the other = calls that were not from a handler
+ *	hits in NMIs = calls from NMIs
  *	missed hits of each = calls from a handler
  *	entries of the return probe = its returns; with its missed calls: the hits
  *
@@ -18,7 +20,7 @@
  * inside the bytes that a jump replaces there, singly and in batches, and make mistakes,
  * which have to be refused. A handler that runs after its probe is gone finds poison.
  *
- * Killers are in guest/jobs/torture.sh. If all probes are switched off meanwhile, a call
+ * Killers are in guest/lib-torture.sh. If all probes are switched off meanwhile, a call
  * may be no hit, and "pairs" in place of the exact counts have to be equal.
  *
  * This uses the public API only, so that it tests any implementation. What is allocated is
@@ -42,7 +44,11 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include <asm/apic.h>
+#include <asm/nmi.h>
 #include <asm/nospec-branch.h>
+#include <asm/processor-flags.h>
+#include <asm/text-patching.h>
 
 #include "kprobe_bytes.h"
 #include "kprobe_left.h"
@@ -52,6 +58,8 @@
 #define MAX_BATCH	32
 #define TIMER_NS	(2 * NSEC_PER_MSEC)
 #define JUMP_OPCODE	0xe9
+#define JUMP_LENGTH	5
+#define ENOUGH		100
 #define RESULT(x)	((x) * 3 + 1)
 
 /* -------------------------------- Targets ------------------------------- */
@@ -77,14 +85,18 @@ enum { BYTES_A, BYTES_B, TRACED, PLAIN, NR_TARGETS };
  * struct counts - of a target, on a CPU
  * @calls:   not from a handler
  * @inner:   from a handler
+ * @from_nmi: those of @calls that were from an NMI
  * @hits:    of its two kprobes
+ * @hits_in_nmi: of the first of them
  * @entries: of its return probe
  * @returns: of its return probe
  */
 struct counts {
 	unsigned long calls;
 	unsigned long inner;
+	unsigned long from_nmi;
 	unsigned long hits[2];
+	unsigned long hits_in_nmi;
 	unsigned long entries;
 	unsigned long returns;
 };
@@ -93,6 +105,7 @@ struct target {
 	unsigned long (*fn)(unsigned long x);
 	const char *name;
 	bool has_places;
+	u8 text[JUMP_LENGTH];
 	struct counts __percpu *counts;
 	struct kprobe kp[2];
 	struct kretprobe rp;
@@ -108,8 +121,36 @@ static struct target targets[NR_TARGETS] = {
 static struct counts totals[NR_TARGETS];
 static unsigned long missed[NR_TARGETS][3];
 static unsigned int missed_returns[NR_TARGETS];
-static unsigned long by_context[4];
-static DEFINE_PER_CPU(unsigned long [4], context_calls);
+
+/**
+ * struct nmis - those that a CPU has had
+ * @all:	  all of them
+ * @irqs_off:	  with interrupts off
+ * @over_handler: while a handler ran
+ * @over_patch:	  while a jump or the call of ftrace was being written, or taken away
+ * @inside:	  one is being handled
+ * @handlers:	  number of handlers that run
+ * @sent:	  to it, but not yet handled: the jiffies of that, or 0
+ */
+struct nmis {
+	unsigned long all;
+	unsigned long irqs_off;
+	unsigned long over_handler;
+	unsigned long over_patch;
+	bool inside;
+	unsigned int handlers;
+	unsigned long sent;
+};
+
+static DEFINE_PER_CPU(struct nmis, nmis);
+static struct nmis all_nmis;
+static bool nmi_running, nmi_storm;
+
+enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, IN_NMI, IN_HANDLER, NR_CONTEXTS };
+
+static unsigned long by_context[NR_CONTEXTS];
+static unsigned int cpus_with_tasks, cpus_with_nmis;
+static DEFINE_PER_CPU(unsigned long [NR_CONTEXTS], context_calls);
 static atomic_long_t wrong, late, errors, rounds, singles, batches, returns, mistakes;
 static atomic_long_t churned_hits, jumps_seen;
 static DEFINE_MUTEX(lock);
@@ -122,8 +163,6 @@ static kprobe_opcode_t *entry(const struct target *t)
 }
 
 /* -------------------------------- Readers ------------------------------- */
-
-enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, IN_HANDLER };
 
 static void call_targets(unsigned long x, int context)
 {
@@ -139,6 +178,8 @@ static void call_targets(unsigned long x, int context)
 			this_cpu_inc(targets[i].counts->inner);
 		else
 			this_cpu_inc(targets[i].counts->calls);
+		if (context == IN_NMI)
+			this_cpu_inc(targets[i].counts->from_nmi);
 	}
 	this_cpu_inc(context_calls[context]);
 }
@@ -155,8 +196,12 @@ static int first_hit(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct target *t = container_of(kp, struct target, kp[0]);
 
+	this_cpu_inc(nmis.handlers);
+	if (this_cpu_read(nmis.inside))
+		this_cpu_inc(t->counts->hits_in_nmi);
 	if (t == &targets[PLAIN] && this_cpu_read(t->counts->hits[0]) % 8 == 0)
 		call_targets(regs->di, IN_HANDLER);
+	this_cpu_dec(nmis.handlers);
 	return count_hit(kp, 0);
 }
 
@@ -199,7 +244,7 @@ static void look_for_jumps(bool *was)
 	}
 }
 
-static int reader_thread(void *unused)
+static int reader_thread(void *cpu)
 {
 	bool was[NR_TARGETS] = { };
 	unsigned long x = 0;
@@ -208,8 +253,10 @@ static int reader_thread(void *unused)
 		call_targets(x++, IN_TASK);
 		look_for_jumps(was);
 		/* If a task never slept, no point would become a jump. */
-		if (!(x % 128))
+		if (!(x % 128)) {
+			threads_return((unsigned long)cpu);
 			cond_resched_tasks_rcu_qs();
+		}
 	}
 	return threads_stay();
 }
@@ -247,6 +294,106 @@ static void start_timers(void *unused)
 	hrtimer_init(soft, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
 	soft->function = call_in_softirq;
 	hrtimer_start(soft, ns_to_ktime(TIMER_NS), HRTIMER_MODE_REL_PINNED_SOFT);
+}
+
+/* --------------------------------- NMIs --------------------------------- */
+
+/*
+ * An NMI arrives at any instruction, whatever is off. So a CPU does not send any to itself,
+ * which would arrive where that is sent: a thread on each CPU sends them to the others. The
+ * emulator can send more, and is the only one to send them to a single CPU.
+ */
+
+/*
+ * A jump is written, and taken away, under a breakpoint: then there are bytes after it that
+ * are neither those of the function nor breakpoints of other probes. No probe has a breakpoint
+ * on an ftrace site, but ftrace has one while it changes the call.
+ */
+static bool is_being_patched(const struct target *t)
+{
+	const u8 *text = (const u8 *)entry(t) + ENDBR_SIZE;
+	unsigned int i;
+	u8 byte;
+
+	if (READ_ONCE(text[0]) != INT3_INSN_OPCODE)
+		return false;
+	if (t == &targets[TRACED])
+		return IS_ENABLED(CONFIG_KPROBES_ON_FTRACE);
+	for (i = 1; t->has_places && i < JUMP_LENGTH; i++) {
+		byte = READ_ONCE(text[i]);
+		if (byte != t->text[i] && byte != INT3_INSN_OPCODE)
+			return true;
+	}
+	return false;
+}
+
+/* It takes all NMIs, as nobody can tell who has sent them. */
+static int handle_nmi(unsigned int type, struct pt_regs *regs)
+{
+	struct nmis *n = this_cpu_ptr(&nmis);
+
+	WRITE_ONCE(n->sent, 0);
+	if (!READ_ONCE(nmi_running))
+		return NMI_HANDLED;
+	n->all++;
+	n->irqs_off += !(regs->flags & X86_EFLAGS_IF);
+	n->over_handler += !!READ_ONCE(n->handlers);
+	n->over_patch += is_being_patched(&targets[BYTES_A]) ||
+			 is_being_patched(&targets[BYTES_B]) || is_being_patched(&targets[TRACED]);
+	WRITE_ONCE(n->inside, true);
+	call_targets(79, IN_NMI);
+	WRITE_ONCE(n->inside, false);
+	return NMI_HANDLED;
+}
+
+/* A CPU gets the next one once it has handled the last, so that it has time for more. */
+static void send_nmi(struct rnd_state *rnd)
+{
+	unsigned int cpu;
+	unsigned long sent;
+
+	preempt_disable();
+	cpu = cpumask_nth(prandom_u32_state(rnd) % num_online_cpus(), cpu_online_mask);
+	if (cpu == smp_processor_id())
+		cpu = cpumask_any_but(cpu_online_mask, cpu);
+	sent = cpu < nr_cpu_ids ? READ_ONCE(per_cpu(nmis, cpu).sent) : 0;
+	/* One that a CPU has got while it went offline is lost. */
+	if (cpu < nr_cpu_ids && (!sent || time_after(jiffies, sent + HZ / 10))) {
+		WRITE_ONCE(per_cpu(nmis, cpu).sent, jiffies | 1);
+		apic->send_IPI(cpu, NMI_VECTOR);
+	}
+	preempt_enable();
+}
+
+static int nmi_thread(void *cpu)
+{
+	/* The machine that emulates these CPUs need not have so many. */
+	unsigned int pause = 50 * num_online_cpus();
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, (unsigned long)cpu + 1);
+	/* Or the readers and writers of the same CPU would leave little time for it. */
+	sched_set_fifo_low(current);
+	while (!READ_ONCE(stop)) {
+		threads_return((unsigned long)cpu);
+		if (READ_ONCE(nmi_storm))
+			send_nmi(&rnd);
+		else
+			msleep(20);
+		usleep_range(pause, 10 * pause);
+	}
+	return threads_stay();
+}
+
+static void do_nothing(void *unused)
+{
+}
+
+static void switch_nmis(bool on)
+{
+	WRITE_ONCE(nmi_running, on);
+	/* A CPU takes the interrupt after the NMI that it may be in. */
+	on_each_cpu(do_nothing, NULL, 1);
 }
 
 /* -------------------------------- Writers ------------------------------- */
@@ -457,12 +604,13 @@ out:
 	churned_free(bad);
 }
 
-static int writer_thread(void *seed)
+static int writer_thread(void *cpu)
 {
 	struct rnd_state rnd;
 
-	prandom_seed_state(&rnd, (unsigned long)seed + 1);
+	prandom_seed_state(&rnd, (unsigned long)cpu + 1);
 	while (!READ_ONCE(stop)) {
+		threads_return((unsigned long)cpu);
 		switch (prandom_u32_state(&rnd) % 8) {
 		case 0 ... 2:
 			churn_single(&rnd);
@@ -500,22 +648,26 @@ static void run_threads(unsigned int seconds)
 	struct threads threads;
 	int cpu;
 
-	if (threads_init(&threads, 3 * nr_cpu_ids)) {
+	if (threads_init(&threads, 4 * nr_cpu_ids)) {
 		atomic_long_inc(&errors);
 		return;
 	}
 	WRITE_ONCE(stop, false);
 	cpus_read_lock();
-	for_each_online_cpu(cpu) {
+	/* Those of a CPU that is offline now go there when it comes. */
+	for_each_present_cpu(cpu) {
 		start_on(&threads, reader_thread, cpu, "kpt_reader/%u");
 		start_on(&threads, reader_thread, cpu, "kpt_second/%u");
 		start_on(&threads, writer_thread, cpu, "kpt_writer/%u");
+		start_on(&threads, nmi_thread, cpu, "kpt_nmi/%u");
 	}
 	on_each_cpu(start_timers, NULL, 1);
 	cpus_read_unlock();
+	switch_nmis(true);
 	sleep_for(seconds);
 	WRITE_ONCE(stop, true);
 	threads_stop(&threads);
+	switch_nmis(false);
 	for_each_possible_cpu(cpu) {
 		if (per_cpu(hard_timer, cpu).function)
 			hrtimer_cancel(&per_cpu(hard_timer, cpu));
@@ -524,9 +676,26 @@ static void run_threads(unsigned int seconds)
 	}
 }
 
+static void count_nmis(void)
+{
+	unsigned int cpu;
+
+	all_nmis = (struct nmis){ };
+	for_each_possible_cpu(cpu) {
+		struct nmis *n = per_cpu_ptr(&nmis, cpu);
+
+		all_nmis.all += n->all;
+		all_nmis.irqs_off += n->irqs_off;
+		all_nmis.over_handler += n->over_handler;
+		all_nmis.over_patch += n->over_patch;
+		*n = (struct nmis){ };
+	}
+}
+
 static void count_all(unsigned int i)
 {
 	unsigned int cpu, context;
+	unsigned long *calls;
 
 	totals[i] = (struct counts){ };
 	for_each_possible_cpu(cpu) {
@@ -534,15 +703,21 @@ static void count_all(unsigned int i)
 
 		totals[i].calls += c->calls;
 		totals[i].inner += c->inner;
+		totals[i].from_nmi += c->from_nmi;
 		totals[i].hits[0] += c->hits[0];
 		totals[i].hits[1] += c->hits[1];
+		totals[i].hits_in_nmi += c->hits_in_nmi;
 		totals[i].entries += c->entries;
 		totals[i].returns += c->returns;
-		for (context = 0; !i && context < ARRAY_SIZE(by_context); context++) {
-			by_context[context] += per_cpu(context_calls[context], cpu);
-			per_cpu(context_calls[context], cpu) = 0;
-		}
 		*c = (struct counts){ };
+		if (i)
+			continue;
+		calls = per_cpu(context_calls, cpu);
+		cpus_with_tasks += calls[IN_TASK] >= ENOUGH;
+		cpus_with_nmis += calls[IN_NMI] >= ENOUGH;
+		for (context = 0; context < NR_CONTEXTS; context++)
+			by_context[context] += calls[context];
+		memset(calls, 0, sizeof(by_context));
 	}
 }
 
@@ -554,6 +729,8 @@ static int run_for(unsigned int seconds)
 	int ret;
 
 	memset(by_context, 0, sizeof(by_context));
+	cpus_with_tasks = 0;
+	cpus_with_nmis = 0;
 	for (i = 0; i < NR_TARGETS; i++) {
 		struct target *t = &targets[i];
 
@@ -586,6 +763,7 @@ static int run_for(unsigned int seconds)
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
 	for (i = 0; i < NR_TARGETS; i++)
 		count_all(i);
+	count_nmis();
 	return ret;
 }
 
@@ -595,7 +773,8 @@ static unsigned int inexact(unsigned int i)
 {
 	struct counts *c = &totals[i];
 
-	return c->hits[0] != c->calls || missed[i][0] != c->inner;
+	return c->hits[0] != c->calls || missed[i][0] != c->inner ||
+	       c->hits_in_nmi != c->from_nmi;
 }
 
 static unsigned int unequal(unsigned int i)
@@ -605,13 +784,13 @@ static unsigned int unequal(unsigned int i)
 	return c->hits[0] != c->hits[1] || missed[i][0] != missed[i][1] ||
 	       missed[i][0] != missed[i][2] || c->entries != c->returns ||
 	       c->entries + missed_returns[i] != c->hits[0] || c->hits[0] > c->calls ||
-	       missed[i][0] > c->inner;
+	       missed[i][0] > c->inner || c->hits_in_nmi > c->from_nmi;
 }
 
 static int result_show(struct seq_file *m, void *unused)
 {
 	unsigned int i, nr_inexact = 0, nr_unequal = 0;
-	unsigned long calls = 0, hits = 0;
+	unsigned long calls = 0, hits = 0, hits_in_nmi = 0;
 
 	mutex_lock(&lock);
 	for (i = 0; i < NR_TARGETS; i++) {
@@ -621,15 +800,20 @@ static int result_show(struct seq_file *m, void *unused)
 		nr_unequal += unequal(i);
 		calls += c->calls + c->inner;
 		hits += c->hits[0];
-		seq_printf(m, "# %s: calls %lu + %lu, hits %lu %lu, missed %lu %lu %lu, entries %lu, returns %lu, missed %u\n",
+		hits_in_nmi += c->hits_in_nmi;
+		seq_printf(m, "# %s: calls %lu + %lu, hits %lu %lu, missed %lu %lu %lu, entries %lu, returns %lu, missed %u, in NMIs %lu %lu\n",
 			   targets[i].name, c->calls, c->inner, c->hits[0], c->hits[1],
 			   missed[i][0], missed[i][1], missed[i][2], c->entries, c->returns,
-			   missed_returns[i]);
+			   missed_returns[i], c->from_nmi, c->hits_in_nmi);
 	}
 	seq_printf(m, "calls %lu\nhits %lu\n", calls, hits);
-	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_handler %lu\n",
+	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_nmi %lu\nin_handler %lu\n",
 		   by_context[IN_TASK], by_context[IN_SOFTIRQ], by_context[IN_HARDIRQ],
-		   by_context[IN_HANDLER]);
+		   by_context[IN_NMI], by_context[IN_HANDLER]);
+	seq_printf(m, "cpus_with_tasks %u\ncpus_with_nmis %u\n", cpus_with_tasks, cpus_with_nmis);
+	seq_printf(m, "hits_in_nmi %lu\nnmis %lu\nnmis_irqs_off %lu\nnmis_over_handler %lu\nnmis_over_patch %lu\n",
+		   hits_in_nmi, all_nmis.all, all_nmis.irqs_off, all_nmis.over_handler,
+		   all_nmis.over_patch);
 	seq_printf(m, "rounds %ld\nsingles %ld\nbatches %ld\nreturns %ld\nmistakes %ld\n",
 		   atomic_long_read(&rounds), atomic_long_read(&singles),
 		   atomic_long_read(&batches), atomic_long_read(&returns),
@@ -652,32 +836,53 @@ static ssize_t run_write(struct file *file, const char __user *ubuf, size_t coun
 }
 DEFINE_WRITE_ATTRIBUTE(run);
 
-static int __init kprobe_torture_init(void)
+static ssize_t nmi_write(struct file *file, const char __user *ubuf, size_t count,
+			 loff_t *ppos)
+{
+	int ret = kstrtobool_from_user(ubuf, count, &nmi_storm);
+
+	return ret ? : count;
+}
+DEFINE_WRITE_ATTRIBUTE(nmi);
+
+static void free_counts(void)
 {
 	unsigned int i;
 
+	for (i = 0; i < NR_TARGETS; i++)
+		free_percpu(targets[i].counts);
+}
+
+static int __init kprobe_torture_init(void)
+{
+	unsigned int i;
+	int ret = 0;
+
 	for (i = 0; i < NR_TARGETS; i++) {
+		memcpy(targets[i].text, entry(&targets[i]) + ENDBR_SIZE, JUMP_LENGTH);
 		targets[i].counts = alloc_percpu(struct counts);
-		if (!targets[i].counts) {
-			while (i--)
-				free_percpu(targets[i].counts);
-			return -ENOMEM;
-		}
+		if (!targets[i].counts)
+			ret = -ENOMEM;
+	}
+	if (!ret)
+		ret = register_nmi_handler(NMI_LOCAL, handle_nmi, 0, "kprobe_torture");
+	if (ret) {
+		free_counts();
+		return ret;
 	}
 	dir = debugfs_create_dir("kprobe_torture", NULL);
 	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
 	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	debugfs_create_file("nmi", 0200, dir, NULL, &nmi_fops);
 	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
 	return 0;
 }
 
 static void __exit kprobe_torture_exit(void)
 {
-	unsigned int i;
-
 	debugfs_remove(dir);
-	for (i = 0; i < NR_TARGETS; i++)
-		free_percpu(targets[i].counts);
+	unregister_nmi_handler(NMI_LOCAL, "kprobe_torture");
+	free_counts();
 }
 
 module_init(kprobe_torture_init);

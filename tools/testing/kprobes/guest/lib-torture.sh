@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+# For the guest's halves of torture.sh and soak.sh, which source it after lib.sh.
+# shellcheck shell=dash disable=SC2154
+
+torture=/sys/kernel/debug/kprobe_torture
+example() { messages kprobe_example | tail -n 1; }
+
+# a_while MILLISECONDS: up to so many
+random=4711 killer_pids=''
+a_while()
+{
+	random=$((random * 16807 % 2147483647))
+	usleep $((random % $1 * 1000))
+}
+
+# Each killer does one round, and prints what goes wrong.
+hotplug()
+{
+	for cpu in /sys/devices/system/cpu/cpu[1-9]*; do
+		echo 0 >"$cpu/online" || echo "$cpu does not go"
+		a_while 200
+		echo 1 >"$cpu/online" || echo "$cpu does not come"
+		a_while 200
+	done
+}
+
+jumps()
+{
+	echo 0 >$optimization || echo "cannot write 0"
+	a_while 300
+	echo 1 >$optimization || echo "cannot write 1"
+	a_while 2000
+}
+
+enabled()
+{
+	echo 0 >$kp/enabled || echo "cannot write 0"
+	a_while 300
+	echo 1 >$kp/enabled || echo "cannot write 1"
+	# Sometimes long enough for jumps.
+	a_while 8000
+}
+
+tracers()
+{
+	own tracer
+	echo 'torture_*' >$tracing/set_ftrace_filter || echo "no filter"
+	for tracer in function function_graph nop; do
+		echo $tracer >$tracing/current_tracer || echo "no tracer $tracer"
+		a_while 400
+	done
+	echo >$tracing/set_ftrace_filter
+	echo >$tracing/trace
+	give_back tracer
+}
+
+# A module goes under its probes.
+module()
+{
+	own target
+	insmod /modules/kprobe_target.ko || echo "kprobe_target does not load"
+	insmod /modules/kprobe_example.ko symbol=kprobe_target_add limit=0 || echo "kprobe_example does not load"
+	insmod /modules/kretprobe_example.ko func=kprobe_target_recurse limit=0 || echo "kretprobe_example does not load"
+	call add 50
+	call recurse 3
+	a_while 200
+	rmmod kprobe_target || echo "kprobe_target does not unload"
+	a_while 50
+	rmmod kprobe_example || echo "kprobe_example does not unload"
+	rmmod kretprobe_example || echo "kretprobe_example does not unload"
+	case $MODE in
+	exact) [ "$(example)" = 'kprobe_example: probe removed: 50 hits, 0 missed' ] || example ;;
+	esac
+	give_back target
+}
+
+# Events on the same functions, and on others.
+events()
+{
+	own target
+	for def in 'p:killer/entry torture_traced' 'r:killer/ret torture_traced' 'p:killer/read vfs_read' \
+		'r8:killer/open do_sys_openat2'; do
+		echo "$def" >>$tracing/kprobe_events || echo "no event $def"
+	done
+	echo 1 >$tracing/events/killer/enable || echo "cannot enable"
+	cat /proc/self/stat >/dev/null
+	a_while 200
+	echo 0 >$tracing/events/killer/enable || echo "cannot disable"
+	for event in entry ret read open; do
+		echo "-:killer/$event" >>$tracing/kprobe_events || echo "$event does not go"
+	done
+	give_back target
+	! alone || echo >$tracing/trace
+}
+
+# From CPU to CPU, and from the emulator if it was asked to, see guest.sh.
+nmi()
+{
+	echo 1 >$torture/nmi || echo "cannot write 1"
+	a_while 4000
+	echo 0 >$torture/nmi || echo "cannot write 0"
+	a_while 200
+}
+
+memory()
+{
+	dd if=/dev/zero of=/tmp/fill bs=1M count=64 2>/dev/null || echo "cannot fill"
+	echo 3 >/proc/sys/vm/drop_caches
+	echo 1 >/proc/sys/vm/compact_memory
+	rm /tmp/fill
+	a_while 500
+}
+
+kill_with()
+{
+	rounds=0
+	while [ ! -e /tmp/stop ]; do
+		$1
+		rounds=$((rounds + 1))
+		echo $rounds >"/tmp/rounds.$1"
+	done >"/tmp/killer.$1" 2>&1
+}
+
+# torture_run SECONDS: kprobe_torture.ko runs beside KILLERS
+torture_run()
+{
+	rm -f /tmp/stop
+	# Each CPU gets its readers and writers before one goes.
+	echo "$1" >$torture/run &
+	run=$!
+	sleep 1
+	for killer in $KILLERS; do
+		echo 0 >"/tmp/rounds.$killer"
+		kill_with "$killer" &
+		killer_pids="$killer_pids $!"
+	done
+	wait $run || fail "the run failed"
+	touch /tmp/stop
+	# shellcheck disable=SC2086
+	wait $killer_pids
+}
+
+# Prints the result, "killer NAME ROUNDS" for each of them, and "failed" lines.
+torture_result()
+{
+	for killer in $KILLERS; do
+		echo "killer $killer $(cat "/tmp/rounds.$killer")"
+		[ ! -s "/tmp/killer.$killer" ] || echo "failed $killer: $(head -n 3 "/tmp/killer.$killer" | paste -sd';')"
+	done
+	cat $torture/result || fail "no result"
+	dmesg | sed -n 's/^\[[^]]*\] \(kprobe_torture: \)/# \1/p' | grep -v taints | head -n 10
+}
