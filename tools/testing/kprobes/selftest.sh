@@ -13,6 +13,8 @@ set -euo pipefail
 . "$here/names.sh"
 # shellcheck source=tools/testing/kprobes/torture-results.sh
 . "$here/torture-results.sh"
+# shellcheck source=tools/testing/kprobes/soak-results.sh
+. "$here/soak-results.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -362,6 +364,37 @@ tortured 's/^\(nmis[a-z_]*\) .*/\1 0/' | sees torture_no_nmis "NMIs that did not
 not ok - nmis_irqs_off: 0, wanted at least 100
 not ok - nmis_over_handler: 0, wanted at least 100
 not ok - nmis_over_patch: 0, wanted at least 1"
+
+# Soak
+cat >"$tmp/soaked" <<'END'
+part stress 2 0
+count stress hits 90000
+count stress churned_hits 5000
+count stress calls 50000
+part toggle 3 0
+count toggle calls 9000
+count toggle to_jump 9
+count toggle to_breakpoint 9
+END
+# soaked SED [PARTS]: the verdict on that, edited
+soaked()
+{
+	sed "$1" "$tmp/soaked" >"$tmp/spoilt"
+	soak_verdict "$tmp/spoilt" "${2-stress toggle}" | sed 's/^/not ok - /'
+}
+soaked '' | sees soak_good "a soak in which all have done something is good" ''
+soaked '' '' | sees soak_empty "a soak of nothing is none" "not ok - no parts"
+soaked '' 'stress toggle list' | sees soak_missing "a part that is not there is missed" \
+	"not ok - part list: not told"
+soaked 's/part stress.*/part stress 2 1/; s/part toggle.*/part toggle 0 0/' |
+	sees soak_failed "rounds that failed, or were none, are seen" \
+"not ok - part stress: 1 of 2 rounds failed
+not ok - part toggle: no round"
+soaked 's/to_jump .*/to_jump 5/; /count stress hits/d' | sees soak_idle "a part that did too little is seen" \
+"not ok - part stress: hits: 0, wanted at least 20000
+not ok - part toggle: to_jump: 5, wanted at least 6"
+soaked 's/\(part\|count\) stress/\1 list/' 'list toggle' |
+	sees soak_unknown "a part whose counts are not known is seen" "not ok - part list: nothing to count"
 
 # Splats: a line of each kind that a console has shown.
 while read -r line; do

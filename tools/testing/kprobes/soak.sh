@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# All that tries to break kprobes, in one guest and at once: torture with its killers and
+# NMIs, wrong calls of the API, random events, thousands of probes that come and go, points
+# that become jumps and breakpoints, and return probes. What only one of them can have, such
+# as the events, they take turns with.
+#
+#   MINUTES=n      how long (default 30); rounds that have begun are brought to their end
+#   CPUS=n         of the guest (default 2)
+#   KERNEL=name    a kernel under build/ (default $CONFIG)
+#
+# Passes if no round of any part has failed, each has done something, all counts of torture
+# are as they must be, nothing at all is left at the end, and there was no splat.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/torture-results.sh
+. "$here/torture-results.sh"
+# shellcheck source=tools/testing/kprobes/soak-results.sh
+. "$here/soak-results.sh"
+
+minutes=${MINUTES:-30}
+cpus=${CPUS:-2}
+name=${KERNEL:-$CONFIG}
+parts='abuse event_fuzz returns stress toggle'
+# toggle switches the jumps.
+killers='hotplug tracers module events memory nmi'
+log=$build/logs/soak-$name
+
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+[ "$cpus" -gt 1 ] 2>/dev/null || die "CPUS=$cpus: two or more"
+[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make kernel builds it"
+mkdir -p "$build/logs"
+
+say "soak: $name for $minutes minutes, on $cpus CPUs: torture with $killers, beside $parts (build/logs/soak-$name.*)"
+status=0
+"$here/guest.sh" -t $((minutes * 60 + 1200)) -l "soak-$name" -c "$cpus" -m 1536 -a preempt=full \
+	-s "$BASE_REPORTS" "$build/$name" soak SECONDS_TO_RUN=$((minutes * 60)) MODE=exact \
+	KILLERS="$killers" PARTS="$parts" 2>&1 |
+	tee "$log.txt" | sed -un 's/^progress /    # /p; /^failed /s/^/    # /p' || status=$?
+{
+	# A check of the job that failed has said why.
+	[ $status -eq 0 ] || {
+		echo "the guest ended with $status"
+		grep '^# .*got ' "$log.txt" || tail -n 1 "$log.txt"
+	}
+	torture_verdict "$log.txt" exact "$killers" "$cpus" "$minutes"
+	soak_verdict "$log.txt" "$parts"
+} >"$log.bad"
+
+awk -v counts="$SOAK_COUNTS" '
+	BEGIN { m = split(counts, line, "\n"); for (i = 1; i <= m; i++) if (split(line[i], w, " ") == 3) wanted[w[1], w[2]] = 1 }
+	$1 == "killer" { k = k " " $2 ":" $3 }
+	$1 == "part" { p[++n] = $2; rounds[$2] = $3 }
+	$1 == "count" && ($2, $3) in wanted { c[$2] = c[$2] (c[$2] ? ", " : "") $3 " " $4 }
+	NF == 2 { v[$1] = $2 }
+	END {
+		printf "    # torture: %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds\n",
+			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_nmi"], v["in_handler"], v["rounds"]
+		printf "    # killers:%s\n", k
+		for (i = 1; i <= n; i++)
+			printf "    # %s: %d rounds: %s\n", p[i], rounds[p[i]], c[p[i]]
+	}' "$log.txt"
+if [ -s "$log.bad" ]; then
+	echo "not ok - soak: $name"
+	sed 's/^/    # /' "$log.bad"
+	exit 1
+fi
+echo "ok - soak: $name"
