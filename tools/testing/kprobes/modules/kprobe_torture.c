@@ -56,7 +56,7 @@
 
 #define POISON		0x70727565
 #define MAX_BATCH	32
-#define TIMER_NS	(2 * NSEC_PER_MSEC)
+#define MANY_CPUS	2u
 #define JUMP_OPCODE	0xe9
 #define JUMP_LENGTH	5
 #define ENOUGH		100
@@ -244,6 +244,17 @@ static void look_for_jumps(bool *was)
 	}
 }
 
+/* The machine that emulates these CPUs need not have so many, and others need some time. */
+static unsigned int pause_ms(void)
+{
+	return max(MANY_CPUS, num_online_cpus());
+}
+
+static u64 timer_ns(void)
+{
+	return pause_ms() * NSEC_PER_MSEC;
+}
+
 static int reader_thread(void *cpu)
 {
 	bool was[NR_TARGETS] = { };
@@ -255,6 +266,8 @@ static int reader_thread(void *cpu)
 		/* If a task never slept, no point would become a jump. */
 		if (!(x % 128)) {
 			threads_return((unsigned long)cpu);
+			if (pause_ms() > MANY_CPUS)
+				msleep(2 * pause_ms());
 			cond_resched_tasks_rcu_qs();
 		}
 	}
@@ -268,7 +281,7 @@ static enum hrtimer_restart timer_next(struct hrtimer *timer)
 {
 	if (READ_ONCE(stop))
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, ns_to_ktime(TIMER_NS));
+	hrtimer_forward_now(timer, ns_to_ktime(timer_ns()));
 	return HRTIMER_RESTART;
 }
 
@@ -290,10 +303,10 @@ static void start_timers(void *unused)
 
 	hrtimer_init(hard, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	hard->function = call_in_hardirq;
-	hrtimer_start(hard, ns_to_ktime(TIMER_NS), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(hard, ns_to_ktime(timer_ns()), HRTIMER_MODE_REL_PINNED_HARD);
 	hrtimer_init(soft, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
 	soft->function = call_in_softirq;
-	hrtimer_start(soft, ns_to_ktime(TIMER_NS), HRTIMER_MODE_REL_PINNED_SOFT);
+	hrtimer_start(soft, ns_to_ktime(timer_ns()), HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
 /* --------------------------------- NMIs --------------------------------- */
@@ -367,8 +380,7 @@ static void send_nmi(struct rnd_state *rnd)
 
 static int nmi_thread(void *cpu)
 {
-	/* The machine that emulates these CPUs need not have so many. */
-	unsigned int pause = 50 * num_online_cpus();
+	unsigned int pause = 25 * pause_ms();
 	struct rnd_state rnd;
 
 	prandom_seed_state(&rnd, (unsigned long)cpu + 1);
