@@ -310,7 +310,11 @@ module_param(others, bool, 0444);
 MODULE_PARM_DESC(others, "Modules are loaded during a run");
 
 static void *vmalloced, *vfreed, *kmalloced;
+
+/* The BPF programs that a module can make are filters of sockets. */
+#define HAS_BPF IS_ENABLED(CONFIG_NET)
 static struct bpf_prog *prog;
+
 static unsigned long init_text;
 static DEFINE_PER_CPU(unsigned long, per_cpu_word);
 static char in_data[64] = { 1 }, in_bss[64];
@@ -555,10 +559,10 @@ static const struct kind kinds[] = {
 	{ "fixmap", aim_fixmap, E_NO_TEXT, true, .weight = 2 },
 	{ "data", aim_data, E_NO_TEXT, true, .weight = 2 },
 	{ "init", aim_init, E_NO_TEXT, true, .weight = 2 },
-	{ "bpf", aim_bpf, E_NO_TEXT, true, .weight = 2 },
+	{ "bpf", aim_bpf, E_NO_TEXT, true, .weight = HAS_BPF ? 2 : 0 },
 	{ "blacklisted", aim_blacklisted, E_INVAL, true, .weight = 4 },
 	{ "padding", aim_padding, E_INVAL, true,
-		.weight = CONFIG_FUNCTION_PADDING_BYTES ? 2 : 0 },
+		.weight = IS_ENABLED(CONFIG_PREFIX_SYMBOLS) ? 2 : 0 },
 	{ "label", aim_label, E_INVAL, true, .weight = 2 },
 	{ "trap", aim_trap, E_INVAL, true, .weight = 2 },
 	{ "text", aim_text, E_ANY, true, .weight = 2 },
@@ -1322,7 +1326,7 @@ DEFINE_WRITE_ATTRIBUTE(places);
 
 static void free_memory(void)
 {
-	if (prog)
+	if (HAS_BPF && prog)
 		bpf_prog_destroy(prog);
 	vfree(vmalloced);
 	kfree(kmalloced);
@@ -1342,7 +1346,7 @@ static int __init alloc_memory(void)
 	vmalloced = vzalloc(2 * PAGE_SIZE);
 	vfreed = vmalloc(PAGE_SIZE);
 	vfree(vfreed);
-	if (!kmalloced || !vmalloced || bpf_prog_create(&prog, &fprog)) {
+	if (!kmalloced || !vmalloced || (HAS_BPF && bpf_prog_create(&prog, &fprog))) {
 		free_memory();
 		return -ENOMEM;
 	}
