@@ -131,8 +131,9 @@ bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 	lockdep_assert_held(&kprobe_mutex);
 	if (!pt->counter)
 		return false;
+	/* Hits count meanwhile. */
 	for_each_possible_cpu(cpu)
-		sum += *per_cpu_ptr(pt->counter->hits, cpu);
+		sum += READ_ONCE(*per_cpu_ptr(pt->counter->hits, cpu));
 	*hits = sum;
 	return true;
 }
@@ -155,7 +156,7 @@ void kprobes_count(bool on)
 
 	if (counting == on)
 		return;
-	counting = on;
+	WRITE_ONCE(counting, on);
 	list_for_each_entry(pt, &kprobe_points, all) {
 		kprobe_counter_add(pt);
 		kprobe_choose_only(pt);

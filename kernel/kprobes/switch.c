@@ -263,7 +263,7 @@ void kprobes_switch(bool on)
 		kprobe_optimizer_free(&batch);
 	}
 	kprobe_batch_end(&batch);
-	switched_off = !on;
+	WRITE_ONCE(switched_off, !on);
 }
 
 /**

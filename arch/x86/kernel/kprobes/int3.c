@@ -81,7 +81,7 @@ static noinline void __kprobe_hit int3_run_post(struct kprobe *p, struct pt_regs
 	} else if (p->ainsn.step) {
 		regs->ip = (unsigned long)p->ainsn.step;
 	} else {
-		regs->ip = (unsigned long)p->ainsn.copy;
+		regs->ip = (unsigned long)READ_ONCE(p->ainsn.copy);
 	}
 }
 
