@@ -9,7 +9,7 @@ export KPROBES_OWNER := $(shell echo $$PPID)
 
 # What these goals need is asked for before anything is built, see tree.sh.
 guests := run test stress abuse slots execute test-everything torture soak mutants shell \
-	ftracetest kselftest test-clients icount bench coverage gcov test-configs
+	ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug
 export KPROBES_NEEDS := \
 	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
 	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest))
@@ -39,6 +39,9 @@ help:
 #: make test-arches     all of these, a line each
 #: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
 #:               (MINUTES=60; goes on where it has ended)
+#: make test-debug      all tests on the kernels that watch for errors: KASAN, UBSAN, lockdep,
+#:               KCSAN, KFENCE, kmemleak, tracers (MINUTES=120; KERNELS="rt kcsan debug":
+#:               only these; AGAIN=1: also what has passed)
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it
 #: make stock    build the base with the same config, to compare with
@@ -96,6 +99,9 @@ test-arches: tree
 
 test-configs: tree
 	@$(T)/test-configs.sh
+
+test-debug: tree
+	@$(T)/test-debug.sh
 
 expect:
 	@$(T)/expect.sh
@@ -176,6 +182,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs expect stress abuse slots execute test-everything torture soak mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs test-debug expect stress abuse slots execute test-everything torture soak mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -231,6 +231,9 @@ config_modules()
 	fragment_lines "$CONFIG.config" | sed -n 's/^# modules //p' | sort -u
 }
 
+# Are the tests to run on it once more while all is traced? "# traced"
+config_is_traced() { fragment_lines "$CONFIG.config" | grep -qx '# traced'; }
+
 config_arch()
 {
 	fragment_lines "$CONFIG.config" |

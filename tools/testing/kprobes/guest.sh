@@ -24,10 +24,14 @@
 #                the job has printed "kprobes-guest: nmi on", until it prints "nmi off"
 #   -s REGEX     kernel messages that are no splats for this job, nor is a report
 #                (from "cut here" to "end trace") that has one of them
+#
+# Of a kernel with KCSAN the races are in build/logs/*.races; one of ours fails the guest.
 # shellcheck disable=SC2054
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/kcsan.sh
+. "$here/kcsan.sh"
 
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
 own_root='' nmis=''
@@ -175,11 +179,21 @@ if [ -n "$nmis" ]; then
 	nmis_pid=$!
 fi
 
+# The console, to look for splats. Races are looked at in the end.
+console()
+{
+	if grep -qsx CONFIG_KCSAN=y "$kernel/.config"; then
+		without_races <"$log.console"
+	else
+		cat "$log.console"
+	fi
+}
+
 # splats [END]: a report that is allowed may not have come to its end, but with END that
 # is for ever.
 splats()
 {
-	grep -av '^$' "$log.console" | awk -v allow="${allow:-^\$}" -v end="${1:-}" '
+	console | grep -av '^$' | awk -v allow="${allow:-^\$}" -v end="${1:-}" '
 		/cut here/ && !n { n = 1; good = 0 }
 		n { line[n++] = $0; if ($0 ~ allow) good = 1 }
 		n && !/end trace/ { next }
@@ -233,6 +247,15 @@ splat=$(splats end) || true
 if [ -n "$splat" ]; then
 	printf '%s\n' "$splat" >&2
 	die "the guest's kernel complained: see $log.console"
+fi
+if grep -qsx CONFIG_KCSAN=y "$kernel/.config"; then
+	our_symbols "$kernel" >"$tmp/symbols"
+	[ -s "$tmp/symbols" ] || die "no function of ours in $kernel: whose is a race?"
+	races "$log.console" "$tmp/symbols" "$here/kcsan.list" >"$log.races"
+	if grep -q '^ours' "$log.races"; then
+		grep '^ours' "$log.races" | cut -f2 | sed 's/^/data race: /' >&2
+		die "the guest's kernel has seen data races of ours: see $log.races"
+	fi
 fi
 [ -z "$why" ] || die "guest: $why: see $log.console"
 status=$(sed -n 's/^kprobes-guest: exit //p' "$log.out" | tail -n 1)

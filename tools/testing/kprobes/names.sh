@@ -57,7 +57,7 @@ kunit_names()
 # selftest_names: likewise
 selftest_names()
 {
-	sed -n 's/^.*\<\(sees\|warns\|picks\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+	sed -n 's/^.*\<\(sees\|warns\|picks\|debugged\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
 }
 
 # The guest tests
@@ -108,7 +108,7 @@ nothing_picked()
 {
 	local prefix
 
-	for prefix in '' 'maxcpus=1: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
+	for prefix in '' 'traced: ' 'maxcpus=1: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
 		      'spectre_v2=retpoline,lfence: ' 'ITS: ' 'stuffing: '; do
 		[ -z "$({ kunit_names "${kunit_sources[@]}"; selftest_names
 			  guest_names; oops_names; echo run; echo hitpath; } | picked "$prefix")" ] || return 1

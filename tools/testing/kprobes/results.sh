@@ -81,7 +81,7 @@ expected_lines()
 		awk -F '\t' -v run="$run" -v name="$name" -v cases="$cases" -v params="$params" '
 			$2 != run || ($3 != name && index($3, name ".") != 1) { next }
 			# A line about a whole suite is not one of its cases.
-			$1 == "not ok" && $3 == name && $2 ~ /^(kunit|maxcpus)/ { next }
+			$1 == "not ok" && $3 == name && $2 ~ /^(kunit|traced|maxcpus)/ { next }
 			$1 != "pskip" { n++; p += $4 }
 			END {
 				what = run " " name

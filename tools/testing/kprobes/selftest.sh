@@ -15,6 +15,10 @@ set -euo pipefail
 . "$here/torture-results.sh"
 # shellcheck source=tools/testing/kprobes/soak-results.sh
 . "$here/soak-results.sh"
+# shellcheck source=tools/testing/kprobes/kcsan.sh
+. "$here/kcsan.sh"
+# shellcheck source=tools/testing/kprobes/debug-results.sh
+. "$here/debug-results.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -395,6 +399,77 @@ soaked 's/to_jump .*/to_jump 5/; /count stress hits/d' | sees soak_idle "a part 
 not ok - part toggle: to_jump: 5, wanted at least 6"
 soaked 's/\(part\|count\) stress/\1 list/' 'list toggle' |
 	sees soak_unknown "a part whose counts are not known is seen" "not ok - part list: nothing to count"
+
+# Data races
+cat >"$tmp/raced" <<'END'
+[    2.000000] ==================================================================
+[    2.000001] BUG: KCSAN: data-race in filemap_read / generic_fillattr
+[    2.000002] 
+[    2.000003] write to 0xffff888005a1c0d8 of 8 bytes by task 61 on cpu 0:
+[    2.000004]  filemap_read+0x1a/0x60
+[    2.000005]  ksys_read+0x7a/0x130
+[    2.000006] 
+[    2.000007] read to 0xffff888005a1c0d8 of 8 bytes by interrupt on cpu 1:
+[    2.000008]  generic_fillattr+0x1b/0x120
+[    2.000009] 
+[    2.000010] value changed: 0x0000000000000001 -> 0x0000000000000002
+[    2.000011] 
+[    2.000012] Reported by Kernel Concurrency Sanitizer on:
+[    2.000013] CPU: 1 UID: 0 PID: 62 Comm: sh Not tainted 6.12.0 #1
+[    2.000014] ==================================================================
+END
+echo kprobe_quiesce >"$tmp/symbols"
+echo 'list_add *	# the base counts so' >"$tmp/kcsan.list"
+# raced SED: what is said of that report, edited
+raced()
+{
+	sed "$1" "$tmp/raced" >"$tmp/spoilt"
+	races "$tmp/spoilt" "$tmp/symbols" "$tmp/kcsan.list" | cut -f1,2 | sed 's/^/not ok - /'
+}
+raced '' | sees race_base "a race without a function of ours is the base's" \
+	"not ok - base	filemap_read / generic_fillattr"
+raced 's/ksys_read/kprobe_quiesce/' | sees race_ours "a race below a function of ours is ours" \
+	"not ok - ours	filemap_read / generic_fillattr"
+raced '/ksys_read/s/.*/ asm_sysvec_apic_timer_interrupt+0x1\/0x2\n kprobe_quiesce+0x1\/0x2/' |
+	sees race_interrupted "a race of what has interrupted our function is not ours" \
+	"not ok - base	filemap_read / generic_fillattr"
+raced '/ksys_read/s/.*/ asm_exc_int3+0x1\/0x2/; /generic_fillattr+/s/$/\n kprobe_quiesce+0x1\/0x2/' |
+	sees race_second "a function of ours in the second stack counts" \
+	"not ok - ours	filemap_read / generic_fillattr"
+raced 's/in filemap_read.*/in list_add+0x1\/0x2 [kprobes_kunit]/; s/ksys_read/kprobe_quiesce/' |
+	sees race_known "a race on the list is known" "not ok - known	list_add"
+raced 's/ksys_read/kprobe_quiesce/; /CPU: 1/,999d' | sees race_cut "a report without its end counts" \
+	"not ok - ours	filemap_read / generic_fillattr"
+sed 's/	#.*//' "$tmp/kcsan.list" >"$tmp/kcsan.list.new" && mv "$tmp/kcsan.list.new" "$tmp/kcsan.list"
+raced '/KCSAN/,999d' | sees race_reason "an entry of the list without a reason is seen" \
+	"not ok - ours	kcsan.list: no reason: list_add *"
+without_races <"$tmp/raced" | { ! grep -aE "$SPLATS" || echo "not ok - that"; } |
+	sees race_splat "a race is no splat" ''
+
+# test-debug.sh
+printf '%s\n' 'ok - stress: proves something' '' '3 skipped, and 0 parameters' '7 passed, 0 failed' >"$tmp/debug"
+: >"$tmp/known"
+# debugged NAME PROVES WANTED STATUS SED: the sum after a run of one kernel, edited
+debugged()
+{
+	sed "$5" "$tmp/debug" >"$tmp/spoilt"
+	debug_verdict rt 0123 "$4" 60 "$tmp/spoilt" >>"$tmp/known"
+	{ echo rt 0123 | debug_sum "$tmp/known" || true; } | sed -n '1s/^/not ok - /p' |
+		sees "$1" "$2" "not ok - kprobes: rt: $3"
+}
+debugged debug_good "a kernel that has passed is good" '7 passed, 0 failed, 3 skipped, 60 s' 0 ''
+{ debug_known "$tmp/known" rt 0123 || echo "not ok - unknown"
+  ! debug_known "$tmp/known" rt 4567 || echo "not ok - known"; } |
+	sees debug_known "a kernel that has passed is known until the sources change" ''
+{ echo rt 4567 | debug_sum "$tmp/known" || true; } | tail -n 1 | sed 's/^/not ok - /' |
+	sees debug_not_run "a kernel that has not run fails" "not ok - 0 passed, 1 failed"
+debugged debug_failed "a kernel with a test that failed fails" '7 passed, 2 failed, 3 skipped, 60 s: stress: proves something' \
+	1 's/^ok/not ok/; s/0 failed/2 failed/'
+debugged debug_cut "a run without counts fails" '0 passed, 1 failed, 3 skipped, 60 s: has no result: ' 0 '4d'
+debugged debug_status "counts without failures do not hide an error" \
+	'7 passed, 1 failed, 3 skipped, 60 s: ended with status 1' 1 ''
+{ ! debug_known "$tmp/known" rt 0123 || echo "not ok - known"; } |
+	sees debug_again "a kernel that has failed is run again" ''
 
 # Splats: a line of each kind that a console has shown.
 while read -r line; do

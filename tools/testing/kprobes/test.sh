@@ -41,9 +41,17 @@ case $kernel in
 x86_64) full=1 ;;
 gcov) full=1 expected=$here/expected/x86_64 ;;
 esac
-# With KASAN and lockdep everything takes several times as long.
+# With KASAN and lockdep everything takes several times as long. Some kernels have what
+# watches the tests, see guest/watch.sh. What a suite has lost is known if it runs alone.
+# A scan for that takes long while all functions are traced, so that is another run.
 slow=1
+watch=''
+each=''
+traced=''
 case $(config_options) in *CONFIG_KASAN=y*) slow=4 ;; esac
+case $(config_options) in *CONFIG_KCSAN=y*) slow=4 watch="$watch races" ;; esac
+case $(config_options) in *CONFIG_DEBUG_KMEMLEAK=y*) slow=4 each=1 watch="$watch leaks" ;; esac
+! config_is_traced || slow=4 traced=1
 results=$(mktemp)
 list=$(mktemp)
 files=$(mktemp -d)
@@ -65,11 +73,11 @@ esac
 suites_of()
 {
 	if [ -e "$expected" ] && grep -q "^$1 " "$expected"; then
-		awk -v run="$1" '$1 == run { print $2 }' "$expected"
+		awk -v run="$1" '$1 == run && $2 ~ /probe/ { print $2 }' "$expected"
 	else
 		kunit_names "${kunit_sources[@]}" | sed 's/\..*//' | sort -u |
 			case $1 in
-			kunit|kunit.py) cat ;;
+			kunit|kunit.py|traced) cat ;;
 			maxcpus=1) grep -x kprobes_text ;;
 			preempt=full) grep -x 'kprobes_[do][ir].*' ;;
 			*) grep '^kprobes_jump' ;;
@@ -80,7 +88,7 @@ suites_of()
 # On the default run there may be suites that are not on the list yet.
 all_of()
 {
-	if [ "$1" = kunit ]; then
+	if [ "$1" = kunit ] || [ "$1" = traced ]; then
 		kunit_names "${kunit_sources[@]}" | sed 's/\..*//' | sort -u
 	else
 		suites_of "$1"
@@ -115,19 +123,25 @@ guest()
 	"$here/guest.sh" "$@" || echo "not ok - $what: the guest failed: see build/logs/"
 }
 
+# kunit_in_guest RUN PREFIX WATCH [EACH]: with EACH one suite after the other
 kunit_in_guest()
 {
-	say "KUnit on $kernel"
+	local run=$1 prefix=$2 log=kunit-$kernel picks=''
+
+	[ "$run" = kunit ] || log=$log-$run
+	[ -z "${TEST:-}" ] || picks=$(kunit_picks "$run")
+	[ -n "${TEST:-}" ] || [ -z "${4:-}" ] || picks=$(all_of "$run")
+	say "KUnit on $kernel${prefix:+, ${prefix%: }}"
 	# The results are taken from the console: what was done before a crash
 	# is there too.
-	guest kunit -t $((900 * slow)) -l "kunit-$kernel" \
+	guest kunit -t $((900 * slow)) -l "$log" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
-		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks kunit | paste -sd' ')}" \
-		>"$build/logs/kunit-$kernel.txt" 2>&1
+		"$build/$kernel" kunit PICKS="$(echo "$picks" | paste -sd' ')" WATCH="$3" \
+		>"$build/logs/$log.txt" 2>&1
 	{
-		kunit_lines "${TEST:+1}" <"$build/logs/kunit-$kernel.console"
-		cat "$build/logs/kunit-$kernel.txt"
-	} | record kunit ''
+		kunit_lines "${picks:+1}" <"$build/logs/$log.console"
+		cat "$build/logs/$log.txt"
+	} | record "$run" "$prefix"
 }
 
 # kunit_run RUN GLOB PARAMETERS OPTION...: suites of that name in a guest that is booted
@@ -201,12 +215,12 @@ encodings()
 	python3 "$here/execute.py" $bits $((3000 / slow)) 1 "$files/execute"
 }
 
-# guest_tests RUN PREFIX PARAMS FILE...: those of the tests that match
+# guest_tests RUN PREFIX PARAMS WATCH FILE...: those of the tests that match
 guest_tests()
 {
-	local run=$1 prefix=$2 cmdline=$3 names='' f
+	local run=$1 prefix=$2 cmdline=$3 watch=$4 names='' f
 
-	shift 3
+	shift 4
 	for f; do
 		is_picked "$(basename "$f" .sh)" "$prefix" || continue
 		names="$names $(basename "$f" .sh)"
@@ -215,9 +229,9 @@ guest_tests()
 	[ -n "$names" ] || return 0
 	case "$names " in *' execute '*) encodings ;; esac
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
-	guest tests -t $((1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
+	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \
-		"$build/$kernel" tests TESTS="$names" \
+		"$build/$kernel" tests TESTS="$names" WATCH="$watch" \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
 		FUZZ_DEFS="${FUZZ_DEFS:-}" FUZZ_SEED="${FUZZ_SEED:-}" \
 		STRESS_SECONDS="${STRESS_SECONDS:-}" TOGGLE_SECONDS="${TOGGLE_SECONDS:-}" \
@@ -273,7 +287,8 @@ selftest()
 mkdir -p "$build/logs"
 need_qemu
 [ -z "$(selftest_names | picked '')" ] || selftest
-! wanted kunit || kunit_in_guest
+! wanted kunit || kunit_in_guest kunit '' "$watch" "$each"
+[ -z "$traced" ] || ! wanted traced || kunit_in_guest traced 'traced: ' tracers
 # What is different on a machine that waits for its second CPU.
 kunit_run maxcpus=1 kprobes_text maxcpus=1
 if [ -n "$full" ]; then
@@ -281,10 +296,11 @@ if [ -n "$full" ]; then
 	kunit_run preempt=full 'kprobes_[do][ir]*' preempt=full
 	kunit_with_mitigations
 fi
-guest_tests tests '' '' "$here"/guest/tests/*.sh
+guest_tests tests '' '' "$watch" "$here"/guest/tests/*.sh
+[ -z "$traced" ] || guest_tests traced-tests 'traced: ' '' tracers "$here"/guest/tests/*.sh
 if [ -n "$full" ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
-	guest_tests preempt 'preempt=full: ' preempt=full "${preempt[@]}"
+	guest_tests preempt 'preempt=full: ' preempt=full '' "${preempt[@]}"
 fi
 [ -z "$full" ] || oops_guests
 ! is_picked run || run_shows

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Run the tests in /tests that TESTS names, each in a shell of its own.
 # A line for each: ok, not ok or skip, its name and what it proves; the lines
-# with the reasons follow.
+# with the reasons follow. WATCH is what watches them, see watch.sh.
 # shellcheck disable=SC1091
 . /lib.sh
+. /watch.sh
 
 run_test()
 {
@@ -23,10 +24,12 @@ run_test()
 	clean >/dev/null 2>&1
 	left=$(head -n 3 $kp/list)
 	[ -z "$left" ] || printf 'not ok - %s: left probes behind\n%s\n' "$name" "$(echo "$left" | sed 's/^/    # /')"
+	watch_test "$name"
 }
 
 # Tests that need kernel parameters run first: what the parameters set must not
 # disturb the other tests.
+watch_start
 first=$(grep -l '^# needs: cmdline' /tests/*.sh)
 rest=$(grep -L '^# needs: cmdline' /tests/*.sh)
 for test in $first $rest; do
@@ -35,4 +38,5 @@ for test in $first $rest; do
 	*" ${name%.sh} "*) run_test "$test" ;;
 	esac
 done
+watch_end
 exit 0

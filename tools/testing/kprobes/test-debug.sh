@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The whole "make test" on the few kernels that watch for what goes wrong:
+#
+#   debug   KASAN, UBSAN, lockdep, RCU debugging, sleeping in the wrong place; preempts
+#           fully
+#   kcsan   data races, by the strict rules; preempts fully
+#   rt      PREEMPT_RT, KFENCE, kmemleak after each suite and test; all once more while
+#           all functions, and the times with interrupts or preemption off, are traced
+#
+#   test-debug.sh         all that these sources have not passed yet
+#   test-debug.sh list    only show the kernels
+#
+#   MINUTES=n             none is begun after so many (default 120)
+#   KERNELS="rt kcsan"    only these
+#   AGAIN=1               forget the results of earlier runs
+#
+# A line for each kernel; its whole output is in build/logs/test-debug-*.txt. The counts
+# are of all tests, and a kernel without a result counts as one that failed.
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/debug-results.sh
+. "$here/debug-results.sh"
+
+all='rt kcsan debug'
+minutes=${MINUTES:-120}
+[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+for kernel in ${KERNELS:=$all}; do
+	case " $all " in *" $kernel "*) ;; *) die "no kernel $kernel: there are $all" ;; esac
+done
+if [ "${1:-}" = list ]; then
+	sed -n '/^#   debug  /,/^#$/s/^#   //p' "$0"
+	exit
+fi
+mkdir -p "$build/logs" "$build/test-debug"
+known=$build/test-debug/results
+[ -z "${AGAIN:-}" ] || rm -f "$known"
+touch "$known"
+# id KERNEL: a result counts for these sources only: what is built, what runs, and what
+# has to run
+id()
+{
+	{
+		(cd "$top" && find arch include kernel lib samples patches \
+			tools/testing/kprobes/{guest,modules,emulator} tools/testing/kprobes/*.{sh,awk,list,py} \
+			-type f | LC_ALL=C sort | xargs -d '\n' cat)
+		CONFIG=$1 config_options
+		cat "$here/expected/$1" 2>/dev/null || true
+	} | sha1sum | cut -c1-16
+}
+
+# try KERNEL: its tests, with a line each minute; the output is in $log
+try()
+{
+	local start=$SECONDS next=60 pid
+
+	{
+		CONFIG=$1 "$here/kernel.sh" && CONFIG=$1 TEST='' "$here/test.sh"
+	} >"$log" 2>&1 </dev/null &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		sleep 0.5
+		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
+			kill_tree $pid
+			die "$1: nobody waits for it any more"
+		fi
+		[ $((SECONDS - start)) -ge $next ] || continue
+		next=$((next + 60))
+		say "$1: $((SECONDS - start)) s: $(grep -v '^    ' "$log" | tail -n 1 | cut -c1-90)"
+	done
+	wait $pid
+}
+
+for kernel in $KERNELS; do
+	log=$build/logs/test-debug-$kernel.txt
+	this=$(id "$kernel")
+	! debug_known "$known" "$kernel" "$this" || continue
+	[ $SECONDS -lt $((minutes * 60)) ] || continue
+	began=$SECONDS
+	status=0
+	try "$kernel" || status=$?
+	debug_verdict "$kernel" "$this" $status $((SECONDS - began)) "$log" >>"$known"
+	debug_show "$known" "$kernel" "$this"
+done
+
+echo
+for kernel in $KERNELS; do
+	printf '%s %s\n' "$kernel" "$(id "$kernel")"
+done | debug_sum "$known"
