@@ -16,6 +16,7 @@
 #include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/rculist.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -38,7 +39,8 @@ LIST_HEAD(kprobe_points);
  * Changing probes may sleep, and waits for handlers. A handler would wait for itself. An
  * interrupt could wait for the task that it has interrupted, and text is not patched
  * there. Where preemption is not counted, a caller that has switched it off is not
- * noticed.
+ * noticed. An RCU reader is, where it can be preempted: with PREEMPT_RT that is all that
+ * tells a section with softirqs off, or one under a spinlock.
  *
  * Context: any.
  * Return: true if the caller is a handler, or must not sleep. The log says so.
@@ -53,7 +55,7 @@ bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
 	preempt_disable_notrace();
 	running = kprobe_running();
 	preempt_enable_notrace();
-	if (likely(!running && !preempt_count() && !irqs_disabled()))
+	if (likely(!running && !preempt_count() && !irqs_disabled() && !rcu_preempt_depth()))
 		return false;
 
 	if (kp) {

@@ -296,25 +296,33 @@ static void misuse_with_preemption_off(struct kpt_probe *caller)
 	preempt_enable();
 }
 
+static void misuse_in_rcu_reader(struct kpt_probe *caller)
+{
+	rcu_read_lock();
+	misuse_api(caller, NULL);
+	rcu_read_unlock();
+}
+
 /**
  * struct misuse_place - where nobody may sleep
  * @name:    for the test's title
  * @call:    calls the API there
  * @counted: only a kernel that counts preemption knows
- * @not_rt:  a caller may sleep there with PREEMPT_RT
+ * @reader:  only a kernel with preemptible RCU knows
  */
 struct misuse_place {
 	const char *name;
 	void (*call)(struct kpt_probe *caller);
 	bool counted;
-	bool not_rt;
+	bool reader;
 };
 
 static const struct misuse_place misuse_places[] = {
 	{ "in an interrupt", misuse_in_hardirq },
 	{ "with interrupts off", misuse_with_irqs_off },
-	{ "with softirqs off", misuse_with_softirqs_off, .not_rt = true },
+	{ "with softirqs off", misuse_with_softirqs_off },
 	{ "with preemption off", misuse_with_preemption_off, .counted = true },
+	{ "in an RCU reader", misuse_in_rcu_reader, .reader = true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(misuse_places, misuse_places, name);
@@ -328,8 +336,8 @@ static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test
 
 	if (place->counted && !IS_ENABLED(CONFIG_PREEMPT_COUNT))
 		kunit_skip(test, "this kernel does not count preemption");
-	if (place->not_rt && IS_ENABLED(CONFIG_PREEMPT_RT))
-		kunit_skip(test, "softirqs are threads here, so a caller may sleep");
+	if (place->reader && !IS_ENABLED(CONFIG_PREEMPT_RCU))
+		kunit_skip(test, "this kernel does not count RCU readers");
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	KUNIT_ASSERT_NOT_NULL(test, caller);
 	misuse_init(m, victim, victim);
