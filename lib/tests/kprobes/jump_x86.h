@@ -7,7 +7,7 @@
 #ifndef _LIB_TESTS_KPROBES_JUMP_X86_H
 #define _LIB_TESTS_KPROBES_JUMP_X86_H
 
-#define KPT_FILLS_BYTES		(1 << 20)
+#define KPT_FILLS_BYTES		0x100000
 
 #ifndef __ASSEMBLY__
 

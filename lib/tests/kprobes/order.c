@@ -322,12 +322,14 @@ static void let_go_action(void *s)
 #define spin_until(cond)						\
 ({									\
 	unsigned int __ms;						\
+	bool __ok = false;						\
 									\
-	for (__ms = 0; !(cond) && __ms < KPT_TIMEOUT_MS; __ms++) {	\
+	for (__ms = 0; __ms < KPT_TIMEOUT_MS && !__ok; __ms++) {	\
 		cond_resched();						\
 		mdelay(1);						\
+		__ok = (cond);						\
 	}								\
-	cond;								\
+	__ok;								\
 })
 
 enum who { ITSELF, ONE_BEFORE, ONE_BEHIND };

@@ -121,6 +121,7 @@ static void starts_in_the_kernel_are_those_of_decoding_all(struct kunit *test)
 	unsigned int i, functions = 0, taken = 0;
 	char symbol[KSYM_SYMBOL_LEN];
 	unsigned long offset, size;
+	int fields;
 
 	for (i = 0; i < ARRAY_SIZE(kernel_functions); i++) {
 		struct kprobe p = {
@@ -131,8 +132,8 @@ static void starts_in_the_kernel_are_those_of_decoding_all(struct kunit *test)
 			continue;
 		sprint_symbol(symbol, (unsigned long)p.addr);
 		unregister_kprobe(&p);
-		KUNIT_ASSERT_EQ_MSG(test, 2, sscanf(strrchr(symbol, '+'), "+0x%lx/0x%lx", &offset,
-						    &size), "%s", symbol);
+		fields = sscanf(strrchr(symbol, '+'), "+0x%lx/0x%lx", &offset, &size);
+		KUNIT_ASSERT_EQ_MSG(test, fields, 2, "%s", symbol);
 		taken += try_function(test, kernel_functions[i],
 				      (unsigned long)p.addr - offset, size);
 		functions++;
