@@ -579,7 +579,7 @@ static int hog_cpu(void *arg)
 	while (!kthread_should_stop()) {
 		if (!wait_for_completion_timeout(&in->hogged, HZ / 10))
 			continue;
-		deadline = jiffies + HZ;
+		deadline = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);
 		/* The optimizer is not to wait for this one. */
 		while (!READ_ONCE(in->over) && time_before(jiffies, deadline))
 			cond_resched_tasks_rcu_qs();
@@ -592,6 +592,8 @@ static int fill_buffer(void *arg)
 	struct inside *in = arg;
 	unsigned int tries;
 
+	/* The scheduler gives some time to others than real-time tasks, whatever these do. */
+	sched_set_fifo_low(current);
 	for (tries = 0; tries < 1000 && !in->caught && !kthread_should_stop(); tries++) {
 		hrtimer_start(&in->timer, ns_to_ktime((1 + tries % 20) * 20 * NSEC_PER_USEC),
 			      HRTIMER_MODE_REL_PINNED_HARD);

@@ -436,7 +436,8 @@ static void intrude(struct irq_work *work)
 	seen.inner++;
 }
 
-static DEFINE_IRQ_WORK(intruder, intrude);
+/* Not left to a thread, which could not run while the handler does. */
+static struct irq_work intruder = IRQ_WORK_INIT_HARD(intrude);
 
 static unsigned long interrupted_handler(KPT_MANY_PARAMS)
 {
