@@ -15,6 +15,9 @@ each_module()
 	done
 }
 
+# insmod waits for each case, and some take minutes where everything is watched.
+hung=/proc/sys/kernel/hung_task_timeout_secs
+[ -z "$WATCH" ] || [ ! -e $hung ] || echo 600 >$hung
 watch_start
 [ -n "$PICKS" ] || each_module insmod
 for pick in $PICKS; do
