@@ -295,7 +295,6 @@ static int call_slow(void *arg)
 	if (s->softirq) {
 		tasklet_setup(&s->tasklet, call_in_softirq);
 		tasklet_schedule(&s->tasklet);
-		tasklet_unlock_wait(&s->tasklet);
 		tasklet_kill(&s->tasklet);
 	} else {
 		s->result = s->fn(7);

@@ -69,9 +69,10 @@ run_suites()
 # try MUTANT: sets verdict and why
 try()
 {
-	local patch=$here/mutants/$1.patch suites tests='' kunit='' suite
+	local patch=$here/mutants/$1.patch suites tests='' kunit='' suite params
 
 	suites=$(sed -n 's/^Caught-by: //p' "$patch")
+	params=$(sed -n 's/^Booted-with: //p' "$patch")
 	for suite in $suites; do
 		case $suite in
 		test:*) tests="$tests ${suite#test:}" ;;
@@ -88,12 +89,12 @@ try()
 		if ! "$here/kernel.sh" >"$tmp/build" 2>&1; then
 			verdict='not built' why=$(grep -m 1 -E 'error:|warning' "$tmp/build" || tail -n 1 "$tmp/build")
 		else
-			run_suites "${kunit# }" "${tests# }" "$(sed -n 's/^Booted-with: //p' "$patch")" >"$tmp/out"
+			run_suites "${kunit# }" "${tests# }" "$params" >"$tmp/out"
 			cp "$tmp/out" "$build/logs/mutant-$1.txt"
 			why=$(grep '^not ok - ' "$tmp/out" | head -n 1 | cut -c10- || true)
 			if [ -z "$why" ] && grep -q '^ok - ' "$tmp/out"; then
 				# Perhaps others notice; then the patch should name them.
-				run_suites all '' "$(sed -n 's/^Booted-with: //p' "$patch")" >"$tmp/out"
+				run_suites all '' "$params" >"$tmp/out"
 				cat "$tmp/out" >>"$build/logs/mutant-$1.txt"
 				why=$(sed -n 's/^not ok - \(.*\)/\1 (not by what the patch names)/p' "$tmp/out" | head -n 1)
 			fi

@@ -13,6 +13,9 @@ a_while()
 	usleep $((random % $1 * 1000))
 }
 
+# put WHAT FILE
+put() { echo "$1" >"$2" || echo "cannot write $1"; }
+
 # Each killer does one round, and prints what goes wrong.
 hotplug()
 {
@@ -26,17 +29,17 @@ hotplug()
 
 jumps()
 {
-	echo 0 >$optimization || echo "cannot write 0"
+	put 0 $optimization
 	a_while 300
-	echo 1 >$optimization || echo "cannot write 1"
+	put 1 $optimization
 	a_while 2000
 }
 
 enabled()
 {
-	echo 0 >$kp/enabled || echo "cannot write 0"
+	put 0 $kp/enabled
 	a_while 300
-	echo 1 >$kp/enabled || echo "cannot write 1"
+	put 1 $kp/enabled
 	# Sometimes long enough for jumps.
 	a_while 8000
 }
@@ -96,9 +99,9 @@ events()
 # From CPU to CPU, and from the emulator if it was asked to, see guest.sh.
 nmi()
 {
-	echo 1 >$torture/nmi || echo "cannot write 1"
+	put 1 $torture/nmi
 	a_while 4000
-	echo 0 >$torture/nmi || echo "cannot write 0"
+	put 0 $torture/nmi
 	a_while 200
 }
 

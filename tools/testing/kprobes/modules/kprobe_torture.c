@@ -340,7 +340,7 @@ static bool is_being_patched(const struct target *t)
 	return false;
 }
 
-/* It takes all NMIs, as nobody can tell who has sent them. */
+/* An NMI does not tell its sender: this one takes all of them. */
 static int handle_nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct nmis *n = this_cpu_ptr(&nmis);
