@@ -44,8 +44,18 @@ if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	echo "$id" >"$state/id"
 fi
 
-verdict_of() { awk -F '\t' -v m="$1" '$1 == m { v = $2 } END { print v }' "$state/results"; }
-record_mutant() { printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$state/results"; }
+# key MUTANT: its result counts for this patch and the guest tests that it names
+key()
+{
+	local patch=$here/mutants/$1.patch
+
+	sed -n 's/^Caught-by: //p' "$patch" | tr ' ' '\n' |
+		sed -n "s|^test:\(.*\)|$here/guest/tests/\1.sh|p" |
+		xargs -d '\n' cat "$patch" | sha1sum | sed "s/^\(.\{8\}\).*/$1 \1/"
+}
+
+verdict_of() { awk -F '\t' -v m="$(key "$1")" '$1 == m { v = $2 } END { print v }' "$state/results"; }
+record_mutant() { printf '%s\t%s\t%s\n' "$(key "$1")" "$2" "$3" >>"$state/results"; }
 
 # What the sources are without a mutant. The next build makes it so, too.
 restore() { "$here/tree.sh" >/dev/null; }
