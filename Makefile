@@ -8,8 +8,8 @@ export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
 export KPROBES_OWNER := $(shell echo $$PPID)
 
 # What these goals need is asked for before anything is built, see tree.sh.
-guests := run test stress abuse slots execute test-everything torture soak mutants shell \
-	ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug
+guests := run test stress abuse slots execute test-everything torture soak survive mutants \
+	shell ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug
 export KPROBES_NEEDS := \
 	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
 	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest))
@@ -32,6 +32,7 @@ help:
 #: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
 #:               SCENARIO="one eight": only those of tools/testing/kprobes/torture/)
 #: make soak     torture, abuse, random events and all that stresses, at once (MINUTES=30)
+#: make survive  what stock survives of wrong calls and of torture, beside ours (ROWS="glob...")
 #: make mutants  do the tests notice a wrong code? Applies tools/testing/kprobes/mutants/
 #:               one after the other (MUTANT=glob, MINUTES=60; goes on where it has ended)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
@@ -127,6 +128,9 @@ torture: kernel
 soak: kernel
 	@$(T)/soak.sh
 
+survive: kernel stock
+	@$(T)/survive.sh
+
 mutants: kernel
 	@$(T)/mutants.sh
 
@@ -182,6 +186,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs test-debug expect stress abuse slots execute test-everything torture soak mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run test test-names test-arches test-configs test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -19,6 +19,8 @@ set -euo pipefail
 . "$here/kcsan.sh"
 # shellcheck source=tools/testing/kprobes/debug-results.sh
 . "$here/debug-results.sh"
+# shellcheck source=tools/testing/kprobes/survive-results.sh
+. "$here/survive-results.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -470,6 +472,30 @@ debugged debug_status "counts without failures do not hide an error" \
 	'7 passed, 1 failed, 3 skipped, 60 s: ended with status 1' 1 ''
 { ! debug_known "$tmp/known" rt 0123 || echo "not ok - known"; } |
 	sees debug_again "a kernel that has failed is run again" ''
+
+# survive.sh
+printf '%s\n' '[    1.0] Linux version 6.12' '[    2.0] kprobe_abuse: loading' >"$tmp/console"
+printf '%s\n' 'calls 20000' 'wrong 3' 'late 0' 'unseen 0' 'spoiled 0' >"$tmp/survived"
+# survived NAME PROVES WANTED STATUS SED-OF-CONSOLE SED-OF-OUTPUT
+survived()
+{
+	sed "$5" "$tmp/console" >"$tmp/spoilt.console"
+	sed "$6" "$tmp/survived" >"$tmp/spoilt"
+	survive_verdict "$4" "$tmp/spoilt.console" "$tmp/spoilt" | sed 's/^/not ok - /' |
+		sees "$1" "$2" "not ok - $3"
+}
+survived survive_good "a kernel that has done all of it survives" survives 0 '' ''
+survived survive_hang "a guest without a result hangs" hangs 1 '' 'd'
+survived survive_fails "a guest that fails with a result fails" 'fails: it does not unload' 1 '' \
+	'5a it does not unload'
+survived survive_empty "a guest that ends well without a result does not survive" 'wrong: no result' 0 '' '1d'
+survived survive_late "a handler that runs late is seen" 'wrong: late 2' 0 '' 's/^late 0/late 2/'
+survived survive_warns "warnings are counted and named" 'warns 2 times: kernel/kprobes.c:1' 0 \
+	's/.*/[    1.0] WARNING: CPU: 0 PID: 1 at kernel\/kprobes.c:1 f+0x1/' ''
+survived survive_breaks "an oops is more than what the run says" 'breaks: BUG: kernel NULL pointer dereference' 0 \
+	'2s/.*/[    1.0] BUG: kernel NULL pointer dereference, address: 0000000000000000/' ''
+printf 'a\tours\tsurvives\n' | survive_table stock ours | tail -n 1 | tr -s ' ' | sed 's/^/not ok - /' |
+	sees survive_not_run "a row that was not run is told" "not ok - a not run survives"
 
 # Splats: a line of each kind that a console has shown.
 while read -r line; do

@@ -16,7 +16,8 @@
  * them what they like. A structure is overwritten once its probe is unregistered, and
  * sometimes before. A handler that runs after its probe is gone finds poison.
  *
- * This needs our kprobes: it switches batches, and removes probes of all types in one.
+ * On other kprobes some calls are made one by one, and what is right there may count as
+ * wrong: it shows what they survive. The parameters leave calls and targets out.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -47,6 +48,27 @@
 #include "kprobe_bytes.h"
 #include "kprobe_left.h"
 #include "kprobe_abuse.h"
+
+#ifndef KPROBES_TELL_COUNTS
+/* Others' kprobes: they do not have these. */
+static int enable_kprobes(struct kprobe **kps, int num)
+{
+	int i, ret = kps && num > 0 ? 0 : -EINVAL;
+
+	for (i = 0; !ret && i < num; i++)
+		ret = enable_kprobe(kps[i]);
+	return ret;
+}
+
+static int disable_kprobes(struct kprobe **kps, int num)
+{
+	int i, ret = kps && num > 0 ? 0 : -EINVAL;
+
+	for (i = 0; !ret && i < num; i++)
+		ret = disable_kprobe(kps[i]);
+	return ret;
+}
+#endif
 
 #define POISON		0x61627573
 #define NR_OWN		24
@@ -267,11 +289,13 @@ static void abused_post(struct kprobe *kp, struct pt_regs *regs, unsigned long f
 	look_at(container_of(kp, struct abused, kp));
 }
 
+#ifdef KPROBES_TELL_COUNTS
 static int abused_fault(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
 	look_at(container_of(kp, struct abused, kp));
 	return 0;
 }
+#endif
 
 static int abused_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
@@ -293,6 +317,26 @@ static unsigned long abused_jprobe(unsigned long x)
 /* --------------------------------- Aims --------------------------------- */
 
 /*
+ * Is @name in a list of names? Without a list all are. Those of calls are in call_kinds[].
+ * Three more stand for what others of the calls do: "again" registers what is registered
+ * already, "absent" removes or switches what is not, "fields" fills in members with what
+ * they cannot be.
+ */
+static bool chosen(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+	const char *p;
+
+	if (!list)
+		return true;
+	for (p = list; (p = strstr(p, name)); p += len) {
+		if ((p == list || p[-1] == ',') && (!p[len] || p[len] == ','))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Where a probe is to go. A function fills in the address, or the symbol, and the offset,
  * and may change what is wanted.
  */
@@ -308,6 +352,14 @@ struct kind {
 static bool others;
 module_param(others, bool, 0444);
 MODULE_PARM_DESC(others, "Modules are loaded during a run");
+
+static char *calls_made_of;
+module_param_named(calls, calls_made_of, charp, 0444);
+MODULE_PARM_DESC(calls, "Only these, separated by commas: see chosen()");
+
+static char *kinds_aimed_at;
+module_param_named(kinds, kinds_aimed_at, charp, 0444);
+MODULE_PARM_DESC(kinds, "Only targets of these kinds, separated by commas");
 
 static void *vmalloced, *vfreed, *kmalloced;
 
@@ -571,15 +623,20 @@ static const struct kind kinds[] = {
 
 static atomic_long_t kind_calls[ARRAY_SIZE(kinds)], kind_accepted[ARRAY_SIZE(kinds)];
 
+static unsigned int weight_of_kind(unsigned int i)
+{
+	return chosen(kinds_aimed_at, kinds[i].name) ? kinds[i].weight : 0;
+}
+
 static unsigned int pick_kind(struct thread *t)
 {
 	unsigned int sum = 0, i, r;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
-		sum += kinds[i].weight;
+		sum += weight_of_kind(i);
 	r = rnd(t, sum);
-	for (i = 0; r >= kinds[i].weight; i++)
-		r -= kinds[i].weight;
+	for (i = 0; r >= weight_of_kind(i); i++)
+		r -= weight_of_kind(i);
 	if ((kinds[i].aim == aim_text && !nr_texts) ||
 	    (kinds[i].aim == aim_place && nr_places == nr_texts))
 		i = 0;
@@ -596,8 +653,10 @@ static void fill_kprobe(struct thread *t, struct abused *a)
 		a->sure = false;
 	if (!(r & 0x30))
 		a->kp.post_handler = abused_post;
+#ifdef KPROBES_TELL_COUNTS
 	if (!(r & 0xc0))
 		a->kp.fault_handler = abused_fault;
+#endif
 }
 
 static void fill_kretprobe(struct thread *t, struct abused *a)
@@ -615,6 +674,8 @@ static void fill_kretprobe(struct thread *t, struct abused *a)
 	a->rp.data_size = a->rp.maxactive > 2 ? 8 : sizes[rnd(t, ARRAY_SIZE(sizes))];
 	/* Others may have all instances. */
 	a->sure = false;
+	if (!chosen(calls_made_of, "fields"))
+		return;
 	if (!(r & 0xf00)) {
 		a->rp.data_size = too_much[rnd(t, ARRAY_SIZE(too_much))];
 		a->want = (a->want & ~GOOD) | E_INVAL;
@@ -632,7 +693,7 @@ static void fill_kretprobe(struct thread *t, struct abused *a)
 static void fill_jprobe(struct thread *t, struct abused *a)
 {
 #ifdef CONFIG_JPROBES
-	if (rnd(t, 8)) {
+	if (rnd(t, 8) || !chosen(calls_made_of, "fields")) {
 		a->jp.entry = JPROBE_ENTRY(abused_jprobe);
 	} else {
 		a->jp.entry = NULL;
@@ -670,9 +731,12 @@ static void fill(struct thread *t, struct abused *a, enum type type)
 		fill_jprobe(t, a);
 	if (!rnd(t, 4))
 		flags = prandom_u32_state(&t->rnd);
+	if (chosen(calls_made_of, "fields"))
+		a->kp.opcode = prandom_u32_state(&t->rnd);
+	else
+		flags &= chosen(calls_made_of, "switch") ? KPROBE_FLAG_DISABLED : 0;
 	a->kp.flags = flags;
 	a->enabled = !(flags & KPROBE_FLAG_DISABLED);
-	a->kp.opcode = prandom_u32_state(&t->rnd);
 	a->alive = POISON;
 }
 
@@ -702,9 +766,21 @@ static int api_register(struct abused **all, int num)
 	return register_kprobes((struct kprobe **)all, num);
 }
 
+/* Only ours removes probes of all types in one call. */
 static void api_unregister(struct abused **all, int num)
 {
+#ifdef KPROBES_TELL_COUNTS
 	unregister_kprobes((struct kprobe **)all, num);
+#else
+	int i;
+
+	for (i = 0; i < num; i++) {
+		if (all[i] && all[i]->type == KRETPROBE)
+			unregister_kretprobe(&all[i]->rp);
+		else
+			unregister_kprobe(&all[i]->kp);
+	}
+#endif
 }
 
 static struct abused *pick_own(struct thread *t)
@@ -742,6 +818,8 @@ static void do_register(struct thread *t)
 	unsigned int want;
 	int ret;
 
+	if (a->registered && !chosen(calls_made_of, "again"))
+		return;
 	if (!a->registered)
 		fill(t, a, pick_type(t));
 	want = wanted(a);
@@ -764,6 +842,8 @@ static void do_unregister(struct thread *t)
 {
 	struct abused *a = pick_own(t);
 
+	if (!a->registered && !chosen(calls_made_of, "absent"))
+		return;
 	if (!a->registered) {
 		a->kp.addr = (void *)1;
 		api_unregister(&a, 1);
@@ -784,6 +864,8 @@ static void do_switch(struct thread *t)
 	bool on = rnd(t, 2);
 	int ret;
 
+	if (!a->registered && !chosen(calls_made_of, "absent"))
+		return;
 	ret = on ? enable_kprobe(&a->kp) : disable_kprobe(&a->kp);
 	called();
 	if (!(bit_of(ret) & want))
@@ -845,7 +927,7 @@ static void do_register_batch(struct thread *t)
 	if (ret) {
 		/* None of them is. */
 		for (i = 0; i < num; i++) {
-			if (!all[i] || all[i]->registered)
+			if (!all[i] || all[i]->registered || !chosen(calls_made_of, "absent"))
 				continue;
 			ret = enable_kprobe(&all[i]->kp);
 			called();
@@ -1104,48 +1186,56 @@ static void do_in_atomic(struct thread *t)
 /* --------------------------------- A run -------------------------------- */
 
 static const struct {
+	const char *name;
 	void (*call)(struct thread *t);
 	unsigned int weight;
-} calls[] = {
-	{ do_register, 30 },
-	{ do_unregister, 16 },
-	{ do_switch, 12 },
-	{ do_register_batch, 6 },
-	{ do_unregister_batch, 5 },
-	{ do_switch_batch, 4 },
-	{ do_scribble, 4 },
-	{ do_null, 1 },
-	{ do_hit, 16 },
-	{ do_shared, 6 },
-	{ do_in_handler, 1 },
-	{ do_in_atomic, 1 },
+} call_kinds[] = {
+	{ "register", do_register, 30 },
+	{ "unregister", do_unregister, 16 },
+	{ "switch", do_switch, 12 },
+	{ "register_batch", do_register_batch, 6 },
+	{ "unregister_batch", do_unregister_batch, 5 },
+	{ "switch_batch", do_switch_batch, 4 },
+	{ "scribble", do_scribble, 4 },
+	{ "null", do_null, 1 },
+	{ "hit", do_hit, 16 },
+	{ "shared", do_shared, 6 },
+	{ "in_handler", do_in_handler, 1 },
+	{ "in_atomic", do_in_atomic, 1 },
 };
+
+static unsigned int weight_of_call(unsigned int i)
+{
+	return chosen(calls_made_of, call_kinds[i].name) ? call_kinds[i].weight : 0;
+}
 
 static void call_one(struct thread *t)
 {
 	unsigned int sum = 0, i, r;
 
-	for (i = 0; i < ARRAY_SIZE(calls); i++)
-		sum += calls[i].weight;
+	for (i = 0; i < ARRAY_SIZE(call_kinds); i++)
+		sum += weight_of_call(i);
 	r = rnd(t, sum);
-	for (i = 0; r >= calls[i].weight; i++)
-		r -= calls[i].weight;
-	calls[i].call(t);
+	for (i = 0; r >= weight_of_call(i); i++)
+		r -= weight_of_call(i);
+	call_kinds[i].call(t);
 }
 
 static int abuse_thread(void *data)
 {
 	struct thread *t = data;
 	struct abused *all[NR_OWN];
-	unsigned int i;
+	unsigned int i, nr = 0;
 
 	while (more()) {
 		call_one(t);
 		cond_resched_tasks_rcu_qs();
 	}
-	for (i = 0; i < NR_OWN; i++)
-		all[i] = &t->own[i];
-	api_unregister(all, NR_OWN);
+	for (i = 0; i < NR_OWN; i++) {
+		if (t->own[i].registered || chosen(calls_made_of, "absent"))
+			all[nr++] = &t->own[i];
+	}
+	api_unregister(all, nr);
 	for (i = 0; i < NR_OWN; i++)
 		t->own[i].alive = 0;
 	atomic_dec(&running);
@@ -1170,7 +1260,7 @@ static void share(bool begin)
 		else
 			shared[i].kp.pre_handler = abused_pre;
 	}
-	if (begin)
+	if (begin || !chosen(calls_made_of, "shared"))
 		return;
 	api_unregister(all, NR_SHARED);
 	for (i = 0; i < NR_SHARED; i++)

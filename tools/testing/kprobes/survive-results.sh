@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# What a guest of survive.sh has come to. Sourced by it, and by its self-test.
+# shellcheck shell=bash
+
+# survive_verdict STATUS CONSOLE OUTPUT: one line. "survives" is all calls made, nothing said
+# by the kernel, and no handler late, missed or called for what it did not hit.
+survive_verdict()
+{
+	local broken warnings bad
+
+	broken=$(grep -aoE 'BUG: [^.]*|Oops[:a-z ]*|general protection fault|stack segment|double fault|Kernel panic.*|kernel BUG.*|soft lockup.*|(self-detected|detected) .*stall.*|blocked for more than' "$2" |
+		head -n 1 | sed 's/ \?[:,-] \?\(address\|0000\|CPU\).*//; s/[[:space:]]*$//') || true
+	warnings=$(grep -ac 'WARNING: ' "$2") || true
+	bad=$(awk '
+		NF == 2 && ($1 ~ /^(late|unseen|spoiled|inexact|unequal|errors)$/ || $1 ~ /^left_/) && $2 != 0 {
+			s = s (s == "" ? "" : ", ") $1 " " $2
+		}
+		NF == 2 && $1 == "calls" { calls = $2 }
+		END { print !calls ? "no result" : s }' "$3")
+	if [ -n "$broken" ]; then
+		echo "breaks: $broken"
+	elif [ "$1" -ne 0 ] && [ "$bad" = 'no result' ]; then
+		echo "hangs"
+	elif [ "$1" -ne 0 ]; then
+		echo "fails: $(tail -n 1 "$3")"
+	elif [ -n "$bad" ]; then
+		echo "wrong: $bad"
+	elif [ "$warnings" -gt 0 ]; then
+		echo "warns $warnings times: $(grep -am 1 -o 'WARNING: .*' "$2" | sed 's/.* at \([^ ]*\).*/\1/')"
+	else
+		echo "survives"
+	fi
+}
+
+# survive_table KERNEL...: a row for each "NAME<tab>KERNEL<tab>VERDICT" on standard input
+survive_table()
+{
+	awk -F '\t' -v kernels="$*" '
+		!($1 in seen) { seen[$1] = 1; name[++n] = $1 }
+		{ cell[$1, $2] = $3 }
+		END {
+			k = split(kernels, kernel, " ")
+			printf "%-28s", ""
+			for (i = 1; i <= k; i++)
+				printf "%s%s", i == 1 ? "" : "  ", i < k ? sprintf("%-52s", kernel[i]) : kernel[i]
+			print ""
+			for (j = 1; j <= n; j++) {
+				printf "%-28s", name[j]
+				for (i = 1; i <= k; i++) {
+					c = (name[j], kernel[i]) in cell ? cell[name[j], kernel[i]] : "not run"
+					printf "%s%s", i == 1 ? "" : "  ", i < k ? sprintf("%-52s", c) : c
+				}
+				print ""
+			}
+		}'
+}

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What stock's kprobes survive, and what ours do: the API used rightly, and in each way
+# wrongly, then torture without killers and with some of them. Each in a guest of its own,
+# on both kernels. Prints a table, which is in build/logs/survive.txt, too. Fails if
+# ours do not survive all of it.
+#
+#   KERNEL=name     only this one of the two
+#   ROWS="glob..."  only the rows of such names: abuse.again, torture.nmi ...
+#   CALLS=n         for each row of abuse (default 5000)
+#   SECONDS_EACH=n  for each row of torture (default 30)
+set -euo pipefail
+# shellcheck source=tools/testing/kprobes/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/survive-results.sh
+. "$here/survive-results.sh"
+
+calls=${CALLS:-5000}
+seconds=${SECONDS_EACH:-30}
+if ! [ "$calls" -gt 0 ] 2>/dev/null || ! [ "$seconds" -gt 0 ] 2>/dev/null; then
+	die "CALLS=$calls SECONDS_EACH=$seconds: how many?"
+fi
+kernels=${KERNEL:-stock-$CONFIG $CONFIG}
+
+# Name, calls, targets. See chosen() in kprobe_abuse.c.
+right=register,unregister,hit
+good=instruction,entry
+rows=$(cat <<END
+abuse.right $right $good
+abuse.switch $right,switch $good
+abuse.again $right,again $good
+abuse.absent $right,switch,absent $good
+abuse.fields $right,fields $good
+abuse.batches $right,register_batch,unregister_batch $good
+abuse.null $right,null $good
+abuse.shared $right,shared $good
+abuse.scribble $right,scribble $good
+abuse.in_handler $right,in_handler $good
+abuse.in_atomic $right,in_atomic $good
+abuse.addresses $right
+torture.alone
+torture.hotplug
+torture.module
+torture.nmi
+END
+)
+
+mkdir -p "$build/logs"
+need_qemu
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+for kernel in $kernels; do
+	[ -e "$build/$kernel/vmlinux" ] || die "no kernel in build/$kernel: make kernel or make stock builds it"
+done
+
+# survives KERNEL NAME [CALLS [KINDS]]: all reports are looked at here
+survives()
+{
+	local kernel=$1 name=$2 log=survive-$1-$2 status=0
+
+	case $name in
+	abuse.*)
+		"$here/guest.sh" -t 90 -l "$log" -s . "$build/$kernel" survive CALLS="$calls" \
+			CALLS_OF="$3" KINDS="${4:-}" >"$build/logs/$log.txt" 2>&1 || status=$?
+		;;
+	torture.*)
+		"$here/guest.sh" -t $((seconds + 120)) -l "$log" -s . -a preempt=voluntary \
+			"$build/$kernel" torture SECONDS_TO_RUN="$seconds" MODE=exact \
+			KILLERS="$(echo "${name#torture.}" | grep -vx alone)" \
+			>"$build/logs/$log.txt" 2>&1 || status=$?
+		;;
+	esac
+	survive_verdict $status "$build/logs/$log.console" "$build/logs/$log.txt"
+}
+
+picked=''
+# Globs are for names of rows.
+set -f
+while read -r name list kinds; do
+	for glob in ${ROWS:-*}; do
+		# shellcheck disable=SC2053
+		[[ $name == $glob ]] || continue
+		picked=1
+		for kernel in $kernels; do
+			say "$name on $kernel"
+			verdict=$(survives "$kernel" "$name" "$list" "$kinds" </dev/null)
+			say "    $verdict"
+			printf '%s\t%s\t%s\n' "$name" "$kernel" "$verdict" >>"$tmp/results"
+		done
+		break
+	done
+done <<<"$rows"
+[ -n "$picked" ] || die "no row is named ${ROWS:-}: see the head of $0"
+
+# shellcheck disable=SC2086
+survive_table $kernels <"$tmp/results" | tee "$build/logs/survive.txt"
+! awk -F '\t' -v ours="$CONFIG" '$2 == ours && $3 != "survives"' "$tmp/results" | grep -q .
