@@ -12,6 +12,7 @@
 #include <asm/text-patching.h>
 #include <asm/unwind.h>
 
+#include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "detour_x86.h"
 
 /* Where the probe of a target goes, without a relocation that objtool sees. */
@@ -330,6 +331,50 @@ static void displaced_return_is_as_safe_as_others(struct kunit *test)
 			!boot_cpu_has(X86_FEATURE_RETHUNK));
 }
 
+/* --- The places in a detour ---------------------------------------------- */
+
+static const struct x86_detour *detour_of(struct kunit *test, void *addr)
+{
+	const struct x86_detour *d = NULL;
+	struct kprobe *p;
+
+	preempt_disable();
+	p = get_kprobe(addr);
+	if (p)
+		d = p->ainsn.detour;
+	preempt_enable();
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	return d;
+}
+
+/* What an exception finds that arrives there; the stack pointer is @sp before. */
+static bool leaves(const struct x86_detour *d, unsigned int at, struct pt_regs *regs,
+		   unsigned long sp)
+{
+	bool ret;
+
+	*regs = (struct pt_regs) { .ip = (unsigned long)d + at, .sp = sp };
+	preempt_disable();
+	ret = kprobe_leave_copy(regs);
+	preempt_enable();
+	return ret;
+}
+
+/* A NOP takes no bytes in the detour. */
+static void exception_behind_a_displaced_nop_is_none_of_the_nop(struct kunit *test)
+{
+	const struct x86_detour *d;
+	struct pt_regs regs;
+
+	jump_probe(test, AT(nop), false);
+	d = detour_of(test, AT(nop));
+	KUNIT_ASSERT_EQ(test, d->nr, 2);
+	KUNIT_ASSERT_EQ(test, d->map[0].to, d->map[1].to);
+	KUNIT_EXPECT_FALSE(test, leaves(d, d->map[1].to, &regs, 64));
+	KUNIT_EXPECT_EQ(test, regs.ip, (unsigned long)d + d->map[1].to);
+	KUNIT_EXPECT_EQ(test, kpt_detour_nop(7), KPT_RESULT(7ul));
+}
+
 /* --- Stacks -------------------------------------------------------------- */
 
 #ifdef CONFIG_UNWINDER_ORC
@@ -534,6 +579,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(displaced_call_through_memory_may_fault),
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
+	KUNIT_CASE(exception_behind_a_displaced_nop_is_none_of_the_nop),
 #ifdef CONFIG_UNWINDER_ORC
 	KUNIT_CASE(no_caller_is_missing_at_a_push_of_one_byte),
 	KUNIT_CASE(no_caller_is_missing_at_a_pop_of_one_byte),
@@ -548,3 +594,5 @@ static struct kunit_suite detour_suite = {
 };
 
 kunit_test_suite(detour_suite);
+
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);

@@ -18,6 +18,9 @@ unsigned long kpt_detour_enter(unsigned long entry, unsigned long arg);
 /* Returns KPT_RESULT() of its argument; the probe is at the entry. */
 KPT_DETOUR_TARGET(late);
 
+/* The same, whose first instruction is a NOP. */
+KPT_DETOUR_TARGET(nop);
+
 /* The same; between them is an indirect jump, through a register or memory, */
 KPT_DETOUR_TARGET(jump);
 KPT_DETOUR_TARGET(jump_mem);

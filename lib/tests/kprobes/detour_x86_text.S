@@ -47,6 +47,13 @@ SYM_FUNC_START(kpt_detour_late)
 	RETURN
 SYM_FUNC_END(kpt_detour_late)
 
+SYM_FUNC_START(kpt_detour_nop)
+	AT nop
+	nop
+	{disp32} lea 1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_detour_nop)
+
 SYM_FUNC_START(kpt_detour_jump)
 	GET_ARG
 	mov	_ASM_RIP(.Ljump_to_at), %_ASM_AX

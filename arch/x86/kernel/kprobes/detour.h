@@ -170,7 +170,8 @@ static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 
 /*
  * Has the probed instruction faulted? If it is a call, the return address may be
- * on the stack already: drop it.
+ * on the stack already: drop it. A NOP takes no bytes in the detour: what faults in
+ * its place is the next instruction.
  */
 static __always_inline bool x86_detour_first(const struct x86_detour *d,
 					     struct pt_regs *regs)
@@ -179,8 +180,6 @@ static __always_inline bool x86_detour_first(const struct x86_detour *d,
 	const struct x86_detour_map *m = &d->map[0];
 
 	if (regs->ip == (unsigned long)d + d->post)
-		return true;
-	if (!at)
 		return true;
 	if (at >= (d->nr > 1 ? d->map[1].to : d->exec_end - JMP32_INSN_SIZE) - m->to)
 		return false;
