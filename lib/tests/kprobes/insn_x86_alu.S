@@ -19,6 +19,14 @@ CASE "\op reg, reg, 8 bit" undef=\undef
 	PROBE \op %ch, %dl
 DONE
 
+CASE "\op reg, reg, by its other opcode" undef=\undef
+	PROBE {load} \op %ecx, %edx
+DONE
+
+CASE "\op reg, reg, 8 bit, by its other opcode" undef=\undef
+	PROBE {load} \op %ch, %dl
+DONE
+
 CASE "\op imm8" undef=\undef
 	PROBE \op $-3, %_ASM_DX
 DONE
@@ -172,6 +180,7 @@ INSN "cdq", cltd
 #ifdef CONFIG_X86_64
 INSN "cdqe", cltq
 INSN "cqo", cqto
+INSN "xchg r8 with ax", xchg %rax, %r8
 
 #endif
 INSN "xchg reg, reg", xchg %ecx, %edx

@@ -149,6 +149,16 @@ kpt_insn_\@:
 	DONE
 .endm
 
+/* The same with what objtool knows as an indirect branch, or as a return. */
+.macro REFUSE_SAFE title:req insn:vararg
+	CASE "\title" how=REFUSED
+	jmp	108f
+	PROBE_SAFE \insn
+	.skip	5, 0x90
+108:
+	DONE
+.endm
+
 /* The address of a label that has no ENDBR, without a relocation. */
 .macro LEA_LABEL label:req reg:req
 #ifdef CONFIG_X86_64

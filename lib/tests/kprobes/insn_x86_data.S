@@ -87,6 +87,21 @@ CASE "pop 16 bit"
 	PROBE popw %dx
 DONE
 
+CASE "push imm, 16 bit"
+	PROBE pushw $0x1234
+	popw	%ax
+DONE
+
+CASE "push fs"
+	PROBE push %fs
+	pop	%_ASM_AX
+DONE
+
+CASE "push gs"
+	PROBE push %gs
+	pop	%_ASM_AX
+DONE
+
 CASE "push mem"
 	PROBE PUSH_L 8(%_ASM_SI)
 	pop	%_ASM_AX

@@ -299,14 +299,27 @@ CASE "out to a port"
 DONE
 
 INSN "clts", clts
+INSN "wbinvd", wbinvd
 INSN "smsw", smsw %edx
 
 /* --- Refused --- */
 
 REFUSE "iret", .byte 0xcf
 REFUSE "far return", .byte 0xcb
+REFUSE "far return, dropping arguments", .byte 0xca, 0x08, 0x00
+REFUSE_SAFE "far call", .byte 0xff, 0x1f
+REFUSE "far jump", .byte 0xff, 0x2f
 REFUSE "int3", int3
+REFUSE "int", int $0x90
+REFUSE "int1", .byte 0xf1
+REFUSE "ud0", .byte 0x0f, 0xff
+REFUSE "ud1", .byte 0x0f, 0xb9, 0xc0
 REFUSE "ud2", ud2
+REFUSE "syscall", .byte 0x0f, 0x05
+REFUSE "sysret", .byte 0x0f, 0x07
+REFUSE "sysenter", .byte 0x0f, 0x34
+REFUSE "sysexit", .byte 0x0f, 0x35
+REFUSE "rsm", .byte 0x0f, 0xaa
 REFUSE "hlt", hlt
 REFUSE "hlt with lock", .byte 0xf0, 0xf4
 REFUSE "cmov with a prefix that the decoder takes for another's", .byte 0xf3, 0x0f, 0x41, 0xf5
@@ -317,13 +330,39 @@ REFUSE "sti in front of hlt", .byte 0xfb, 0xf4
 REFUSE "sti in front of mwait", .byte 0xfb, 0x0f, 0x01, 0xc9
 REFUSE "sti in front of mwaitx", .byte 0xfb, 0x0f, 0x01, 0xfb
 REFUSE "mov to ss", mov %eax, %ss
+REFUSE "lss", .byte 0x0f, 0xb2, 0x27
+REFUSE "xabort", .byte 0xc6, 0xf8, 0x05
+REFUSE "xbegin", .byte 0xc7, 0xf8, 0, 0, 0, 0
 REFUSE "mov of a byte with another operation", .byte 0xc6, 0xc8, 0x05
 REFUSE "mov of a word with another operation", .byte 0xc7, 0xf0, 0x05, 0, 0, 0
 REFUSE "endbr64 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfa
 REFUSE "endbr32 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfb
 
-#ifdef CONFIG_X86_32
+/* CPUs disagree about these, or they truncate the instruction pointer. */
+REFUSE "call with an operand size prefix", .byte 0x66, 0xe8, 0, 0, 0, 0
+REFUSE "jmp rel8 with an operand size prefix", .byte 0x66, 0xeb, 0
+REFUSE "jmp rel32 with an operand size prefix", .byte 0x66, 0xe9, 0, 0, 0, 0
+REFUSE "jcc rel8 with an operand size prefix", .byte 0x66, 0x74, 0
+REFUSE "jcc rel32 with an operand size prefix", .byte 0x66, 0x0f, 0x84, 0, 0, 0, 0
+REFUSE "loop with an operand size prefix", .byte 0x66, 0xe2, 0
+REFUSE_SAFE "call reg with an operand size prefix", .byte 0x66, 0xff, 0xd0
+REFUSE_SAFE "jmp reg with an operand size prefix", .byte 0x66, 0xff, 0xe0
+REFUSE_SAFE "ret with an operand size prefix", .byte 0x66, 0xc3
+REFUSE_SAFE "ret imm16 with an operand size prefix", .byte 0x66, 0xc2, 0x08, 0x00
+
+/* Operands that the emulation cannot address. */
+#ifdef CONFIG_X86_64
+REFUSE_SAFE "call mem, of a segment", call *%gs:8
+REFUSE_SAFE "jmp mem, of a segment", jmp *%gs:8
+REFUSE_SAFE "call mem, 32 bit address", call *(%eax)
+REFUSE "swapgs", swapgs
+#else
+REFUSE_SAFE "call mem, of a segment", call *%fs:8
+REFUSE_SAFE "jmp mem, of a segment", jmp *%fs:8
 REFUSE "pop ss", pop %ss
+REFUSE "far call to an address", .byte 0x9a, 0, 0, 0, 0, 0, 0
+REFUSE "far jump to an address", .byte 0xea, 0, 0, 0, 0, 0, 0
+REFUSE "into", .byte 0xce
 #endif
 
 TABLE_END
