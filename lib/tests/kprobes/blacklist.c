@@ -387,6 +387,79 @@ static void text_out_of_bounds_is_refused(struct kunit *test)
 	}
 }
 
+#ifdef CONFIG_X86
+/*
+ * The same for others, most of which exist in some kernels, or for some CPUs, only. Their
+ * first bytes at least.
+ */
+static const char * const more_out_of_bounds[] = {
+	/* What compiled code calls by, and what tracers of NMIs do before a hit is one. */
+	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
+	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
+	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
+	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
+	"srso_untrain_ret", "srso_safe_ret", "srso_alias_return_thunk",
+	"srso_alias_untrain_ret", "srso_alias_safe_ret", "entry_untrain_ret",
+	"__x86_indirect_thunk_array", "__x86_indirect_call_thunk_array",
+	"__x86_indirect_jump_thunk_array", "__x86_indirect_its_thunk_array",
+#ifdef CONFIG_X86_64
+	"__x86_indirect_thunk_rax", "__x86_indirect_thunk_rcx", "__x86_indirect_thunk_rdx",
+	"__x86_indirect_thunk_rbx", "__x86_indirect_thunk_rbp", "__x86_indirect_thunk_rsi",
+	"__x86_indirect_thunk_rdi", "__x86_indirect_thunk_r8", "__x86_indirect_thunk_r9",
+	"__x86_indirect_thunk_r10", "__x86_indirect_thunk_r11", "__x86_indirect_thunk_r12",
+	"__x86_indirect_thunk_r13", "__x86_indirect_thunk_r14", "__x86_indirect_thunk_r15",
+	"__x86_indirect_call_thunk_rax", "__x86_indirect_call_thunk_r15",
+	"__x86_indirect_jump_thunk_rax", "__x86_indirect_jump_thunk_r15",
+	"__x86_indirect_its_thunk_rax", "__x86_indirect_its_thunk_r15",
+#else
+	"__x86_indirect_thunk_eax", "__x86_indirect_thunk_ecx", "__x86_indirect_thunk_edx",
+	"__x86_indirect_thunk_ebx", "__x86_indirect_thunk_ebp", "__x86_indirect_thunk_esi",
+	"__x86_indirect_thunk_edi", "memmove",
+#endif
+	/* Other page tables, or a copy of the text. */
+	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
+	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
+	/* A CPU that comes online, goes offline, sleeps, or boots another kernel. */
+	"common_startup_64", "sev_verify_cbit", "soft_restart_cpu", "vc_boot_ghcb",
+	"handle_vc_boot_ghcb", "startup_64_load_idt", "setup_ghcb", "cr4_update_irqsoff",
+	"cpu_init_fred_exceptions", "cpu_init_fred_rsps", "native_load_idt",
+	"native_load_gdt", "native_load_tr_desc", "native_write_gdt_entry",
+	"native_write_msr", "native_write_cr3", "cpuhp_ap_report_dead", "play_dead_common",
+	"mwait_play_dead", "arch_cpu_idle_dead", "wakeup_long64", "wakeup_pmode_return",
+	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
+	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
+	"idt_invalidate",
+};
+
+static void more_text_out_of_bounds_is_refused(struct kunit *test)
+{
+	unsigned int i, offset, found = 0;
+
+	for (i = 0; i < ARRAY_SIZE(more_out_of_bounds); i++) {
+		for (offset = 0; offset < 4; offset++) {
+			struct kprobe p = {
+				.symbol_name = more_out_of_bounds[i],
+				.offset = offset,
+				.flags = KPROBE_FLAG_DISABLED,
+			};
+			int ret = register_kprobe(&p);
+
+			if (!ret)
+				unregister_kprobe(&p);
+			if (ret == -ENOENT && !offset)
+				break;
+			found += !offset;
+			KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", more_out_of_bounds[i], offset);
+			if (!offset)
+				KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%s",
+						    more_out_of_bounds[i]);
+		}
+	}
+	KUNIT_EXPECT_GT(test, found, 10);
+	kunit_info(test, "%u of %zu are in this kernel", found, ARRAY_SIZE(more_out_of_bounds));
+}
+#endif
+
 /* Handlers must be able to call what only the subsystem may not be hit in. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -433,6 +506,9 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE_PARAM(hit_path_function_is_refused, hit_path_gen_params),
 	KUNIT_CASE(inside_a_hit_path_function_is_refused),
 	KUNIT_CASE_PARAM(text_out_of_bounds_is_refused, out_of_bounds_gen_params),
+#ifdef CONFIG_X86
+	KUNIT_CASE(more_text_out_of_bounds_is_refused),
+#endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
 #endif

@@ -359,9 +359,31 @@ static void not_at_a_function_entry_is_einval(struct kunit *test)
 #endif
 }
 
+#ifdef CONFIG_X86_KERNEL_IBT
+/* Both before it and behind it, but not in it nor after that. */
+static void entry_is_on_both_sides_of_its_endbr(struct kunit *test)
+{
+	unsigned int offset;
+
+	for (offset = 0; offset <= ENDBR_INSN_SIZE + KPT_ASM_CLEAR_SIZE; offset++) {
+		struct kretprobe by_offset = {
+			.kp.symbol_name = "kpt_asm_inside",
+			.kp.offset = offset,
+		};
+		struct kretprobe by_addr = { .kp.addr = (void *)kpt_asm_inside };
+		int expected = offset && offset != ENDBR_INSN_SIZE ? -EINVAL : 0;
+
+		OPTIMIZER_HIDE_VAR(by_addr.kp.addr);
+		by_addr.kp.addr += offset;
+		KUNIT_EXPECT_EQ_MSG(test, ret_refused(&by_offset), expected, "+%u", offset);
+		KUNIT_EXPECT_EQ_MSG(test, ret_refused(&by_addr), expected, "+%u", offset);
+	}
+}
+#endif
+
 static void function_that_switches_stacks_is_einval(struct kunit *test)
 {
-	static const char *const names[] = { "__switch_to", "irq_exit_rcu" };
+	static const char *const names[] = { "__switch_to", "irq_exit", "irq_exit_rcu" };
 	unsigned int i;
 
 	if (!IS_ENABLED(CONFIG_X86))
@@ -1138,6 +1160,9 @@ static struct kunit_case kretprobe_cases[] = {
 	ENTRY_CASE(nonzero_entry_handler_skips_the_call),
 	ENTRY_CASE(private_data_is_shared_by_the_handlers),
 	KUNIT_CASE(not_at_a_function_entry_is_einval),
+#ifdef CONFIG_X86_KERNEL_IBT
+	KUNIT_CASE(entry_is_on_both_sides_of_its_endbr),
+#endif
 	KUNIT_CASE(function_that_switches_stacks_is_einval),
 	KUNIT_CASE(unknown_symbol_is_enoent),
 	KUNIT_CASE(symbol_and_addr_both_or_neither_is_einval),
