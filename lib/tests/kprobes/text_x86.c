@@ -143,12 +143,48 @@ static void starts_in_the_kernel_are_those_of_decoding_all(struct kunit *test)
 	kunit_info(test, "%u instructions of %u functions", taken, functions);
 }
 
+static int read_at(struct insn *insn, u8 *buf, const void *addr)
+{
+	int ret;
+
+	preempt_disable();
+	ret = x86_insn_read(insn, buf, (unsigned long)addr);
+	preempt_enable();
+	return ret;
+}
+
+/* The pages around it are not there. */
+static void text_is_read_at_both_ends_of_memory(struct kunit *test)
+{
+	u8 *page = kpt_bad_address(test) - PAGE_SIZE, buf[MAX_INSN_SIZE];
+	unsigned int len;
+	struct insn insn;
+
+	memset(page, 0x90, PAGE_SIZE);
+	/* At the first byte of the page. */
+	page[0] = 0x31;
+	page[1] = 0xc0;
+	KUNIT_EXPECT_EQ(test, read_at(&insn, buf, page), 0);
+	KUNIT_EXPECT_EQ(test, insn.length, 2);
+	KUNIT_EXPECT_MEMEQ(test, buf, page, sizeof(buf));
+	/* That end with the page: prefixes in front of one that has none. */
+	for (len = 1; len < MAX_INSN_SIZE; len++) {
+		memset(page + PAGE_SIZE - len, 0x66, len - 1);
+		page[PAGE_SIZE - 1] = 0x90;
+		KUNIT_EXPECT_EQ(test, read_at(&insn, buf, page + PAGE_SIZE - len), 0);
+		KUNIT_EXPECT_EQ(test, insn.length, len);
+		KUNIT_EXPECT_MEMEQ(test, buf, page + PAGE_SIZE - len, len);
+	}
+	KUNIT_EXPECT_EQ(test, read_at(&insn, buf, page + PAGE_SIZE), -EILSEQ);
+}
+
 #ifdef CONFIG_SMP
 extern u8 kpt_lock_site[];
 
 static noinline void locked_increment(atomic_t *v)
 {
-	asm volatile("kpt_lock_site:\n\t"
+	asm volatile("nop\n"
+		     "kpt_lock_site:\n\t"
 		     ANNOTATE_NOENDBR
 		     LOCK_PREFIX "incl %0" : "+m" (v->counter));
 }
@@ -165,14 +201,37 @@ static void a_lock_prefix_that_comes_and_goes_is_refused(struct kunit *test)
 	locked_increment(&v);
 	KUNIT_EXPECT_EQ(test, atomic_read(&v), 1);
 }
+
+/* Nor does a jump replace it, at whose first byte is another instruction. */
+static void a_lock_prefix_that_comes_and_goes_is_not_displaced(struct kunit *test)
+{
+	bool gone = READ_ONCE(*kpt_lock_site) != 0xf0;
+	atomic_t v = ATOMIC_INIT(0);
+	struct kpt_probe *pr;
+	u8 *nop = kpt_lock_site;
+
+	OPTIMIZER_HIDE_VAR(nop);
+	KUNIT_ASSERT_EQ(test, *--nop, 0x90);
+	pr = kpt_probe(test, nop);
+	wait_for_kprobe_optimizer();
+	if (gone)
+		KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+	else
+		kunit_info(test, "%s", kpt_jump_reason(test, &pr->kp));
+	locked_increment(&v);
+	KUNIT_EXPECT_EQ(test, atomic_read(&v), 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
 #endif
 
 static struct kunit_case text_cases[] = {
 	KUNIT_CASE(a_probe_sits_on_the_start_of_an_instruction_only),
 	KUNIT_CASE(starts_are_found_among_breakpoints_and_jumps),
 	KUNIT_CASE_SLOW(starts_in_the_kernel_are_those_of_decoding_all),
+	KUNIT_CASE(text_is_read_at_both_ends_of_memory),
 #ifdef CONFIG_SMP
 	KUNIT_CASE(a_lock_prefix_that_comes_and_goes_is_refused),
+	KUNIT_CASE(a_lock_prefix_that_comes_and_goes_is_not_displaced),
 #endif
 	KPT_LAST_CASE,
 	{}
