@@ -454,9 +454,9 @@ typedef unsigned long kpt_many_t(KPT_MANY_PARAMS);
 kpt_many_t kpt_many, kpt_many_c, kpt_many_traced;
 asmlinkage kpt_many_t kpt_many_asmlinkage;
 
-/* Between arguments in registers, one on the stack that is large. */
+/* Between arguments in registers, one on the stack: 240 of the 256 bytes there are. */
 struct kpt_bulk {
-	unsigned long word[16];
+	unsigned long word[240 / sizeof(long)];
 };
 
 unsigned long kpt_bulky(unsigned long a, struct kpt_bulk bulk, unsigned long b);
