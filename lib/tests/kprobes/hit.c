@@ -869,6 +869,24 @@ static void divide_error_in_the_instruction_is_fixed_up(struct kunit *test)
 	check_fault(test, (char *)kpt_divide + kpt_divide_at, kpt_divide, 7, 0);
 }
 
+/* Nor is it emulated. */
+static void lock_that_is_not_allowed_raises_its_exception(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	KUNIT_ASSERT_EQ(test, kpt_locked(7), KPT_RESULT(7ul));
+	for (post = 0; post < 2; post++) {
+		pr = kpt_alloc(test, (char *)kpt_locked + kpt_locked_at);
+		pr->kp.post_handler = post ? kpt_post : NULL;
+		kpt_register(test, pr);
+		KUNIT_EXPECT_EQ(test, kpt_locked(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr->post, 0);
+		kpt_unregister(test, pr);
+	}
+}
+
 static void bad_msr_in_the_instruction_is_fixed_up(struct kunit *test)
 {
 	unsigned long bad = 0x4dead;
@@ -1038,6 +1056,7 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(null_pointer_read_with_fixup),
 	KUNIT_CASE(general_protection_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(divide_error_in_the_instruction_is_fixed_up),
+	KUNIT_CASE(lock_that_is_not_allowed_raises_its_exception),
 	KUNIT_CASE(bad_msr_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(bad_control_register_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(user_fault_in_the_instruction_is_fixed_up),

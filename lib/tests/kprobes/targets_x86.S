@@ -8,7 +8,9 @@
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
+#include <asm/alternative.h>
 #include <asm/asm.h>
+#include <asm/cpufeatures.h>
 #include <asm/nospec-branch.h>
 #include <asm/smap.h>
 
@@ -155,6 +157,20 @@ SYM_FUNC_END(kpt_divide)
 OFFSET kpt_divide_at, .Ldivide_at, kpt_divide
 OFFSET kpt_divide_next, .Ldivide_next, kpt_divide
 
+/* LOCK is for memory only: it raises #UD. */
+SYM_FUNC_START(kpt_locked)
+	GET_ARG
+.Llocked_at:
+	.byte	0xf0
+	add	%eax, %eax
+	RETURN
+.Llocked_fault:
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RETURN
+	_ASM_EXTABLE(.Llocked_at, .Llocked_fault)
+SYM_FUNC_END(kpt_locked)
+OFFSET kpt_locked_at, .Llocked_at, kpt_locked
+
 SYM_FUNC_START(kpt_rdmsr)
 	mov	FIRST, %_ASM_CX
 .Lrdmsr_at:
@@ -195,6 +211,52 @@ OFFSET kpt_traps_int3_at, .Ltraps_int3_at, kpt_traps
 OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 /* Traps that are jumped over make no sense to objtool. */
 STACK_FRAME_NON_STANDARD kpt_traps
+
+/* The NOP is followed by a lock prefix that is there with several CPUs only. */
+SYM_FUNC_START(kpt_locks)
+.Llocks_at:
+	nop
+	LOCK_PREFIX
+	incl	(FIRST)
+	RETURN
+SYM_FUNC_END(kpt_locks)
+OFFSET kpt_locks_at, .Llocks_at, kpt_locks
+
+/*
+ * The unwinder's table has entries for the push and the pop, which are replaced. Decoded
+ * from there, what replaces them goes on into the next instruction.
+ */
+SYM_FUNC_START(kpt_alternative)
+#ifdef CONFIG_X86_64
+	ALTERNATIVE "push %rax; pop %rax; nop; nop; nop", \
+		    ".byte 0xb9, 0x90, 0x48, 0xb8, 0x90", X86_FEATURE_ALWAYS
+#else
+	ALTERNATIVE "push %ecx; pop %ecx; nop; nop; nop", \
+		    ".byte 0xb9, 0x90, 0x90, 0xb8, 0x90", X86_FEATURE_ALWAYS
+#endif
+.Lalternative_after:
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_alternative)
+OFFSET kpt_alternative_after, .Lalternative_after, kpt_alternative
+
+/*
+ * Vector instructions, which do not run. Their opcodes are those of PUSH, a conditional
+ * jump, RET, and CALL in the other map.
+ */
+SYM_FUNC_START(kpt_vector)
+	jmp	.Lvector_run
+.Lvector_at:
+	.byte	0xc5, 0xf8, 0x50, 0xc1
+	.byte	0xc5, 0xf8, 0x77, 0x90
+	.byte	0xc5, 0xf9, 0xe8, 0xc1
+	.byte	0xc5, 0xf8, 0xc2, 0xc1, 0x00
+.Lvector_run:
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_vector)
+OFFSET kpt_vector_at, .Lvector_at, kpt_vector
+STACK_FRAME_NON_STANDARD kpt_vector
 
 /*
  * A static function with a cold part, both of which have the names of others: see

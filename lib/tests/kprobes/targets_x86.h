@@ -77,6 +77,10 @@ unsigned long kpt_divide(unsigned long by);
 extern const u32 kpt_divide_at;
 extern const u32 kpt_divide_next;
 
+/* KPT_RESULT(), by the fix-up of an addition that must not be locked, and is. */
+unsigned long kpt_locked(unsigned long arg);
+extern const u32 kpt_locked_at;
+
 /* 0, or KPT_FAULTED if there is no such MSR. */
 unsigned long kpt_rdmsr(unsigned long msr);
 extern const u32 kpt_rdmsr_at;
@@ -89,6 +93,19 @@ extern const u32 kpt_xgetbv_at;
 unsigned long kpt_traps(unsigned long arg);
 extern const u32 kpt_traps_int3_at;
 extern const u32 kpt_traps_ud2_at;
+
+/* Increments, with a lock prefix at the second byte from kpt_locks_at. */
+void kpt_locks(int *what);
+extern const u32 kpt_locks_at;
+
+/* What is before kpt_alternative_after has replaced other instructions. */
+unsigned long kpt_alternative(unsigned long arg);
+extern const u32 kpt_alternative_after;
+
+/* Holds vector instructions, one at each of so many words, and runs none. */
+unsigned long kpt_vector(unsigned long arg);
+extern const u32 kpt_vector_at;
+#define KPT_VECTORS		4
 
 /*
  * Never called: a long function, and the offsets of its instructions, ascending,
