@@ -9,7 +9,11 @@
 #include <asm/segment.h>
 #include <asm/text-patching.h>
 
+#ifdef CONFIG_OPTPROBES
+#include "jump_x86.h"
+#else
 #include "fixture.h"
+#endif
 
 static void *at(void *fn, u32 offset)
 {
@@ -74,6 +78,24 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
+}
+
+/* One with the address of a point, but of user space. */
+static void breakpoint_of_user_space_is_left_alone(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, at(kpt_load, kpt_load_at));
+	const u8 *text[] = { (u8 *)pr->kp.addr, gone_text[0] };
+	struct pt_regs regs, before;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(text); i++) {
+		regs = trap_at(text[i], NULL);
+		regs.cs = __USER_CS;
+		before = regs;
+		KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
+		KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 }
 
 /* --- Copies ----------------------------------------------------------------- */
@@ -149,7 +171,67 @@ static void original_of_a_copy_is_known(struct kunit *test)
 	insn = insn_of(pr);
 	KUNIT_EXPECT_PTR_NE(test, insn.copy, insn.slot);
 	KUNIT_EXPECT_EQ(test, original(insn.copy), (unsigned long)addr);
+	/* That of the return after it is not the load. */
+	KUNIT_EXPECT_EQ(test, original(insn.copy + insn.len),
+			(unsigned long)insn.copy + insn.len);
+	regs.ip = (unsigned long)insn.copy + insn.len;
+	KUNIT_EXPECT_FALSE(test, leaves(&regs));
 #endif
+}
+
+static enum kprobe_unwind unwind(const void *ip, unsigned long *same)
+{
+	enum kprobe_unwind ret;
+
+	*same = 0;
+	preempt_disable();
+	ret = kprobe_unwind((unsigned long)ip, same);
+	preempt_enable();
+	return ret;
+}
+
+/* Up to its end it is as before the instruction, at its end as after it. */
+static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
+{
+	void *addr = at(kpt_load, kpt_load_at);
+	struct arch_specific_insn insn = insn_of(kpt_probe_post(test, addr));
+	const u8 *copy[] = { insn.slot, insn.step };
+	unsigned long same;
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(copy); i++) {
+		KUNIT_ASSERT_NOT_NULL(test, copy[i]);
+		for (n = 0; n <= insn.len; n++) {
+			KUNIT_EXPECT_EQ(test, unwind(copy[i] + n, &same), KPROBE_UNWIND_SAME);
+			KUNIT_EXPECT_EQ(test, same,
+					(unsigned long)addr + (n < insn.len ? 0 : insn.len));
+		}
+	}
+	KUNIT_EXPECT_EQ(test, unwind(addr, &same), KPROBE_UNWIND_UNKNOWN);
+
+	/* What an indirect call has pushed is not what the call would have. */
+	addr = at(kpt_call_at, kpt_call_at_at);
+	insn = insn_of(kpt_probe(test, addr));
+	KUNIT_ASSERT_NOT_NULL(test, insn.step);
+	KUNIT_EXPECT_EQ(test, unwind(insn.step, &same), KPROBE_UNWIND_SAME);
+	KUNIT_EXPECT_EQ(test, same, (unsigned long)addr);
+	KUNIT_EXPECT_EQ(test, unwind(insn.step + insn.len, &same), KPROBE_UNWIND_UNKNOWN);
+}
+
+/* What their opcodes are without a prefix does not matter. */
+static void vector_instructions_run_as_copies(struct kunit *test)
+{
+	struct arch_specific_insn insn;
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < KPT_VECTORS; i++) {
+		pr = kpt_probe_post(test, at(kpt_vector, kpt_vector_at + i * sizeof(u32)));
+		insn = insn_of(pr);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, insn.copy, "%u", i);
+		KUNIT_EXPECT_NOT_NULL_MSG(test, insn.step, "%u", i);
+	}
+	KUNIT_EXPECT_EQ(test, kpt_vector(7), KPT_RESULT(7ul));
 }
 
 static int pre_into_step(struct kpt_probe *pr, struct pt_regs *regs)
@@ -208,11 +290,144 @@ static void copies_that_are_given_back_are_erased(struct kunit *test)
 #endif
 }
 
+/* Nor do slots hold anything else that no probe has had. */
+static void slots_without_code_hold_breakpoints(struct kunit *test)
+{
+	struct arch_specific_insn insn;
+	struct kpt_probe *pr;
+	u8 *page;
+
+	/* Those of earlier cases are free. */
+	kpt_counts(true);
+	pr = kpt_probe(test, at(kpt_load, kpt_load_at));
+	wait_for_kprobe_optimizer();
+	insn = insn_of(pr);
+	KUNIT_ASSERT_NOT_NULL(test, insn.slot);
+	page = (u8 *)((unsigned long)insn.slot & PAGE_MASK);
+	/* The first slots are taken first. */
+	KUNIT_EXPECT_TRUE(test, is_erased(page + PAGE_SIZE / 2, PAGE_SIZE / 2));
+#ifdef CONFIG_OPTPROBES
+	KUNIT_ASSERT_NOT_NULL(test, insn.detour);
+	page = (u8 *)((unsigned long)insn.detour & PAGE_MASK);
+	KUNIT_EXPECT_TRUE(test, is_erased(page + PAGE_SIZE / 2, PAGE_SIZE / 2));
+#endif
+}
+
+/* --- Changes to the text --------------------------------------------------- */
+
+/**
+ * struct change - what is learned of while text changes
+ * @by:	   a probe on the function that is told
+ * @task:  that changes the text
+ * @addr:  of the byte that matters
+ * @seen:  how often it was told of a change there, or told with a breakpoint there
+ * @old:   what it was told
+ * @new:   likewise
+ * @right: it was told of one byte each time
+ */
+struct change {
+	struct kprobe by;
+	struct task_struct *task;
+	const u8 *addr;
+	unsigned int seen;
+	u8 old;
+	u8 new;
+	bool right;
+};
+
+static void unregister_by(void *p)
+{
+	unregister_kprobe(p);
+}
+
+static struct change *watch(struct kunit *test, const char *name, kprobe_pre_handler_t pre)
+{
+	struct change *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->task = current;
+	c->addr = at(kpt_load, kpt_load_at);
+	c->right = true;
+	c->by.symbol_name = name;
+	c->by.pre_handler = pre;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&c->by), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_by, &c->by), 0);
+	return c;
+}
+
+static int pre_text_poke_sync(struct kprobe *p, struct pt_regs *regs)
+{
+	struct change *c = container_of(p, struct change, by);
+
+	if (current == c->task && READ_ONCE(*c->addr) == INT3_INSN_OPCODE)
+		c->seen++;
+	return 0;
+}
+
+static void note_armed(enum kprobe_stage stage, void *arg)
+{
+	struct change *c = arg;
+
+	/* Not those that come later, whatever for. */
+	if (stage == KPROBE_STAGE_ARMED)
+		c->task = NULL;
+}
+
+static void unstop(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+/* A CPU may have the old instruction in its pipeline. */
+static void every_cpu_sees_a_breakpoint_before_registration_ends(struct kunit *test)
+{
+	struct change *c = watch(test, "text_poke_sync", pre_text_poke_sync);
+
+	kprobe_test_stop(note_armed, c);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_probe(test, (void *)c->addr);
+	KUNIT_EXPECT_NULL(test, c->task);
+	KUNIT_EXPECT_GT(test, c->seen, 0);
+}
+
+#ifdef CONFIG_PERF_EVENTS
+static int pre_perf_event_text_poke(struct kprobe *p, struct pt_regs *regs)
+{
+	struct change *c = container_of(p, struct change, by);
+
+	if (current != c->task || (u8 *)regs_get_kernel_argument(regs, 0) != c->addr)
+		return 0;
+	c->seen++;
+	c->old = *(u8 *)regs_get_kernel_argument(regs, 1);
+	c->new = *(u8 *)regs_get_kernel_argument(regs, 3);
+	c->right &= regs_get_kernel_argument(regs, 2) == 1 &&
+		    regs_get_kernel_argument(regs, 4) == 1;
+	return 0;
+}
+
+static void perf_learns_of_each_breakpoint(struct kunit *test)
+{
+	struct change *c = watch(test, "perf_event_text_poke", pre_perf_event_text_poke);
+	struct kpt_probe *pr;
+	u8 was = *c->addr;
+
+	kpt_forbid_jumps(test);
+	pr = kpt_probe(test, (void *)c->addr);
+	KUNIT_EXPECT_EQ(test, c->seen, 1);
+	KUNIT_EXPECT_EQ(test, c->old, was);
+	KUNIT_EXPECT_EQ(test, c->new, INT3_INSN_OPCODE);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_EQ(test, c->seen, 2);
+	KUNIT_EXPECT_EQ(test, c->old, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, c->new, was);
+	KUNIT_EXPECT_TRUE(test, c->right);
+}
+#endif
+
 /* --- The text without probes --------------------------------------------- */
 
-static void text_without_probes_is_read(struct kunit *test)
+static void check_text(struct kunit *test, u8 *addr)
 {
-	u8 *addr = at(kpt_zeropad, kpt_zeropad_at);
 	struct kpt_probe *pr = kpt_alloc(test, addr);
 	u8 before[8], text[8] = { };
 	unsigned int len;
@@ -234,6 +449,28 @@ static void text_without_probes_is_read(struct kunit *test)
 	kprobe_text(text, (unsigned long)addr, sizeof(text));
 	KUNIT_EXPECT_MEMEQ(test, text, before, sizeof(text));
 }
+
+static void text_without_probes_is_read(struct kunit *test)
+{
+	check_text(test, at(kpt_zeropad, kpt_zeropad_at));
+#ifdef CONFIG_OPTPROBES
+	/* No jump is so far that its last byte is a NOP, too. */
+	check_text(test, at(kpt_jump_nops, kpt_jump_nops_at));
+#endif
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* The call is not ours to undo. */
+static void call_of_ftrace_is_read_as_it_is(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+	u8 text[8];
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+	kprobe_text(text, (unsigned long)pr->kp.addr, sizeof(text));
+	KUNIT_EXPECT_MEMEQ(test, text, (u8 *)pr->kp.addr, sizeof(text));
+}
+#endif
 
 static void debuggers_learn_what_is_inside_of_a_jump(struct kunit *test)
 {
@@ -261,10 +498,21 @@ static void debuggers_learn_what_is_inside_of_a_jump(struct kunit *test)
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
+	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),
 	KUNIT_CASE(original_of_a_copy_is_known),
+	KUNIT_CASE(unwinders_know_the_stack_in_a_copy),
+	KUNIT_CASE(vector_instructions_run_as_copies),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
 	KUNIT_CASE(copies_that_are_given_back_are_erased),
+	KUNIT_CASE(slots_without_code_hold_breakpoints),
+	KUNIT_CASE(every_cpu_sees_a_breakpoint_before_registration_ends),
+#ifdef CONFIG_PERF_EVENTS
+	KUNIT_CASE(perf_learns_of_each_breakpoint),
+#endif
 	KUNIT_CASE(text_without_probes_is_read),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(call_of_ftrace_is_read_as_it_is),
+#endif
 	KUNIT_CASE(debuggers_learn_what_is_inside_of_a_jump),
 	{}
 };

@@ -40,6 +40,20 @@ static unsigned long entry_of(const unsigned char *addr)
 	return (unsigned long)addr + JMP32_INSN_SIZE + rel;
 }
 
+static const struct x86_detour *detour_of(struct kunit *test, void *addr)
+{
+	const struct x86_detour *d = NULL;
+	struct kprobe *p;
+
+	preempt_disable();
+	p = get_kprobe(addr);
+	if (p)
+		d = p->ainsn.detour;
+	preempt_enable();
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	return d;
+}
+
 /* --- Late hits ----------------------------------------------------------- */
 
 /* Bytes of a detour's code, from its entry, that are there in any case. */
@@ -83,13 +97,13 @@ static int be_late(void *arg)
 	return 0;
 }
 
-static struct late *start_late(struct kunit *test, bool irqs_off)
+static struct late *start_late(struct kunit *test, const unsigned char *addr, bool irqs_off)
 {
 	struct late *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
-	KUNIT_ASSERT_TRUE(test, *AT(late) == JMP32_INSN_OPCODE);
-	l->entry = entry_of(AT(late));
+	KUNIT_ASSERT_TRUE(test, *addr == JMP32_INSN_OPCODE);
+	l->entry = entry_of(addr);
 	l->irqs_off = irqs_off;
 	kpt_thread(test, be_late, l, -1, "late");
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(l->ready)));
@@ -120,14 +134,15 @@ static void late_hit_of_a_probe_that_left_is_none(struct kunit *test)
 	for (irqs_off = 0; irqs_off < 2; irqs_off++) {
 		pr = kpt_probe(test, AT(late));
 		settle(test, pr);
-		l = start_late(test, irqs_off);
+		l = start_late(test, AT(late), irqs_off);
 		kpt_unregister(test, pr);
 		finish_late(test, l);
 		KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	}
 }
 
-static void late_hit_is_one_of_the_probes_that_are_there_then(struct kunit *test)
+/* The point is another one, though at the same address. */
+static void late_hit_is_one_of_a_probe_that_came_meanwhile(struct kunit *test)
 {
 	struct kpt_probe *first, *second;
 	struct late *l;
@@ -135,13 +150,67 @@ static void late_hit_is_one_of_the_probes_that_are_there_then(struct kunit *test
 	need_two_cpus(test);
 	first = kpt_probe(test, AT(late));
 	settle(test, first);
-	l = start_late(test, false);
-	second = kpt_probe_post(test, AT(late));
+	l = start_late(test, AT(late), false);
+	kpt_unregister(test, first);
+	second = kpt_probe(test, AT(late));
+	finish_late(test, l);
+	KUNIT_EXPECT_EQ(test, first->pre, 0);
+	KUNIT_EXPECT_EQ(test, second->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->kp.nmissed, 0ul);
+}
+
+static void check_late(struct kunit *test, unsigned char *addr)
+{
+	struct kpt_probe *first, *second;
+	struct late *l;
+
+	need_two_cpus(test);
+	first = kpt_probe(test, addr);
+	settle(test, first);
+	l = start_late(test, addr, false);
+	second = kpt_probe_post(test, addr);
 	finish_late(test, l);
 	KUNIT_EXPECT_EQ(test, first->pre, 1);
 	KUNIT_EXPECT_EQ(test, second->pre, 1);
 	KUNIT_EXPECT_EQ(test, second->post, 1);
 	KUNIT_EXPECT_EQ(test, first->kp.nmissed + second->kp.nmissed, 0ul);
+}
+
+static void late_hit_is_one_of_the_probes_that_are_there_then(struct kunit *test)
+{
+	check_late(test, AT(late));
+}
+
+/* The detour was made without a place for it. */
+static void late_hit_runs_a_post_handler_behind_a_copy(struct kunit *test)
+{
+	check_late(test, AT(late_copied));
+}
+
+/* Where in [@from, @to) these bytes are, or NULL. */
+static const u8 *find_bytes(const u8 *from, const u8 *to, const void *bytes, unsigned int nr)
+{
+	for (; from + nr <= to; from++) {
+		if (!memcmp(from, bytes, nr))
+			return from;
+	}
+	return NULL;
+}
+
+/* Or whoever unregisters would not wait for a task between the two. */
+static void hit_is_shown_before_it_is_known_to_be_none_that_is_late(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(late));
+	const struct x86_detour *d;
+	u32 shown;
+
+	settle(test, pr);
+	d = detour_of(test, pr->kp.addr);
+	KUNIT_ASSERT_NE(test, d->branch, 0);
+	/* The head and one, which says that it is a detour. */
+	shown = (unsigned long)d + 1;
+	KUNIT_EXPECT_NOT_NULL(test, find_bytes((u8 *)d + d->entry, (u8 *)d + d->branch, &shown,
+					       sizeof(shown)));
 }
 
 /* A CPU may be executing it: SDM Vol. 3, 9.1.3. */
@@ -155,7 +224,7 @@ static void running_detour_changes_to_breakpoints_only(struct kunit *test)
 	need_two_cpus(test);
 	pr = kpt_probe(test, AT(late));
 	settle(test, pr);
-	l = start_late(test, false);
+	l = start_late(test, AT(late), false);
 	memcpy(before, (void *)l->entry, sizeof(before));
 	kpt_unregister(test, pr);
 	memcpy(after, (void *)l->entry, sizeof(after));
@@ -333,18 +402,87 @@ static void displaced_return_is_as_safe_as_others(struct kunit *test)
 
 /* --- The places in a detour ---------------------------------------------- */
 
-static const struct x86_detour *detour_of(struct kunit *test, void *addr)
+static void expect_unwind(struct kunit *test, const struct x86_detour *d, unsigned int at,
+			  enum kprobe_unwind kind, unsigned long to)
 {
-	const struct x86_detour *d = NULL;
-	struct kprobe *p;
+	enum kprobe_unwind got;
+	unsigned long same = 0;
 
 	preempt_disable();
-	p = get_kprobe(addr);
-	if (p)
-		d = p->ainsn.detour;
+	got = kprobe_unwind((unsigned long)d + at, &same);
 	preempt_enable();
-	KUNIT_ASSERT_NOT_NULL(test, d);
-	return d;
+	KUNIT_EXPECT_EQ_MSG(test, got, kind, "at %u", at);
+	if (kind == KPROBE_UNWIND_SAME)
+		KUNIT_EXPECT_EQ_MSG(test, same, to, "at %u", at);
+}
+
+/* The registers are complete, and nothing is restored yet. */
+static void check_saved(struct kunit *test, const struct x86_detour *d, unsigned int from,
+			unsigned int to)
+{
+#ifdef CONFIG_X86_64
+	static const u8 clac[] = { 0x0f, 0x01, 0xca }, pop_r15[] = { 0x41, 0x5f };
+
+	if (boot_cpu_has(X86_FEATURE_SMAP))
+		KUNIT_EXPECT_MEMEQ(test, (u8 *)d + from - sizeof(clac), clac, sizeof(clac));
+	KUNIT_EXPECT_MEMEQ(test, (u8 *)d + to, pop_r15, sizeof(pop_r15));
+#endif
+	expect_unwind(test, d, from - 1, KPROBE_UNWIND_UNKNOWN, 0);
+	expect_unwind(test, d, from, KPROBE_UNWIND_REGS, 0);
+	expect_unwind(test, d, to - 1, KPROBE_UNWIND_REGS, 0);
+	expect_unwind(test, d, to, KPROBE_UNWIND_UNKNOWN, 0);
+}
+
+static void unwinders_know_the_stack_in_a_detour(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)AT(late_copied);
+	const struct x86_detour *d;
+	unsigned int post, i;
+
+	for (post = 0; post < 2; post++) {
+		struct kpt_probe *pr = jump_probe(test, (void *)addr, post);
+
+		d = detour_of(test, (void *)addr);
+		check_saved(test, d, d->saved, d->restore);
+		/* Of three bytes, and two, and then three. */
+		KUNIT_ASSERT_EQ(test, d->nr, 2);
+		for (i = 0; i < d->nr; i++)
+			expect_unwind(test, d, d->map[i].to, KPROBE_UNWIND_SAME,
+				      addr + 3 * i);
+		expect_unwind(test, d, d->exec_end - JMP32_INSN_SIZE - 1, KPROBE_UNWIND_SAME,
+			      addr + 3);
+		for (i = JMP32_INSN_SIZE; i; i--)
+			expect_unwind(test, d, d->exec_end - i, KPROBE_UNWIND_SAME,
+				      addr + JMP32_INSN_SIZE);
+		KUNIT_EXPECT_EQ(test, !!d->post, post);
+		/* In between is what a detour does that calls the handler itself. */
+		if (d->post != d->exec_end)
+			expect_unwind(test, d, d->exec_end, KPROBE_UNWIND_REGS, 0);
+		if (post) {
+			if (d->post != d->exec_end)
+				expect_unwind(test, d, d->post - 1, KPROBE_UNWIND_REGS, 0);
+			expect_unwind(test, d, d->post, KPROBE_UNWIND_SAME, addr);
+			expect_unwind(test, d, d->post + 3, KPROBE_UNWIND_UNKNOWN, 0);
+			check_saved(test, d, d->post_saved, d->post_restore);
+		}
+		kpt_unregister(test, pr);
+	}
+}
+
+/* A call through memory pushes what no unwinder expects. */
+static void unwinders_know_where_a_displaced_call_hides_the_stack(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)AT(call_mem);
+	const struct x86_detour *d;
+	unsigned int len;
+
+	jump_probe(test, (void *)addr, false);
+	d = detour_of(test, (void *)addr);
+	len = d->map[0].len;
+	expect_unwind(test, d, d->map[0].to, KPROBE_UNWIND_SAME, addr);
+	expect_unwind(test, d, d->map[0].to + len - 1, KPROBE_UNWIND_SAME, addr);
+	expect_unwind(test, d, d->map[0].to + len, KPROBE_UNWIND_UNKNOWN, 0);
+	expect_unwind(test, d, d->exec_end - JMP32_INSN_SIZE - 1, KPROBE_UNWIND_UNKNOWN, 0);
 }
 
 /* What an exception finds that arrives there; the stack pointer is @sp before. */
@@ -358,6 +496,28 @@ static bool leaves(const struct x86_detour *d, unsigned int at, struct pt_regs *
 	ret = kprobe_leave_copy(regs);
 	preempt_enable();
 	return ret;
+}
+
+static void exception_in_a_displaced_call_is_one_of_the_call(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)AT(call);
+	const struct x86_detour *d;
+	struct pt_regs regs;
+
+	jump_probe(test, (void *)addr, false);
+	d = detour_of(test, (void *)addr);
+	KUNIT_EXPECT_TRUE(test, leaves(d, d->map[0].to, &regs, 64));
+	KUNIT_EXPECT_EQ(test, regs.ip, addr);
+	KUNIT_EXPECT_EQ(test, regs.sp, 64ul);
+	/* After the call for the buffer, the return address is dropped again. */
+	KUNIT_ASSERT_GT(test, d->map[0].called, CALL_INSN_SIZE);
+	KUNIT_EXPECT_TRUE(test, leaves(d, d->map[0].to + d->map[0].called, &regs, 64));
+	KUNIT_EXPECT_EQ(test, regs.ip, addr);
+	KUNIT_EXPECT_EQ(test, regs.sp, 64ul + sizeof(long));
+	/* The jump back, the registers, the head. */
+	KUNIT_EXPECT_FALSE(test, leaves(d, d->exec_end - JMP32_INSN_SIZE, &regs, 64));
+	KUNIT_EXPECT_FALSE(test, leaves(d, d->saved, &regs, 64));
+	KUNIT_EXPECT_FALSE(test, leaves(d, d->entry, &regs, 64));
 }
 
 /* A NOP takes no bytes in the detour. */
@@ -449,11 +609,12 @@ static void expect_callers(struct kunit *test, const struct kpt_trace *trace,
 }
 
 static noinline void check_stacks(struct kunit *test, unsigned char *at, kpt_fn_t fn,
-				  const char *function)
+				  const char *function, bool several)
 {
 	static struct stacks stacks;
-	struct kpt_probe *pr, *inside;
+	struct kpt_probe *pr, *inside, *other = NULL;
 	unsigned int post, jump;
+	char what[40];
 
 	for (post = 0; post < 2; post++) {
 		pr = kpt_alloc(test, at);
@@ -464,6 +625,8 @@ static noinline void check_stacks(struct kunit *test, unsigned char *at, kpt_fn_
 		} else {
 			pr->on_pre = walk_in_pre;
 		}
+		if (several)
+			other = kpt_probe(test, at);
 		kpt_register(test, pr);
 		/* That keeps it from being a jump. */
 		inside = kpt_probe(test, at + 1);
@@ -477,27 +640,38 @@ static noinline void check_stacks(struct kunit *test, unsigned char *at, kpt_fn_
 			memset(&stacks, 0, sizeof(stacks));
 			KUNIT_EXPECT_EQ(test, kpt_detour_caller((unsigned long)fn),
 					KPT_RESULT(7ul));
-			expect_callers(test, &stacks.from_handler, function,
-				       jump ? post ? "jump, post" : "jump, pre" :
-				       post ? "breakpoint, post" : "breakpoint, pre",
+			snprintf(what, sizeof(what), "%s, %s, %s", jump ? "jump" : "breakpoint",
+				 post ? "post" : "pre", several ? "several" : "alone");
+			expect_callers(test, &stacks.from_handler, function, what,
 				       stacks.reliable[0]);
-			expect_callers(test, &stacks.from_regs, function,
-				       jump ? post ? "jump, post, regs" : "jump, pre, regs" :
-				       post ? "breakpoint, post, regs" : "breakpoint, pre, regs",
+			strcat(what, ", regs");
+			expect_callers(test, &stacks.from_regs, function, what,
 				       stacks.reliable[1]);
 		}
 		kpt_unregister(test, pr);
+		if (other)
+			kpt_unregister(test, other);
 	}
 }
 
+/* A single probe is called by its detour, several by the dispatcher. */
 static void no_caller_is_missing_at_a_push_of_one_byte(struct kunit *test)
 {
-	check_stacks(test, AT(push), kpt_detour_push, "kpt_detour_push");
+	check_stacks(test, AT(push), kpt_detour_push, "kpt_detour_push", false);
+	check_stacks(test, AT(push), kpt_detour_push, "kpt_detour_push", true);
 }
 
 static void no_caller_is_missing_at_a_pop_of_one_byte(struct kunit *test)
 {
-	check_stacks(test, AT(pop), kpt_detour_pop, "kpt_detour_pop");
+	check_stacks(test, AT(pop), kpt_detour_pop, "kpt_detour_pop", false);
+	check_stacks(test, AT(pop), kpt_detour_pop, "kpt_detour_pop", true);
+}
+
+/* It is not emulated, so it runs as a copy before a post-handler. */
+static void no_caller_is_missing_at_a_leave(struct kunit *test)
+{
+	check_stacks(test, AT(leave), kpt_detour_leave, "kpt_detour_leave", false);
+	check_stacks(test, AT(leave), kpt_detour_leave, "kpt_detour_leave", true);
 }
 
 /**
@@ -573,16 +747,23 @@ static noinline void stacks_are_whole_in_a_displaced_call(struct kunit *test)
 
 static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
+	KUNIT_CASE(late_hit_is_one_of_a_probe_that_came_meanwhile),
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
+	KUNIT_CASE(late_hit_runs_a_post_handler_behind_a_copy),
+	KUNIT_CASE(hit_is_shown_before_it_is_known_to_be_none_that_is_late),
 	KUNIT_CASE(running_detour_changes_to_breakpoints_only),
 	KUNIT_CASE(displaced_branches_lead_where_they_did),
 	KUNIT_CASE(displaced_call_through_memory_may_fault),
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
+	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
+	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),
+	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),
 	KUNIT_CASE(exception_behind_a_displaced_nop_is_none_of_the_nop),
 #ifdef CONFIG_UNWINDER_ORC
 	KUNIT_CASE(no_caller_is_missing_at_a_push_of_one_byte),
 	KUNIT_CASE(no_caller_is_missing_at_a_pop_of_one_byte),
+	KUNIT_CASE(no_caller_is_missing_at_a_leave),
 	KUNIT_CASE(stacks_are_whole_in_a_displaced_call),
 #endif
 	{}

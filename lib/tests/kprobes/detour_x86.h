@@ -18,6 +18,9 @@ unsigned long kpt_detour_enter(unsigned long entry, unsigned long arg);
 /* Returns KPT_RESULT() of its argument; the probe is at the entry. */
 KPT_DETOUR_TARGET(late);
 
+/* The same, whose first instruction has to run as a copy. */
+KPT_DETOUR_TARGET(late_copied);
+
 /* The same, whose first instruction is a NOP. */
 KPT_DETOUR_TARGET(nop);
 
@@ -35,9 +38,10 @@ KPT_DETOUR_TARGET(ret);
 /* Calls through the pointer at its argument, or returns KPT_FAULTED. */
 KPT_DETOUR_TARGET(call_mem);
 
-/* The probed instruction is a push, or a pop, of one byte. */
+/* The probed instruction is a push, or a pop, or a leave, of one byte. */
 KPT_DETOUR_TARGET(push);
 KPT_DETOUR_TARGET(pop);
+KPT_DETOUR_TARGET(leave);
 
 /* Calls @fn; on its stack is another return address, which must not be found. */
 unsigned long kpt_detour_caller(unsigned long fn);

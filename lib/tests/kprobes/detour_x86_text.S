@@ -47,6 +47,16 @@ SYM_FUNC_START(kpt_detour_late)
 	RETURN
 SYM_FUNC_END(kpt_detour_late)
 
+SYM_FUNC_START(kpt_detour_late_copied)
+	GET_ARG
+	AT late_copied
+	movzbl	%al, %eax
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_detour_late_copied)
+
 SYM_FUNC_START(kpt_detour_nop)
 	AT nop
 	nop
@@ -176,6 +186,17 @@ SYM_FUNC_START(kpt_detour_pop)
 	{disp32} lea 0(%_ASM_AX), %_ASM_AX
 	RETURN
 SYM_FUNC_END(kpt_detour_pop)
+
+SYM_FUNC_START(kpt_detour_leave)
+	push	%_ASM_BP
+	mov	%_ASM_SP, %_ASM_BP
+	sub	$16, %_ASM_SP
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	AT leave
+	leave
+	{disp32} lea 0(%_ASM_AX), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_detour_leave)
 
 SYM_FUNC_START(kpt_detour_caller)
 	FRAME_BEGIN

@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/execmem.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -283,6 +284,7 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 #endif
 	return KPROBE_UNWIND_UNKNOWN;
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_unwind);
 
 /* ------------------------------ Arming ---------------------------------- */
 
