@@ -291,6 +291,50 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 			    "%pS", (void *)a->ip);
 }
 
+static void post_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_holds_timer(pr, regs);
+}
+
+/* After an emulated instruction, and after the copy of one. */
+static void post_handlers_go_on_in_the_detour_once_there_is_one(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} kinds[] = {
+		{ kpt_jump_emulated, AT(emulated) },
+		{ kpt_jump_copied, AT(copied) },
+	};
+	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	unsigned int i, tries;
+	struct kpt_probe *pr;
+	struct way *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	a->timer.function = arrive;
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		pr = kpt_alloc(test, kinds[i].addr);
+		pr->kp.post_handler = kpt_post;
+		pr->on_post = post_holds_timer;
+		pr->arg = a;
+		w = divert(test, pr);
+		a->ip = 0;
+		for (tries = 0; tries < 100 && !is_kprobe_optinsn_slot(a->ip); tries++) {
+			a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
+			hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
+				      HRTIMER_MODE_REL_PINNED_HARD);
+			KUNIT_EXPECT_EQ(test, kinds[i].fn(7), KPT_RESULT(7ul));
+			hrtimer_cancel(&a->timer);
+		}
+		KUNIT_EXPECT_TRUE_MSG(test, is_kprobe_optinsn_slot(a->ip), "%ps: %pS", kinds[i].fn,
+				      (void *)a->ip);
+		let_go(test, w);
+		kpt_unregister(test, pr);
+	}
+}
+
 static int go_where_told(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	regs->ip = (unsigned long)pr->arg;
@@ -672,6 +716,41 @@ static void task_in_the_bytes_is_waited_for(struct kunit *test)
 	KUNIT_FAIL(test, "the task went on each time");
 }
 
+/* --- What a handler leaves to be done --------------------------------------- */
+
+static int pre_asks_to_reschedule(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	set_tsk_need_resched(current);
+	set_preempt_need_resched();
+	return 0;
+}
+
+/* Not at the next interrupt only. A single probe is called by its detour. */
+static void reschedule_that_a_handler_has_delayed_is_done(struct kunit *test)
+{
+	unsigned int several, left, i;
+	struct kpt_probe *pr;
+
+	if (!preempt_model_preemptible())
+		kunit_skip(test, "no task is preempted there");
+	pr = kpt_alloc(test, AT(two));
+	pr->on_pre = pre_asks_to_reschedule;
+	kpt_register(test, pr);
+	for (several = 0; several < 2; several++) {
+		if (several)
+			kpt_probe(test, AT(two));
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+		left = 0;
+		for (i = 0; i < 10; i++) {
+			call(test);
+			left += need_resched();
+		}
+		KUNIT_EXPECT_LT_MSG(test, left, 5, "several %u", several);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, 20);
+}
+
 /* --- What a debugger does meanwhile ---------------------------------------- */
 
 /**
@@ -789,6 +868,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 static struct kunit_case way_cases[] = {
 	WAY_CASE(hits_on_the_way_are_hits),
 	WAY_CASE(hits_go_on_in_the_detour_once_there_is_one),
+	KUNIT_CASE(post_handlers_go_on_in_the_detour_once_there_is_one),
 	WAY_CASE(changed_ip_on_the_way_is_honoured),
 	WAY_CASE(unregistered_on_the_way_it_leaves_the_text_alone),
 	WAY_CASE(disabled_on_the_way_it_leaves_the_text_alone),
@@ -799,6 +879,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
 	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),
+	KUNIT_CASE(reschedule_that_a_handler_has_delayed_is_done),
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KPT_LAST_CASE,

@@ -10,6 +10,7 @@
 #include <linux/vmalloc.h>
 #include <asm/ibt.h>
 #include <asm/processor-flags.h>
+#include <asm/segment.h>
 #include <asm/text-patching.h>
 
 #include "fixture.h"
@@ -257,6 +258,10 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 		    !check_registers(test, c, mode->name, &pr->post_regs, last))
 			return false;
 		if (!SAME(test, pr->post_regs.flags & X86_EFLAGS_TF, 0, "%s: %s, TF",
+			  c->title, mode->name))
+			return false;
+		/* It is right below the stack of the code, where a push writes to. */
+		if (!SAME(test, pr->post_regs.ss & 0xffff, __KERNEL_DS, "%s: %s, ss",
 			  c->title, mode->name))
 			return false;
 	}

@@ -4,6 +4,7 @@
  * it must not, and that nothing else changes.
  */
 #include <linux/cpumask.h>
+#include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/jump_label.h>
@@ -237,6 +238,74 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
+static void target_of_each_kind_of_branch_refuses(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} by[] = {
+		{ kpt_jump_by_jcc8, AT(by_jcc8) },
+		{ kpt_jump_by_jcc32, AT(by_jcc32) },
+		{ kpt_jump_by_jmp8, AT(by_jmp8) },
+		{ kpt_jump_by_jmp32, AT(by_jmp32) },
+		{ kpt_jump_by_loopne, AT(by_loopne) },
+		{ kpt_jump_by_loope, AT(by_loope) },
+		{ kpt_jump_by_loop, AT(by_loop) },
+		{ kpt_jump_by_jcxz, AT(by_jcxz) },
+		{ kpt_jump_by_call, AT(by_call) },
+		{ kpt_jump_by_xbegin, AT(by_xbegin) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(by); i++)
+		check_stays_breakpoint(test, by[i].addr, by[i].fn, 1);
+}
+
+static void function_that_shares_code_with_its_neighbour_is_left_alone(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(unaligned), kpt_jump_unaligned, 1);
+	check_stays_breakpoint(test, AT(falls), kpt_jump_falls, 1);
+}
+
+/* Nor does what a function ends in share code, if execution does not go on after it. */
+static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} ends[] = {
+		{ kpt_jump_ends_ret, AT(ends_ret) },
+		{ kpt_jump_ends_ret_imm, AT(ends_ret_imm) },
+		{ kpt_jump_ends_jmp8, AT(ends_jmp8) },
+		{ kpt_jump_ends_jmp32, AT(ends_jmp32) },
+		{ kpt_jump_ends_call, AT(ends_call) },
+		{ kpt_jump_ends_int3, AT(ends_int3) },
+		{ kpt_jump_ends_ud2, AT(ends_ud2) },
+		{ kpt_jump_ends_nop, AT(ends_nop) },
+		{ kpt_jump_ends_nop3, AT(ends_nop3) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++)
+		check_becomes_jump(test, ends[i].addr, ends[i].fn, 1);
+	/* It might have a table of jumps. */
+	if (!KPT_JUMP_TABLES)
+		check_becomes_jump(test, AT(ends_jmp_reg), kpt_jump_ends_jmp_reg, 1);
+}
+
+static void branch_target_in_the_cold_part_refuses(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, NULL);
+
+	pr->kp.symbol_name = "kpt_jump_cooled.cold";
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_ASSERT_FALSE(test, is_jump(pr->kp.addr));
+	KUNIT_EXPECT_EQ(test, kpt_jump_cooled(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 DEFINE_STATIC_KEY_FALSE(kpt_jump_label_key);
 
 static void target_of_a_jump_label_inside_refuses(struct kunit *test)
@@ -298,6 +367,47 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, kpt_jump_fixup(KPT_BAD_ADDRESS), KPT_RESULT(KPT_BAD_ADDRESS));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+/* What has a fix-up, or is one, at each of the inner bytes, and right after them. */
+static void fault_at_each_inner_byte_refuses(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} inner[][5] = {
+		{
+			{ kpt_jump_fixup1, AT(fixup1) },
+			{ kpt_jump_fixup2, AT(fixup2) },
+			{ kpt_jump_fixup3, AT(fixup3) },
+			{ kpt_jump_fixup4, AT(fixup4) },
+			{ kpt_jump_fixup5, AT(fixup5) },
+		}, {
+			{ kpt_jump_loads1, AT(loads1) },
+			{ kpt_jump_loads2, AT(loads2) },
+			{ kpt_jump_loads3, AT(loads3) },
+			{ kpt_jump_loads4, AT(loads4) },
+			{ kpt_jump_loads5, AT(loads5) },
+		}
+	};
+	unsigned long good = 7;
+	unsigned int i, loads;
+	struct kpt_probe *pr;
+	kpt_fn_t fn;
+
+	for (loads = 0; loads < 2; loads++) {
+		for (i = 0; i < 5; i++) {
+			fn = inner[loads][i].fn;
+			pr = kpt_probe(test, inner[loads][i].addr);
+			wait_for_kprobe_optimizer();
+			KUNIT_ASSERT_EQ_MSG(test, is_jump(pr->kp.addr), i == 4, "%ps", fn);
+			KUNIT_EXPECT_EQ(test, fn((unsigned long)&good),
+					KPT_RESULT((unsigned long)&good));
+			KUNIT_EXPECT_EQ(test, pr->pre, 1);
+			KUNIT_EXPECT_EQ(test, fn(KPT_BAD_ADDRESS), KPT_RESULT(KPT_BAD_ADDRESS));
+			KUNIT_EXPECT_EQ(test, pr->pre, 1 + loads);
+		}
+	}
 }
 
 static void bug_trap_inside_refuses(struct kunit *test)
@@ -739,6 +849,70 @@ static void changed_ip_to_behind_the_jump(struct kunit *test)
 	check_changed_ip(test, AT(two) + KPT_JUMP_SIZE, KPT_RESULT(100ul));
 }
 
+static void post_goes_where_told(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	go_where_told(pr, regs);
+}
+
+/* A single probe is called by its detour, several by the dispatcher. */
+static void check_goes_where_told(struct kunit *test, kpt_fn_t fn, unsigned char *addr,
+				  bool post, bool several)
+{
+	const struct {
+		void *to;
+		unsigned long result;
+	} places[] = {
+		{ kpt_elsewhere, kpt_elsewhere_with(7, 100) },
+		{ addr + KPT_THREE_SECOND, KPT_RESULT(7ul) },
+		{ addr + KPT_THREE_THIRD, KPT_RESULT(107ul) },
+		{ addr + KPT_THREE_BEHIND, KPT_RESULT(100ul) },
+	};
+	struct kpt_probe *pr = kpt_alloc(test, addr), *other = NULL;
+	unsigned int i;
+
+	if (post) {
+		pr->kp.post_handler = kpt_post;
+		pr->on_post = post_goes_where_told;
+	} else {
+		pr->on_pre = go_where_told;
+	}
+	if (several)
+		other = kpt_probe(test, addr);
+	settle(test, pr);
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		pr->arg = places[i].to;
+		KUNIT_EXPECT_EQ_MSG(test, fn(7), places[i].result, "%ps, post %d, several %d: %u",
+				    fn, post, several, i);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, ARRAY_SIZE(places));
+	KUNIT_EXPECT_EQ(test, pr->post, post ? ARRAY_SIZE(places) : 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	expect_jump(test, pr);
+	kpt_unregister(test, pr);
+	if (other)
+		kpt_unregister(test, other);
+}
+
+static void changed_ip_to_each_displaced_instruction(struct kunit *test)
+{
+	unsigned int several;
+
+	for (several = 0; several < 2; several++) {
+		check_goes_where_told(test, kpt_jump_emulated, AT(emulated), false, several);
+		check_goes_where_told(test, kpt_jump_copied, AT(copied), false, several);
+	}
+}
+
+static void post_handler_may_change_where_a_jump_goes_on(struct kunit *test)
+{
+	unsigned int several;
+
+	for (several = 0; several < 2; several++) {
+		check_goes_where_told(test, kpt_jump_emulated, AT(emulated), true, several);
+		check_goes_where_told(test, kpt_jump_copied, AT(copied), true, several);
+	}
+}
+
 static int do_return(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	regs->ip = *(unsigned long *)regs->sp;
@@ -803,6 +977,40 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 		}
 		expect_jump(test, pr);
 		kpt_unregister(test, pr);
+	}
+}
+
+/* Once; and goes on at the point, which is another hit. */
+static int move_stack_and_leave(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (!(pr->pre & 1))
+		return 0;
+	regs->sp -= (unsigned long)pr->arg;
+	regs->ip = (unsigned long)pr->kp.addr;
+	return 1;
+}
+
+static void handler_may_move_the_stack_pointer_and_leave(struct kunit *test)
+{
+	struct kpt_probe *pr, *other = NULL;
+	unsigned int several;
+	unsigned long by;
+
+	for (several = 0; several < 2; several++) {
+		if (several)
+			other = kpt_probe(test, AT(sp));
+		pr = kpt_alloc(test, AT(sp));
+		pr->on_pre = move_stack_and_leave;
+		settle(test, pr);
+		for (by = 0; by <= farthest(true); by += 8) {
+			pr->arg = (void *)by;
+			KUNIT_ASSERT_EQ_MSG(test, kpt_jump_sp(0), -by, "several %u, by %lu",
+					    several, by);
+		}
+		expect_jump(test, pr);
+		kpt_unregister(test, pr);
+		if (other)
+			kpt_unregister(test, other);
 	}
 }
 
@@ -935,6 +1143,54 @@ static void handlers_run_with_preemption_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before, after);
 	KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 2);
 	KUNIT_EXPECT_FALSE(test, pr->preemptible);
+}
+
+static int note_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pr->arg = (void *)native_save_fl();
+	return 0;
+}
+
+/* As a breakpoint, then as a jump. */
+static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+		unsigned long flag;
+	} odd[] = {
+		{ kpt_jump_std, AT(std), X86_EFLAGS_DF },
+		{ kpt_jump_popf, AT(popf), X86_EFLAGS_DF },
+		{ kpt_jump_stac, AT(stac), X86_EFLAGS_AC },
+	};
+	unsigned int i, jump;
+	struct kpt_probe *pr;
+
+	for (i = 0; i < ARRAY_SIZE(odd); i++) {
+		if (odd[i].flag == X86_EFLAGS_AC && !boot_cpu_has(X86_FEATURE_SMAP))
+			continue;
+		pr = kpt_alloc(test, odd[i].addr);
+		pr->on_pre = note_own_flags;
+		pr->kp.post_handler = kpt_post;
+		kpt_forbid_jumps(test);
+		kpt_register(test, pr);
+		for (jump = 0; jump < 2; jump++) {
+			if (jump) {
+				kpt_allow_jumps(test);
+				expect_jump(test, pr);
+			} else {
+				expect_no_jump(test, pr);
+			}
+			KUNIT_EXPECT_EQ(test, odd[i].fn(7), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ_MSG(test, (unsigned long)pr->arg & odd[i].flag, 0ul,
+					    "%ps, jump %u", odd[i].fn, jump);
+			/* But they see those of the function. */
+			KUNIT_EXPECT_EQ(test, pr->pre_regs.flags & odd[i].flag, odd[i].flag);
+			KUNIT_EXPECT_EQ(test, pr->post_regs.flags & odd[i].flag, odd[i].flag);
+			KUNIT_EXPECT_EQ(test, native_save_fl() & odd[i].flag, 0ul);
+		}
+		kpt_unregister(test, pr);
+	}
 }
 
 /* --- Registers ----------------------------------------------------------- */
@@ -1216,6 +1472,11 @@ struct intrusion {
 	bool done;
 };
 
+struct soft_intrusion {
+	struct tasklet_struct tasklet;
+	struct inner *inner;
+};
+
 static void intrude(struct irq_work *work)
 {
 	struct intrusion *in = container_of(work, struct intrusion, work);
@@ -1289,6 +1550,55 @@ static void jump_hit_by_interrupt_over_a_post_handler_runs(struct kunit *test)
 }
 
 /* The interrupt calls the function over whose handler it arrived. */
+static void intrude_by_tasklet(struct tasklet_struct *t)
+{
+	struct inner *inner = container_of(t, struct soft_intrusion, tasklet)->inner;
+
+	inner->result = inner->fn(5);
+}
+
+/*
+ * A single probe on a jump, whose handler is called by the detour in a task's context
+ * only.
+ */
+static void hit_from_a_handler_in_an_interrupt_is_missed(struct kunit *test)
+{
+	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct kpt_probe *outer = kpt_alloc(test, AT(two));
+	struct inner from_handler = { .fn = kpt_plain2 };
+	struct soft_intrusion soft;
+	struct kpt_probe *pr;
+	unsigned int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->work = IRQ_WORK_INIT_HARD(intrude);
+	in->inner.fn = kpt_jump_two;
+	soft.inner = &in->inner;
+	tasklet_setup(&soft.tasklet, intrude_by_tasklet);
+	outer->on_pre = pre_calls;
+	outer->arg = &from_handler;
+	settle(test, outer);
+	pr = kpt_probe(test, kpt_plain2);
+	for (n = 1; n <= 2; n++) {
+		in->inner.result = 0;
+		from_handler.result = 0;
+		if (n == 1) {
+			irq_work_queue(&in->work);
+			irq_work_sync(&in->work);
+		} else {
+			tasklet_schedule(&soft.tasklet);
+			tasklet_kill(&soft.tasklet);
+		}
+		KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, from_handler.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, outer->pre, n);
+		KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, pr->pre, 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)n);
+	}
+	expect_jump(test, outer);
+}
+
 static void own_hit_by_interrupt_over_a_handler_runs(struct kunit *test)
 {
 	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
@@ -1598,6 +1908,24 @@ static void sysctl_off_turns_all_back_and_on_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, late->pre, 3);
 }
 
+/* When no hit can be in the detour any more, its memory is used for something else. */
+static void breakpoint_again_it_does_not_use_the_detour(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(two));
+	struct kpt_probe *post = jump_probe_post(test, AT(copied));
+
+	kpt_forbid_jumps(test);
+	/* Erased. */
+	kpt_counts(true);
+	expect_no_jump(test, pr);
+	expect_no_jump(test, post);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_copied(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+}
+
 static void switched_off_as_a_whole_the_text_is_the_original(struct kunit *test)
 {
 	unsigned char before[16];
@@ -1696,8 +2024,12 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
 	KUNIT_CASE(branch_target_inside_refuses),
 	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
+	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
+	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
+	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
+	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
 	KUNIT_CASE(branch_target_of_a_numbered_cold_part_refuses),
 #ifdef CONFIG_X86_32
@@ -1705,6 +2037,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_of_a_neighbour_inside_refuses),
 #endif
 	KUNIT_CASE(fixup_target_inside_refuses),
+	KUNIT_CASE(fault_at_each_inner_byte_refuses),
 	KUNIT_CASE(bug_trap_inside_refuses),
 	KUNIT_CASE(ftrace_site_inside_refuses),
 	KUNIT_CASE(ftrace_site_itself_is_no_jump),
@@ -1727,6 +2060,8 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(changed_ip_is_honoured),
 	KUNIT_CASE(changed_ip_to_the_second_displaced_instruction),
 	KUNIT_CASE(changed_ip_to_behind_the_jump),
+	KUNIT_CASE(changed_ip_to_each_displaced_instruction),
+	KUNIT_CASE(post_handler_may_change_where_a_jump_goes_on),
 	KUNIT_CASE(handler_may_return_from_the_function),
 	KUNIT_CASE(several_probes_run_in_order),
 	KUNIT_CASE(several_probes_run_until_one_is_nonzero),
@@ -1734,6 +2069,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(null_handlers_in_every_combination),
 	KUNIT_CASE(handlers_see_interrupts_as_the_function_has_them),
 	KUNIT_CASE(handlers_run_with_preemption_off),
+	KUNIT_CASE(handlers_run_with_the_flags_of_compiled_code),
 	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
 #ifdef CONFIG_X86_32
 	KUNIT_CASE(handlers_run_in_the_segments_of_the_kernel),
@@ -1744,6 +2080,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(hit_by_interrupt_over_a_handler_runs),
 	KUNIT_CASE(jump_hit_by_interrupt_over_a_handler_runs),
 	KUNIT_CASE(jump_hit_by_interrupt_over_a_post_handler_runs),
+	KUNIT_CASE(hit_from_a_handler_in_an_interrupt_is_missed),
 	KUNIT_CASE(own_hit_by_interrupt_over_a_handler_runs),
 #ifdef CONFIG_STACKTRACE
 	KUNIT_CASE(stack_trace_shows_the_function_and_its_callers),
@@ -1757,10 +2094,12 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(return_probe_on_a_jump),
 #endif
 	KUNIT_CASE(sysctl_off_turns_all_back_and_on_again),
+	KUNIT_CASE(breakpoint_again_it_does_not_use_the_detour),
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
 	KUNIT_CASE(list_shows_optimized),
 	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
+	KUNIT_CASE(handler_may_move_the_stack_pointer_and_leave),
 	KPT_LAST_CASE,
 	{}
 };

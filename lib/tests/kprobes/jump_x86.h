@@ -38,12 +38,31 @@ static inline unsigned long kpt_elsewhere_with(unsigned long arg, unsigned long 
 KPT_JUMP_TARGET(two);
 #define KPT_TWO_SECOND	2
 
+/* Three, the first of which is emulated, or has to run as a copy. As the former. */
+KPT_JUMP_TARGET(emulated);
+KPT_JUMP_TARGET(copied);
+#define KPT_THREE_SECOND	1
+#define KPT_THREE_THIRD		3
+#define KPT_THREE_BEHIND	6
+
 /* One of 5 bytes, and the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);
 
 /* At one byte, a string instruction that fills the buffer at the argument. */
 KPT_JUMP_TARGET(fills);
 #define KPT_FILLS_SECOND	1
+
+/* The same two in functions that end in something else than a return. */
+KPT_JUMP_TARGET(ends_ret);
+KPT_JUMP_TARGET(ends_ret_imm);
+KPT_JUMP_TARGET(ends_jmp8);
+KPT_JUMP_TARGET(ends_jmp32);
+KPT_JUMP_TARGET(ends_jmp_reg);
+KPT_JUMP_TARGET(ends_call);
+KPT_JUMP_TARGET(ends_int3);
+KPT_JUMP_TARGET(ends_ud2);
+KPT_JUMP_TARGET(ends_nop);
+KPT_JUMP_TARGET(ends_nop3);
 
 /* A longer one, which is a branch target itself; passed three times. */
 KPT_JUMP_TARGET(loop);
@@ -56,6 +75,20 @@ KPT_JUMP_TARGET(inner2);
 KPT_JUMP_TARGET(inner3);
 KPT_JUMP_TARGET(inner4);
 KPT_JUMP_TARGET(inner5);
+/* of each kind of branch, */
+KPT_JUMP_TARGET(by_jcc8);
+KPT_JUMP_TARGET(by_jcc32);
+KPT_JUMP_TARGET(by_jmp8);
+KPT_JUMP_TARGET(by_jmp32);
+KPT_JUMP_TARGET(by_loopne);
+KPT_JUMP_TARGET(by_loope);
+KPT_JUMP_TARGET(by_loop);
+KPT_JUMP_TARGET(by_jcxz);
+KPT_JUMP_TARGET(by_call);
+KPT_JUMP_TARGET(by_xbegin);
+/* of the function in front of it, or after it, with which it shares code, */
+KPT_JUMP_TARGET(unaligned);
+KPT_JUMP_TARGET(falls);
 /* of a jump label that is off: on, it returns 2 * arg + 1, */
 KPT_JUMP_TARGET(label);
 extern struct static_key_false kpt_jump_label_key;
@@ -65,8 +98,24 @@ KPT_JUMP_TARGET(split);
 KPT_JUMP_TARGET(twin);
 /* of its cold part, whose name ends in a number, */
 KPT_JUMP_TARGET(numbered);
-/* and the fix-up of a fault, if the argument is no address. */
+/* and the fix-up of a fault, if the argument is no address; */
 KPT_JUMP_TARGET(fixup);
+/* at the n-th byte of a jump, and right after the jump. */
+KPT_JUMP_TARGET(fixup1);
+KPT_JUMP_TARGET(fixup2);
+KPT_JUMP_TARGET(fixup3);
+KPT_JUMP_TARGET(fixup4);
+KPT_JUMP_TARGET(fixup5);
+
+/* The same for what faults then. */
+KPT_JUMP_TARGET(loads1);
+KPT_JUMP_TARGET(loads2);
+KPT_JUMP_TARGET(loads3);
+KPT_JUMP_TARGET(loads4);
+KPT_JUMP_TARGET(loads5);
+
+/* The function branches into the bytes at the entry of its cold part. */
+unsigned long kpt_jump_cooled(unsigned long arg);
 
 /* As kpt_load(), but the load is the second of two instructions. */
 KPT_JUMP_TARGET(load);
@@ -84,6 +133,11 @@ KPT_JUMP_TARGET(padded);
 
 /* Five bytes on two pages, if the kernel's ENDBR is of 4 bytes. */
 KPT_JUMP_TARGET(pages);
+
+/* The direction flag is set there, in two ways, or that for access to user memory. */
+KPT_JUMP_TARGET(std);
+KPT_JUMP_TARGET(popf);
+KPT_JUMP_TARGET(stac);
 
 /* Returns by how much a handler moved the stack pointer. */
 KPT_JUMP_TARGET(sp);

@@ -11,6 +11,8 @@
 #include <asm/ibt.h>
 #include <asm/nops.h>
 #include <asm/nospec-branch.h>
+#include <asm/processor-flags.h>
+#include <asm/smap.h>
 
 #include "asm_x86.S"
 #include "jump_x86.h"
@@ -40,6 +42,22 @@ SYM_FUNC_START(kpt_jump_two)
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RETURN
 SYM_FUNC_END(kpt_jump_two)
+
+/* Three instructions: of one byte, of two, of three. */
+.macro THREE name:req insn:vararg
+SYM_FUNC_START(kpt_jump_\name)
+	GET_ARG
+	AT \name
+	\insn
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+THREE emulated, nop
+THREE copied, cwtl
 
 SYM_FUNC_START(kpt_jump_fills)
 #ifdef CONFIG_X86_32
@@ -132,6 +150,116 @@ INNER 3
 INNER 4
 INNER 5
 
+.macro JMP_NEAR label:req
+	.byte	0xe9
+	.long	\label - . - 4
+.endm
+
+.macro JCC_NEAR label:req
+	.byte	0x0f, 0x85
+	.long	\label - . - 4
+.endm
+
+/* A branch into the bytes, which is never reached. */
+.macro INTO kind:req insn:vararg
+SYM_FUNC_START(kpt_jump_by_\kind)
+	GET_ARG
+	AT by_\kind
+	xor	%eax, %eax
+.Lby_\kind:
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	jmp	1f
+	\insn	.Lby_\kind
+1:
+	RETURN
+SYM_FUNC_END(kpt_jump_by_\kind)
+STACK_FRAME_NON_STANDARD kpt_jump_by_\kind
+.endm
+
+INTO jcc8, js
+INTO jcc32, JCC_NEAR
+INTO jmp8, jmp
+INTO jmp32, JMP_NEAR
+INTO loopne, loopne
+INTO loope, loope
+INTO loop, loop
+#ifdef CONFIG_X86_64
+INTO jcxz, jrcxz
+#else
+INTO jcxz, jecxz
+#endif
+INTO call, call
+INTO xbegin, xbegin
+
+/* Not aligned as functions are: it shares code with its neighbour. */
+SYM_FUNC_START_LOCAL(kpt_jump_in_front)
+	GET_ARG
+	xor	%eax, %eax
+	jmp	.Lunaligned_inside
+SYM_FUNC_END(kpt_jump_in_front)
+SYM_START(kpt_jump_unaligned, SYM_L_GLOBAL, SYM_A_NONE)
+	ENDBR
+	GET_ARG
+	AT unaligned
+	xor	%eax, %eax
+.Lunaligned_inside:
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_unaligned)
+STACK_FRAME_NON_STANDARD kpt_jump_in_front
+
+/* Runs into its neighbour, which branches back. */
+SYM_FUNC_START(kpt_jump_falls)
+	GET_ARG
+	mov	$3, %ecx
+	AT falls
+	xor	%eax, %eax
+.Lfalls_inside:
+	ADD_ARG
+SYM_FUNC_END(kpt_jump_falls)
+SYM_START(kpt_jump_falls_here, SYM_L_LOCAL, SYM_A_NONE)
+	dec	%ecx
+	jnz	.Lfalls_inside
+	inc	%_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_falls_here)
+STACK_FRAME_NON_STANDARD kpt_jump_falls
+STACK_FRAME_NON_STANDARD kpt_jump_falls_here
+
+/* Ends where no function does, as the next one begins there, but does not run into it. */
+.macro ENDS kind:req safe insn:vararg
+SYM_FUNC_START(kpt_jump_ends_\kind)
+	GET_ARG
+	AT ends_\kind
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+	.ifnb	\safe
+	ANNOTATE_RETPOLINE_SAFE
+	.endif
+	\insn
+SYM_FUNC_END(kpt_jump_ends_\kind)
+SYM_START(kpt_jump_after_\kind, SYM_L_LOCAL, SYM_A_NONE)
+	RETURN
+SYM_FUNC_END(kpt_jump_after_\kind)
+STACK_FRAME_NON_STANDARD kpt_jump_ends_\kind
+STACK_FRAME_NON_STANDARD kpt_jump_after_\kind
+.endm
+
+ENDS ret, 1, .byte 0xc3
+ENDS ret_imm, 1, .byte 0xc2, 0, 0
+ENDS jmp8, , .byte 0xeb, 0xfe
+ENDS jmp32, , .byte 0xe9, 0xfb, 0xff, 0xff, 0xff
+ENDS jmp_reg, 1, .byte 0xff, 0xe0
+ENDS call, , call kpt_plain
+ENDS int3, , int3
+ENDS ud2, , ud2
+ENDS nop, , nop
+ENDS nop3, , .byte 0x0f, 0x1f, 0x00
+
 SYM_FUNC_START(kpt_jump_label)
 	GET_ARG
 	mov	ARG, %_ASM_AX
@@ -171,6 +299,29 @@ SYM_FUNC_START(kpt_jump_split)
 SYM_FUNC_END(kpt_jump_split)
 STACK_FRAME_NON_STANDARD kpt_jump_split
 STACK_FRAME_NON_STANDARD kpt_jump_split.cold
+
+/* The other way round: the bytes are in the cold part. The probe is at its entry. */
+	.pushsection .text.unlikely, "ax", @progbits
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_cooled.cold)
+	xor	%eax, %eax
+.Lcooled_inside:
+	ADD_ARG
+	dec	%ecx
+	jmp	.Lcooled_back
+SYM_FUNC_END(kpt_jump_cooled.cold)
+	.popsection
+
+SYM_FUNC_START(kpt_jump_cooled)
+	GET_ARG
+	mov	$3, %ecx
+	jmp	kpt_jump_cooled.cold
+.Lcooled_back:
+	jnz	.Lcooled_inside
+	inc	%_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_cooled)
+STACK_FRAME_NON_STANDARD kpt_jump_cooled
+STACK_FRAME_NON_STANDARD kpt_jump_cooled.cold
 
 /* The same; but that name is also that of a cold part in targets_x86.S. */
 	.pushsection .text.unlikely, "ax", @progbits
@@ -229,6 +380,55 @@ SYM_FUNC_START(kpt_jump_fixup)
 	RETURN
 	_ASM_EXTABLE(.Lfixup_load, .Lfixup)
 SYM_FUNC_END(kpt_jump_fixup)
+
+/* The fix-up at the n-th byte of a jump, or right after it. */
+.macro FIXUP n:req
+SYM_FUNC_START(kpt_jump_fixup\n)
+	GET_ARG
+.Lfixup_load\n:
+	mov	(ARG), %_ASM_CX
+	AT fixup\n
+	.rept	\n
+	nop
+	.endr
+.Lfixup\n:
+	.rept	5 - \n
+	nop
+	.endr
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RETURN
+	_ASM_EXTABLE(.Lfixup_load\n, .Lfixup\n)
+SYM_FUNC_END(kpt_jump_fixup\n)
+.endm
+
+FIXUP 1
+FIXUP 2
+FIXUP 3
+FIXUP 4
+FIXUP 5
+
+/* What may fault is at the n-th byte, or right after the jump. */
+.macro LOADS n:req
+SYM_FUNC_START(kpt_jump_loads\n)
+	GET_ARG
+	AT loads\n
+	.rept	\n
+	nop
+	.endr
+.Lloads\n:
+	mov	(ARG), %_ASM_CX
+.Lloads_fault\n:
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RETURN
+	_ASM_EXTABLE(.Lloads\n, .Lloads_fault\n)
+SYM_FUNC_END(kpt_jump_loads\n)
+.endm
+
+LOADS 1
+LOADS 2
+LOADS 3
+LOADS 4
+LOADS 5
 
 SYM_FUNC_START(kpt_jump_load)
 	GET_ARG
@@ -309,6 +509,43 @@ SYM_START(kpt_jump_pages, SYM_L_GLOBAL, SYM_A_NONE)
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RETURN
 SYM_FUNC_END(kpt_jump_pages)
+
+/* With flags that compiled code never has, which are not its handlers'. */
+SYM_FUNC_START(kpt_jump_std)
+	GET_ARG
+	std
+	AT std
+	xor	%eax, %eax
+	ADD_ARG
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_std)
+
+SYM_FUNC_START(kpt_jump_popf)
+	GET_ARG
+	pushf
+	orl	$X86_EFLAGS_DF, (%_ASM_SP)
+	popf
+	AT popf
+	xor	%eax, %eax
+	ADD_ARG
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_popf)
+STACK_FRAME_NON_STANDARD kpt_jump_popf
+
+SYM_FUNC_START(kpt_jump_stac)
+	GET_ARG
+	ASM_STAC
+	AT stac
+	xor	%eax, %eax
+	ADD_ARG
+	ASM_CLAC
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_stac)
 
 SYM_FUNC_START(kpt_jump_sp)
 	mov	%_ASM_SP, %_ASM_CX
