@@ -4,6 +4,9 @@
  * and so on until there are no more. A call that fails has changed nothing; a call
  * that succeeds without the memory has done its work. The same without pages: from the
  * first on, then from the second, and so on.
+ *
+ * And no leaks: what these calls have allocated, whether they fail or not, is freed when
+ * the case has ended.
  */
 #include <linux/gfp.h>
 #include <linux/preempt.h>
@@ -61,6 +64,9 @@ static struct task_struct *victim;
 static unsigned int countdown, failures;
 static bool no_pages;
 
+/* Only this one of the allocators fails, if it is not NULL. */
+static const char *only_failer;
+
 static struct kprobe failers[NR_ALLOCATORS];
 
 /* Runs instead of an allocator: at an ftrace site a handler can change only the ip. */
@@ -75,6 +81,8 @@ static int fail_pre(struct kprobe *p, struct pt_regs *regs)
 	gfp_t gfp;
 
 	if (current != victim || !in_task() || allocators[p - failers].pages != no_pages)
+		return 0;
+	if (only_failer && strcmp(p->symbol_name, only_failer))
 		return 0;
 	gfp = (__force gfp_t)regs_get_kernel_argument(regs, allocators[p - failers].gfp);
 	if (gfp & __GFP_NOFAIL || !failures)
@@ -105,6 +113,202 @@ static bool has_failed(void)
 /* How many of the allocators fail when they are told to. */
 static unsigned int nr_failers;
 
+#ifdef CONFIG_KRETPROBES
+/* --- What is lost ------------------------------------------------------------- */
+
+/*
+ * Return probes on the allocators note what the victim gets, and probes on the functions
+ * that free take it off the list, whoever calls them. Only the victim adds, so it takes
+ * any entry that is empty.
+ */
+#define NR_OBJECTS	2048
+
+/**
+ * struct object - memory that the victim has allocated
+ * @start:  its address; NULL in an empty entry
+ * @caller: where it was allocated
+ */
+static struct object {
+	void *start;
+	unsigned long caller;
+} objects[NR_OBJECTS];
+
+/* The entries from here on have never been used since the case began. */
+static unsigned int objects_end;
+
+static int track_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return current != victim || !in_task();
+}
+
+static int track_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	void *start = (void *)regs_return_value(regs);
+	unsigned int i, empty = NR_OBJECTS;
+
+	if (!start)
+		return 0;
+	for (i = 0; i < objects_end; i++) {
+		/* One allocator calls another: the outer one returns last. */
+		if (objects[i].start == start) {
+			objects[i].caller = get_kretprobe_retaddr(ri);
+			return 0;
+		}
+		if (!objects[i].start && empty == NR_OBJECTS)
+			empty = i;
+	}
+	empty = min(empty, i);
+	if (empty == NR_OBJECTS)
+		return 0;
+	objects[empty].caller = get_kretprobe_retaddr(ri);
+	if (empty == objects_end)
+		WRITE_ONCE(objects_end, empty + 1);
+	/* Whoever frees it finds the entry: pairs with the read of objects_end. */
+	smp_store_release(&objects[empty].start, start);
+	return 0;
+}
+
+static void object_is_freed(const void *start)
+{
+	unsigned int i, end = READ_ONCE(objects_end);
+
+	for (i = 0; start && i < end; i++) {
+		if (READ_ONCE(objects[i].start) == start)
+			WRITE_ONCE(objects[i].start, NULL);
+	}
+}
+
+static int one_is_freed(struct kprobe *p, struct pt_regs *regs)
+{
+	object_is_freed((void *)regs_get_kernel_argument(regs, 0));
+	return 0;
+}
+
+static int many_are_freed(struct kprobe *p, struct pt_regs *regs)
+{
+	size_t i, nr = regs_get_kernel_argument(regs, 1);
+	void **start = (void **)regs_get_kernel_argument(regs, 2);
+
+	for (i = 0; i < nr; i++)
+		object_is_freed(start[i]);
+	return 0;
+}
+
+static const char *const tracked[] = {
+	"__kmalloc_cache_noprof", "__kmalloc_cache_node_noprof", "__kmalloc_noprof",
+	"__kmalloc_node_noprof", "__kvmalloc_node_noprof", "pcpu_alloc_noprof",
+	"__vmalloc_node_range_noprof",
+};
+
+#define NR_TRACKED	ARRAY_SIZE(tracked)
+
+static struct kretprobe trackers[NR_TRACKED];
+
+static struct kprobe frees[] = {
+	{ .symbol_name = "kfree", .pre_handler = one_is_freed },
+	{ .symbol_name = "kvfree", .pre_handler = one_is_freed },
+	{ .symbol_name = "vfree", .pre_handler = one_is_freed },
+	{ .symbol_name = "free_percpu", .pre_handler = one_is_freed },
+	{ .symbol_name = "kmem_cache_free_bulk", .pre_handler = many_are_freed },
+};
+
+#define NR_FREES	ARRAY_SIZE(frees)
+
+/* Nothing is known of what is lost unless all that frees is seen. */
+static bool tracks;
+
+static void track_init(void)
+{
+	unsigned int i;
+
+	tracks = true;
+	for (i = 0; i < NR_FREES; i++) {
+		frees[i].addr = NULL;
+		frees[i].flags = 0;
+		tracks &= !register_kprobe(&frees[i]);
+	}
+	memset(trackers, 0, sizeof(trackers));
+	for (i = 0; i < NR_TRACKED; i++) {
+		trackers[i].kp.symbol_name = tracked[i];
+		trackers[i].entry_handler = track_entry;
+		trackers[i].handler = track_return;
+		/* Not every kernel has all of them. */
+		register_kretprobe(&trackers[i]);
+	}
+}
+
+static void track_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_TRACKED; i++)
+		unregister_kretprobe(&trackers[i]);
+	for (i = 0; i < NR_FREES; i++)
+		unregister_kprobe(&frees[i]);
+}
+
+static void track_begin(void)
+{
+	memset(objects, 0, sizeof(objects));
+	objects_end = 0;
+}
+
+/* A table that has grown has a new array. There are four: points, users, and pages. */
+#define NR_TABLES	4
+
+/* The filter of an ftrace_ops is replaced as a whole. The latest one stays. */
+static const char *const stays[] = {
+	"alloc_and_copy_ftrace_hash", "alloc_ftrace_hash", "add_hash_entry", "dup_hash",
+};
+
+static const struct object *first_lost(void)
+{
+	unsigned int i, k, tables = 0;
+	char name[KSYM_SYMBOL_LEN];
+
+	for (i = 0; i < objects_end; i++) {
+		if (!READ_ONCE(objects[i].start))
+			continue;
+		sprint_symbol_no_offset(name, objects[i].caller);
+		if (str_has_prefix(name, "addr_table_reserve") && tables++ < NR_TABLES)
+			continue;
+		for (k = 0; k < ARRAY_SIZE(stays) && !str_has_prefix(name, stays[k]); k++)
+			;
+		if (k == ARRAY_SIZE(stays))
+			return &objects[i];
+	}
+	return NULL;
+}
+
+/* Some of it is freed by workers, and after grace periods. */
+static bool nothing_is_lost(const struct object **lost)
+{
+	kpt_counts(true);
+	rcu_barrier();
+	kvfree_rcu_barrier();
+	*lost = first_lost();
+	return !*lost;
+}
+
+static void expect_nothing_lost(void *arg)
+{
+	const struct object *lost;
+	struct kunit *test = arg;
+
+	victim = NULL;
+	if (!tracks)
+		return;
+	kpt_wait_until(nothing_is_lost(&lost));
+	if (lost)
+		KUNIT_FAIL(test, "lost: allocated at %pS", (void *)lost->caller);
+}
+#else
+static void track_init(void) { }
+static void track_exit(void) { }
+static void track_begin(void) { }
+static void expect_nothing_lost(void *test) { }
+#endif /* CONFIG_KRETPROBES */
+
 static int memory_suite_init(struct kunit_suite *suite)
 {
 	unsigned int i;
@@ -123,6 +327,8 @@ static int memory_suite_init(struct kunit_suite *suite)
 		else
 			unregister_kprobe(&failers[i]);
 	}
+	/* After the others: what fails is not noted. */
+	track_init();
 	return kpt_suite_init(suite);
 }
 
@@ -130,6 +336,7 @@ static void memory_suite_exit(struct kunit_suite *suite)
 {
 	unsigned int i;
 
+	track_exit();
 	for (i = 0; i < NR_ALLOCATORS; i++)
 		unregister_kprobe(&failers[i]);
 }
@@ -138,11 +345,16 @@ static unsigned int pools_between_cases;
 
 static int memory_init(struct kunit *test)
 {
+	int ret;
+
 	if (nr_failers < 3)
 		kunit_skip(test, "the allocators cannot be made to fail in this kernel");
 	no_pages = false;
+	only_failer = NULL;
 	pools_between_cases = kpt_counts(false).pools;
-	return kpt_case_init(test);
+	track_begin();
+	ret = kpt_case_init(test);
+	return ret ?: kunit_add_action(test, expect_nothing_lost, test);
 }
 
 /*
@@ -276,9 +488,8 @@ static unsigned int least_needed(const struct memory_kind *kind)
 	return kind->there ? 1 : 2 * kind->nr;
 }
 
-static void register_without(struct kunit *test)
+static void register_without(struct kunit *test, const struct memory_kind *kind)
 {
-	const struct memory_kind *kind = test->param_value;
 	struct memory_set *set = kunit_kzalloc(test, sizeof(*set), GFP_KERNEL);
 	struct kpt_probe *there[NR_FNS] = { };
 	unsigned int nth, i, failed = 0;
@@ -327,13 +538,130 @@ static void register_without(struct kunit *test)
 
 static void registering_without_memory_changes_nothing(struct kunit *test)
 {
-	register_without(test);
+	register_without(test, test->param_value);
 }
 
 static void registering_without_pages_changes_nothing(struct kunit *test)
 {
 	no_pages = true;
-	register_without(test);
+	register_without(test, test->param_value);
+}
+
+#ifdef CONFIG_DEBUG_FS
+static struct kpt_mount debugfs;
+
+static void stop_counting(void *test)
+{
+	kpt_write(test, &debugfs, "kprobes/hits", "0");
+	kpt_unmount(&debugfs);
+}
+
+/* A point without memory for a counter is hit as ever. */
+static void registering_counted_probes_without_memory_changes_nothing(struct kunit *test)
+{
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "1"), 1l);
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (kinds[i].nr == 1 && !kinds[i].fault)
+			register_without(test, &kinds[i]);
+	}
+}
+#endif
+
+/* Nothing fails here; what has been allocated by then is freed. */
+static void refused_probes_lose_no_memory(struct kunit *test)
+{
+	struct kprobe bad[] = {
+		{ .symbol_name = "kpt_there_is_no_such_symbol" },
+		{ .symbol_name = "get_kprobe" },
+		{ .symbol_name = "kpt_plain", .addr = (kprobe_opcode_t *)kpt_plain },
+		{ .addr = (kprobe_opcode_t *)&bad },
+		{ .addr = kpt_long_text + 1 },
+		{ .addr = (kprobe_opcode_t *)kpt_traced + 1 },
+	};
+	struct kprobe good = { .addr = (kprobe_opcode_t *)kpt_plain };
+	unsigned int i;
+	int ret[3];
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct kprobe *kps[] = { &good, &bad[i], &bad[i] };
+#ifdef CONFIG_KRETPROBES
+		struct kretprobe rp = { .kp = bad[i] };
+#endif
+
+		bad[i].fault_handler = fault_handler;
+		fail_nth(UINT_MAX);
+		ret[0] = register_kprobe(&bad[i]);
+		ret[1] = register_kprobes(kps, ARRAY_SIZE(kps));
+#ifdef CONFIG_KRETPROBES
+		ret[2] = register_kretprobe(&rp);
+#else
+		ret[2] = ret[0];
+#endif
+		has_failed();
+		KUNIT_EXPECT_LT_MSG(test, ret[0], 0, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, ret[1], ret[0], "%u", i);
+		KUNIT_EXPECT_LT_MSG(test, ret[2], 0, "%u", i);
+	}
+}
+
+/* More points than the table has room for, so that it has to grow. */
+#define NR_CROWD	160
+#define NR_ARRAYS	4
+#define CROWD_ROUNDS	(6 * NR_ARRAYS)
+
+struct crowd {
+	struct kprobe kp[NR_CROWD];
+	struct kprobe *kps[NR_CROWD];
+};
+
+static void crowd_fill(struct crowd *c)
+{
+	unsigned int i;
+
+	memset(c, 0, sizeof(*c));
+	for (i = 0; i < NR_CROWD; i++) {
+		c->kp[i].addr = kpt_long_text + kpt_long_text_starts[i];
+		c->kp[i].flags = KPROBE_FLAG_DISABLED;
+		c->kps[i] = &c->kp[i];
+	}
+}
+
+/* Only the arrays that these calls need fail: for the batch, and when a table grows. */
+static void registering_many_without_memory_for_arrays_changes_nothing(struct kunit *test)
+{
+	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	unsigned int round, failed[NR_ARRAYS] = { };
+	struct kprobe_counts before, now;
+	const char *what;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	only_failer = "__kvmalloc_node_noprof";
+	for (round = 0; round < CROWD_ROUNDS; round++) {
+		before = kpt_counts(false);
+		crowd_fill(c);
+		fail_nth(1 + round % NR_ARRAYS);
+		ret = register_kprobes(c->kps, NR_CROWD);
+		victim = NULL;
+		if (ret) {
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", round);
+			failed[round % NR_ARRAYS]++;
+			now = kpt_counts(false);
+			what = kpt_differs(&before, &now);
+			KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", round, what);
+			crowd_fill(c);
+			KUNIT_ASSERT_EQ(test, register_kprobes(c->kps, NR_CROWD), 0);
+		}
+		unregister_kprobes(c->kps, NR_CROWD);
+	}
+	/* The users, their order, and, now and then, a table. */
+	KUNIT_EXPECT_EQ(test, failed[0], CROWD_ROUNDS / NR_ARRAYS);
+	KUNIT_EXPECT_EQ(test, failed[1], CROWD_ROUNDS / NR_ARRAYS);
+	KUNIT_EXPECT_GT(test, failed[2], 0);
 }
 
 /* Unregistering has to work without memory. */
@@ -786,6 +1114,11 @@ static void event_without_memory_leaves_no_probe(struct kunit *test)
 static struct kunit_case memory_cases[] = {
 	KUNIT_CASE_PARAM(registering_without_memory_changes_nothing, kinds_gen_params),
 	KUNIT_CASE_PARAM(registering_without_pages_changes_nothing, kinds_gen_params),
+	KUNIT_CASE(registering_many_without_memory_for_arrays_changes_nothing),
+#ifdef CONFIG_DEBUG_FS
+	KUNIT_CASE(registering_counted_probes_without_memory_changes_nothing),
+#endif
+	KUNIT_CASE(refused_probes_lose_no_memory),
 	KUNIT_CASE_PARAM(unregistering_without_memory_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_memory_leaves_them_off, kinds_gen_params),
