@@ -268,6 +268,13 @@ static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 0);
+	/* The one that is there does not need the right now, either. */
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&site->kp), 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&site->kp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 2);
+	/* Nor is the right needed for other sites. */
+	kpt_unregister(test, kpt_probe_post(test, kpt_traced));
 	kpt_unregister(test, site);
 
 	post->kp.flags = KPROBE_FLAG_DISABLED;
@@ -282,6 +289,38 @@ static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, post->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->post, 1);
+}
+
+/* The same for a probe on a point that was not armed. */
+static void probe_that_cannot_be_armed_leaves_a_disabled_one(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
+	struct kpt_probe *post = kpt_alloc(test, kpt_traced2);
+
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&site->kp), 0);
+	add_rival(test, site->kp.addr);
+	post->kp.post_handler = kpt_post;
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&site->kp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->pre, 0);
+}
+
+/* The last probe with a post-handler leaves, and with it the need for the right. */
+static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
+	struct kpt_probe *post = kpt_probe_post(test, kpt_traced2);
+	void *addr = site->kp.addr;
+
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, register_ftrace_function(&rival), -EBUSY);
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 1, 0), 0);
+	kpt_unregister(test, post);
+	add_rival(test, addr);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
 }
 
 #ifdef CONFIG_DEBUG_FS
@@ -343,6 +382,8 @@ static struct kunit_case batch_cases[] = {
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(batch_that_cannot_be_armed_registers_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
+	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
+	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
 #endif
