@@ -6,6 +6,7 @@
 #include <linux/compiler.h>
 #include <linux/instrumentation.h>
 #include <linux/kallsyms.h>
+#include <linux/module.h>
 #include <linux/objtool.h>
 
 #include "fixture.h"
@@ -225,6 +226,20 @@ static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, call(BEFORE_MARKED, 1), 2ul);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 }
+
+#ifdef MODULE
+/* The module is held while its text is looked at, and no longer. */
+static void refused_probe_does_not_hold_its_module(struct kunit *test)
+{
+	int refs = module_refcount(THIS_MODULE);
+
+	KUNIT_EXPECT_EQ(test, kpt_refused(functions[MARKED]), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(functions[IN_SECTION]), -EINVAL);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), refs);
+	kpt_probe(test, functions[BEFORE_MARKED]);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), refs);
+}
+#endif
 
 /*
  * Functions on the path of a hit. Not every kernel has all of them, so an unknown
@@ -502,6 +517,9 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 	KUNIT_CASE(pieces_of_refused_functions_are_refused),
 	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
+#ifdef MODULE
+	KUNIT_CASE(refused_probe_does_not_hold_its_module),
+#endif
 	KUNIT_CASE(blacklisted_function_may_be_called_by_handlers),
 	KUNIT_CASE_PARAM(hit_path_function_is_refused, hit_path_gen_params),
 	KUNIT_CASE(inside_a_hit_path_function_is_refused),

@@ -11,6 +11,25 @@
 
 enum { ENABLED, OFF, POST, NR_GONE };
 
+/**
+ * struct gone - what happens to the probes
+ * @pr:	       they
+ * @error:     of registering them
+ * @rp:	       one more
+ * @ret_error: of registering that
+ * @set:       they are registered
+ * @result:    what the function returned before its text was gone
+ * @before:    what there was before them
+ * @addr:      of the function
+ * @fn:	       the function
+ * @piece:     of a function that may not be probed
+ * @piece_error: why
+ * @is_last:   the text runs a last time, when it cannot be probed any more
+ * @last_result: what the function returned then
+ * @last_error: of a probe on it
+ * @last_refs: references to the module that this has taken
+ * @last_hits: hits of the probes then
+ */
 static struct gone {
 	struct kpt_probe pr[NR_GONE];
 	int error[NR_GONE];
@@ -22,6 +41,14 @@ static struct gone {
 	unsigned long result;
 	struct kprobe_counts before;
 	void *addr;
+	kpt_fn_t fn;
+	unsigned long piece;
+	int piece_error;
+	bool is_last;
+	unsigned long last_result;
+	int last_error;
+	int last_refs;
+	unsigned int last_hits;
 } gone;
 
 static noinline notrace unsigned long __init kpt_init_text(unsigned long arg)
@@ -30,6 +57,43 @@ static noinline notrace unsigned long __init kpt_init_text(unsigned long arg)
 	barrier();
 	return KPT_RESULT(arg);
 }
+
+#ifdef MODULE
+/* A piece of a function that may not be probed, see blacklist.c. */
+static unsigned long kpt_init_piece(unsigned long arg) __asm__("kpt_marked.part.init");
+static noinline notrace __used unsigned long __init kpt_init_piece(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return arg + 1;
+}
+
+/*
+ * The module has come to life, and its init text is about to be freed. It may still run,
+ * for instance initialisation that goes on asynchronously.
+ */
+static int run_a_last_time(struct notifier_block *nb, unsigned long event, void *mod)
+{
+	unsigned int hits = gone.pr[ENABLED].pre + gone.pr[POST].pre;
+	int refs;
+
+	if (mod != THIS_MODULE || event != MODULE_STATE_LIVE || !gone.set)
+		return NOTIFY_DONE;
+	gone.is_last = true;
+	gone.last_result = gone.fn(7);
+	gone.last_hits = gone.pr[ENABLED].pre + gone.pr[POST].pre - hits;
+	refs = module_refcount(THIS_MODULE);
+	gone.last_error = kpt_refused(gone.addr);
+	gone.last_refs = module_refcount(THIS_MODULE) - refs;
+	return NOTIFY_DONE;
+}
+
+/* After the subsystem, and before KUnit runs the suites. */
+static struct notifier_block run_last_nb = {
+	.notifier_call = run_a_last_time,
+	.priority = 1,
+};
+#endif
 
 static int __init set_on_init_text(void)
 {
@@ -41,6 +105,7 @@ static int __init set_on_init_text(void)
 		return 0;
 	gone.before = kpt_counts(true);
 	gone.addr = kpt_text(fn);
+	gone.fn = fn;
 	for (i = 0; i < NR_GONE; i++) {
 		gone.pr[i].kp.addr = gone.addr;
 		gone.pr[i].kp.pre_handler = kpt_pre;
@@ -56,6 +121,13 @@ static int __init set_on_init_text(void)
 #endif
 	gone.set = true;
 	gone.result = fn(7);
+#ifdef MODULE
+	fn = kpt_init_piece;
+	OPTIMIZER_HIDE_VAR(fn);
+	gone.piece = (unsigned long)kpt_text(fn);
+	gone.piece_error = kpt_refused(fn);
+	register_module_notifier(&run_last_nb);
+#endif
 	return 0;
 }
 module_init(set_on_init_text);
@@ -76,6 +148,9 @@ static void take_out(void)
 
 static void __exit leave(void)
 {
+#ifdef MODULE
+	unregister_module_notifier(&run_last_nb);
+#endif
 	take_out();
 }
 module_exit(leave);
@@ -115,6 +190,49 @@ static void probes_on_init_text_were_hit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, gone.ret_error, 0);
 #endif
 }
+
+#ifdef MODULE
+static void text_that_is_about_to_go_runs_without_them(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, gone.is_last);
+	KUNIT_EXPECT_EQ(test, gone.last_result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, gone.last_hits, 0);
+	KUNIT_EXPECT_EQ(test, gone.last_error, -EINVAL);
+	KUNIT_EXPECT_EQ(test, gone.last_refs, 0);
+}
+
+static void module_that_is_being_unloaded_is_enoent(struct kunit *test)
+{
+	int refs = module_refcount(THIS_MODULE), ret;
+
+	THIS_MODULE->state = MODULE_STATE_GOING;
+	ret = kpt_refused(kpt_plain);
+	THIS_MODULE->state = MODULE_STATE_LIVE;
+	KUNIT_EXPECT_EQ(test, ret, -ENOENT);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), refs);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_plain), 0);
+}
+
+/* Another module may get the memory. */
+static void blacklist_forgets_text_that_is_gone(struct kunit *test)
+{
+	unsigned long start, end;
+	unsigned int lines = 0;
+	char *text, *line;
+
+	KUNIT_EXPECT_EQ(test, gone.piece_error, -EINVAL);
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	text = kpt_read(test, &debugfs, "kprobes/blacklist");
+	while ((line = strsep(&text, "\n"))) {
+		if (sscanf(line, "0x%lx-0x%lx", &start, &end) != 2 || !start)
+			continue;
+		lines++;
+		KUNIT_EXPECT_FALSE_MSG(test, gone.piece >= start && gone.piece < end, "%s", line);
+	}
+	KUNIT_EXPECT_GT(test, lines, 10);
+}
+#endif /* MODULE */
 
 static void their_users_see_that_they_are_gone(struct kunit *test)
 {
@@ -158,6 +276,8 @@ static void they_are_listed_as_gone(struct kunit *test)
 	if (!debugfs.mnt)
 		kunit_skip(test, "no debugfs in this kernel");
 	text = kpt_read(test, &debugfs, "kprobes/list");
+	/* Whether one was switched off does not matter any more. */
+	KUNIT_EXPECT_NULL(test, strstr(text, "[GONE][DISABLED]"));
 	while ((text = strstr(text, "[GONE]"))) {
 		text++;
 		lines++;
@@ -188,6 +308,25 @@ static void all_switched_off_and_on_leaves_them_alone(struct kunit *test)
 	their_users_see_that_they_are_gone(test);
 }
 
+#ifdef MODULE
+/* They cannot be hit. */
+static void their_hits_are_not_counted(struct kunit *test)
+{
+	char *line;
+
+	if (!debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "1"), 1l);
+	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/points"), "  gone  ");
+	KUNIT_EXPECT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "0"), 1l);
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	/* Its probes, how many of them are enabled, and how often they were hit. */
+	line = strstr(line, "  gone  ") + strlen("  gone  ");
+	line += strcspn(line, " ");
+	KUNIT_EXPECT_EQ_MSG(test, strncmp(line, "  -  ", 5), 0, "%s", line);
+}
+#endif
+
 static void text_that_is_gone_is_refused(struct kunit *test)
 {
 	KUNIT_EXPECT_LT(test, kpt_refused(gone.addr), 0);
@@ -213,11 +352,19 @@ static void unregistering_them_leaves_nothing(struct kunit *test)
 
 static struct kunit_case gone_cases[] = {
 	KUNIT_CASE(probes_on_init_text_were_hit),
+#ifdef MODULE
+	KUNIT_CASE(text_that_is_about_to_go_runs_without_them),
+	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
+	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
+#endif
 	KUNIT_CASE(their_users_see_that_they_are_gone),
 	KUNIT_CASE(enabling_and_disabling_them_is_einval),
 	KUNIT_CASE(they_are_listed_as_gone),
 	KUNIT_CASE(nothing_but_the_users_is_left_of_them),
 	KUNIT_CASE(all_switched_off_and_on_leaves_them_alone),
+#ifdef MODULE
+	KUNIT_CASE(their_hits_are_not_counted),
+#endif
 	KUNIT_CASE(text_that_is_gone_is_refused),
 	KUNIT_CASE(unregistering_them_leaves_nothing),
 	{}

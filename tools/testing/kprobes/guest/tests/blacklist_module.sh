@@ -2,6 +2,9 @@
 # proves: NOKPROBE_SYMBOL() in a module holds from its loading until it is gone
 . "${0%/*}/../lib.sh"
 
+# An event for a module that comes later: its functions are on the list before it is set.
+event 'p:kt/hidden kprobe_target:kprobe_target_hidden'
+event_on kt/hidden
 is "before loading" "$(grep -c 'kprobe_target_hidden' $kp/blacklist)" 0
 load kprobe_target
 is "loaded" "$(grep -c '	kprobe_target_hidden \[kprobe_target\]$' $kp/blacklist)" 1
@@ -10,6 +13,9 @@ range=$(awk '$2 == "kprobe_target_hidden" { print $1 }' $kp/blacklist)
 sym=$(awk '$3 == "kprobe_target_hidden" { at = $1 } $3 == "__pfx_kprobe_target_hidden" { pad = $1 }
 	END { print "0x" (pad ? pad : at) }' /proc/kallsyms)
 is "start of the range" "${range%-*}" "$sym"
+is "probes set in advance" "$(cat $kp/list)" ""
+event_off kt/hidden
+event '-:kt/hidden'
 refuses 'nvalid argument' "insmod $modules/kprobe_example.ko symbol=kprobe_target_hidden || {
 	dmesg | grep -q 'kprobe_example: cannot probe kprobe_target_hidden.*: -EINVAL' &&
 	echo Invalid argument; false; }"

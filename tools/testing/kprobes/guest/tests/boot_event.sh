@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: kprobe_event= on the kernel command line sets a probe that is hit while the kernel boots
-# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64
+# proves: kprobe_event= on the kernel command line sets probes that are hit while the kernel boots, and those on init text are gone with it
+# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64;p:boot/rootfs,populate_rootfs
 . "${0%/*}/../lib.sh"
 
 is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0([$]arg1):x64$' $tracing/kprobe_events)" 1
@@ -12,4 +12,7 @@ is "lines in the list" "$(grep -c '  k  kernel_clone+0x[04] ' $kp/list)" 1
 at_least "hits while booting" "$(traced clone)" 10
 matches "what the hits recorded" "$(grep ' clone: ' $tracing/trace | grep -v '^#')" \
 	'.* clone: \(kernel_clone\+0x[04]/0x[0-9a-f]+\) flags=0x[0-9a-f]+'
+is "hits in init text" "$(traced rootfs)" 1
+matches "the probe in init text" "$(grep populate_rootfs $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x[0-9a-f]+  *\[GONE\](\[FTRACE\])?'
+matches "its point" "$(grep populate_rootfs $kp/points)" '[0-9a-f]{8,16}  gone  .*'
 done_testing
