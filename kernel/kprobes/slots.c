@@ -547,3 +547,4 @@ int kprobe_get_kallsym(unsigned int symnum, unsigned long *value, char *type,
 	}
 	return -ERANGE;
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_get_kallsym);

@@ -12,6 +12,7 @@
 #include <linux/irqflags.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
+#include <linux/uaccess.h>
 
 #include "fixture.h"
 
@@ -230,6 +231,7 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
  * @done:   the handler is about to return
  * @tired:  the handler was not told to go on for so long that it gave up
  * @early:  at the stage the handler had not begun, or was done already
+ * @rest:   how long the handler runs after that, in milliseconds
  */
 struct slow {
 	struct kpt_probe pr;
@@ -242,7 +244,11 @@ struct slow {
 	bool done;
 	bool tired;
 	bool early;
+	unsigned int rest;
 };
+
+/* Long enough for a call that does not wait to return. */
+#define REST_MS		100
 
 /*
  * With interrupts off, the handler keeps up all that needs an answer of its CPU. If that
@@ -268,8 +274,7 @@ static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 		cpu_relax();
 	}
 	WRITE_ONCE(s->tired, !READ_ONCE(s->go));
-	/* Long enough for a call that does not wait to return. */
-	end = ktime_get_mono_fast_ns() + 100 * NSEC_PER_MSEC;
+	end = ktime_get_mono_fast_ns() + s->rest * NSEC_PER_MSEC;
 	while (!irqs_disabled() && ktime_get_mono_fast_ns() < end)
 		cpu_relax();
 	WRITE_ONCE(s->done, true);
@@ -332,7 +337,31 @@ static void let_go_action(void *s)
 })
 
 enum who { ITSELF, ONE_BEFORE, ONE_BEHIND };
-enum how { LEAVES, IS_SWITCHED_OFF };
+enum how { LEAVES, IS_SWITCHED_OFF, ALL_ARE_SWITCHED_OFF };
+
+#ifdef CONFIG_DEBUG_FS
+static struct kpt_mount debugfs;
+
+static void unmount(void *unused)
+{
+	kpt_unmount(&debugfs);
+}
+
+static int switch_all(struct kunit *test, const char *on)
+{
+	return kpt_write(test, &debugfs, "kprobes/enabled", on) == 1 ? 0 : -EIO;
+}
+
+static void all_on(void *test)
+{
+	switch_all(test, "1");
+}
+#else
+static int switch_all(struct kunit *test, const char *on)
+{
+	return -ENODEV;
+}
+#endif
 
 /* The last post-handler of an ftrace site cannot be removed while a handler runs. */
 static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *site)
@@ -347,7 +376,7 @@ static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *si
  * the handler has given up before: nothing is known then.
  */
 static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, enum who who,
-		       enum how how)
+		       enum how how, unsigned int rest)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -365,6 +394,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 		kpt_forbid_jumps(test);
 	s->fn = site->fn;
 	s->softirq = softirq;
+	s->rest = rest;
 	s->pr.kp.addr = kpt_addr(site);
 	s->pr.kp.pre_handler = kpt_pre;
 	if (post) {
@@ -386,7 +416,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	synced = SYNCS && (site->ftrace || jump);
 	stop.at = synced ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
 	/* Before it runs, as this changes text, too. There is no such stage if: */
-	if (how == IS_SWITCHED_OFF && !synced)
+	if (how != LEAVES && !synced)
 		s->go = true;
 	else
 		stop_at(test, &stop);
@@ -396,10 +426,12 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 
 	if (how == LEAVES)
 		kpt_unregister(test, leaver ?: &s->pr);
-	else
+	else if (how == IS_SWITCHED_OFF)
 		KUNIT_EXPECT_EQ(test, disable_kprobe(leaver ? &leaver->kp : &s->pr.kp), 0);
+	else
+		KUNIT_EXPECT_EQ(test, switch_all(test, "0"), 0);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(s->done));
-	if (how != IS_SWITCHED_OFF || synced) {
+	if (how == LEAVES || synced) {
 		KUNIT_EXPECT_EQ(test, stop.times, 1);
 		KUNIT_EXPECT_TRUE(test, !s->early || s->tired);
 		go_on(test);
@@ -422,9 +454,11 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 		if (how == IS_SWITCHED_OFF)
 			kpt_unregister(test, leaver);
 		kpt_unregister(test, &s->pr);
-	} else if (how == IS_SWITCHED_OFF) {
+	} else if (how != LEAVES) {
 		kpt_unregister(test, &s->pr);
 	}
+	if (how == ALL_ARE_SWITCHED_OFF)
+		KUNIT_EXPECT_EQ(test, switch_all(test, "1"), 0);
 	if (!jump)
 		kpt_allow_jumps(test);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
@@ -443,7 +477,7 @@ static void check_slow_all(struct kunit *test, enum who who, enum how how)
 		if (kind & 2 && (!JUMPS || kpt_site(test)->ftrace))
 			continue;
 		for (try = 0; try < SLOW_TRIES; try++) {
-			if (check_slow(test, kind & 4, kind & 1, kind & 2, who, how))
+			if (check_slow(test, kind & 4, kind & 1, kind & 2, who, how, REST_MS))
 				break;
 		}
 		KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
@@ -454,6 +488,26 @@ static void unregistering_waits_for_its_slow_handler(struct kunit *test)
 {
 	check_slow_all(test, ITSELF, LEAVES);
 }
+
+#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
+/* It does not look for the handler again and again. In the end it waits for a grace period. */
+static void unregistering_waits_however_long_its_handler_takes(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	unsigned int try;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	if (!site->ftrace && !JUMPS)
+		kunit_skip(test, "the handler runs with interrupts off here");
+	for (try = 0; try < SLOW_TRIES; try++) {
+		if (check_slow(test, false, false, !site->ftrace, ITSELF, LEAVES,
+			       jiffies_to_msecs(120)))
+			break;
+	}
+	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
+}
+#endif
 
 static void probe_before_a_slow_handler_may_leave(struct kunit *test)
 {
@@ -469,6 +523,16 @@ static void disabling_waits_for_its_slow_handler(struct kunit *test)
 {
 	check_slow_all(test, ITSELF, IS_SWITCHED_OFF);
 }
+
+#ifdef CONFIG_DEBUG_FS
+static void switching_all_off_waits_for_a_slow_handler(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unmount, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	check_slow_all(test, ITSELF, ALL_ARE_SWITCHED_OFF);
+}
+#endif
 
 static void probe_beside_a_slow_handler_may_be_disabled(struct kunit *test)
 {
@@ -638,6 +702,124 @@ static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 	now = kpt_counts(true);
 	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live);
 	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken);
+}
+
+/* Enough for blocks of several pages, whatever the size of a slot. */
+#define NR_PAGES	20
+#define MOST_SLOTS	8192
+
+struct slots {
+	kprobe_opcode_t *slot[MOST_SLOTS];
+	unsigned int nr;
+};
+
+static void give_slots_back(void *arg)
+{
+	struct slots *s = arg;
+
+	while (s->nr)
+		free_insn_slot(s->slot[--s->nr], 0);
+}
+
+static struct slots *take_pages_of_slots(struct kunit *test)
+{
+	unsigned int pages = kpt_counts(true).copies.pages + NR_PAGES;
+	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	kprobe_opcode_t *slot;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_slots_back, s), 0);
+	while (kpt_counts(false).copies.pages < pages && s->nr < MOST_SLOTS) {
+		slot = get_insn_slot();
+		KUNIT_ASSERT_NOT_NULL(test, slot);
+		s->slot[s->nr++] = slot;
+	}
+	return s;
+}
+
+/* How often kallsyms names a page of copies, all of them, and how many are not known. */
+static unsigned int pages_in_kallsyms(unsigned long page, unsigned int *all,
+				      unsigned int *unknown)
+{
+	unsigned int symnum, nr = 0;
+	char name[KSYM_NAME_LEN];
+	unsigned long addr;
+	char type;
+
+	*all = 0;
+	*unknown = 0;
+	for (symnum = 0; !kprobe_get_kallsym(symnum, &addr, &type, name); symnum++) {
+		if (strcmp(name, "kprobe_insn_page"))
+			continue;
+		++*all;
+		nr += addr == page;
+		*unknown += !is_kprobe_insn_slot(addr) ||
+			    !is_kprobe_insn_slot(addr + PAGE_SIZE - 1);
+	}
+	return nr;
+}
+
+static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *test)
+{
+	struct slots *s = take_pages_of_slots(test);
+	struct kprobe_counts counts = kpt_counts(false);
+	unsigned int i, all = 0, unknown = 0, size = 0;
+	unsigned long page, last = 0;
+	unsigned long *pages;
+	kprobe_opcode_t text;
+
+	pages = kunit_kcalloc(test, s->nr, sizeof(*pages), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	for (i = 0; i < s->nr; i++) {
+		page = (unsigned long)s->slot[i] & PAGE_MASK;
+		KUNIT_EXPECT_TRUE_MSG(test, is_kprobe_insn_slot((unsigned long)s->slot[i]),
+				      "%u", i);
+		if (page != last)
+			KUNIT_EXPECT_EQ_MSG(test, pages_in_kallsyms(page, &all, &unknown), 1,
+					    "%u", i);
+		last = page;
+		pages[size++] = page;
+	}
+	KUNIT_EXPECT_EQ(test, all, counts.copies.pages);
+	/* No slot of the last page may be in use yet. */
+	KUNIT_EXPECT_EQ(test, unknown, 0);
+
+	kunit_release_action(test, give_slots_back, s);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(kpt_counts(true).copies.pages <=
+					       counts.copies.pages - NR_PAGES));
+	for (i = 0; i < size; i++) {
+		/* Others may have slots there. */
+		if (pages_in_kallsyms(pages[i], &all, &unknown))
+			continue;
+		KUNIT_EXPECT_FALSE_MSG(test, is_kprobe_insn_slot(pages[i]), "%u", i);
+		if (IS_ENABLED(CONFIG_X86))
+			KUNIT_EXPECT_NE_MSG(test, copy_from_kernel_nofault(&text, (void *)pages[i],
+									   sizeof(text)),
+					    0l, "%u is still mapped", i);
+	}
+	KUNIT_EXPECT_EQ(test, all, kpt_counts(false).copies.pages);
+}
+
+/* A page that was full has a slot for the next probe as soon as one is given back. */
+static void slots_of_full_pages_are_used_again(struct kunit *test)
+{
+	struct slots *s = take_pages_of_slots(test);
+	unsigned int pages = kpt_counts(false).copies.pages, i, nr = s->nr / 2;
+
+	/* All slots of the last page are taken as well. */
+	while (kpt_counts(false).copies.pages == pages && s->nr < MOST_SLOTS) {
+		s->slot[s->nr] = get_insn_slot();
+		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
+		s->nr++;
+	}
+	pages = kpt_counts(false).copies.pages;
+	for (i = 0; i < nr; i += 2)
+		free_insn_slot(s->slot[i], 0);
+	for (i = 0; i < nr; i += 2) {
+		s->slot[i] = get_insn_slot();
+		KUNIT_EXPECT_NOT_NULL(test, s->slot[i]);
+	}
+	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages);
 }
 #endif
 
@@ -813,9 +995,15 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
 	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
 	SITE_CASE(unregistering_waits_for_its_slow_handler),
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	SITE_CASE(unregistering_waits_however_long_its_handler_takes),
+#endif
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
 	SITE_CASE(probe_behind_a_slow_handler_may_leave),
 	SITE_CASE(disabling_waits_for_its_slow_handler),
+#ifdef CONFIG_DEBUG_FS
+	SITE_CASE(switching_all_off_waits_for_a_slow_handler),
+#endif
 	SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(every_cpu_is_interrupted_before_handlers_are_looked_for),
@@ -823,6 +1011,8 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
+	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
+	KUNIT_CASE(slots_of_full_pages_are_used_again),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
