@@ -3,8 +3,10 @@
  * KUnit suite: the control files in debugfs, as far as they can be reached
  * from inside the kernel. Scripts in the guest look at the rest.
  */
+#include <linux/cpumask.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 
 #include "fixture.h"
@@ -323,6 +325,10 @@ static void enabled_accepts_booleans_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "2"), (ssize_t)-EINVAL);
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "x\n"), (ssize_t)-EINVAL);
+	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "0x"), (ssize_t)-EINVAL);
+	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "00"), (ssize_t)-EINVAL);
+	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "0\nx"), (ssize_t)-EINVAL);
+	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "\n"), (ssize_t)-EINVAL);
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "1\n");
 }
 
@@ -374,6 +380,18 @@ static void points_show_what_each_point_is(struct kunit *test)
 						   "ftrace" : "breakpoint");
 }
 
+/* The column is for the point: the sum of what its probes have missed. */
+static void points_add_up_what_probes_have_missed(struct kunit *test)
+{
+	struct kpt_probe *a = kpt_probe(test, kpt_plain), *b = kpt_probe(test, kpt_plain);
+	struct point_line line;
+
+	a->kp.nmissed = 30;
+	b->kp.nmissed = 4;
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.missed, "34");
+}
+
 static void stop_counting(void *test)
 {
 	write_file(test, "kprobes/hits", "0");
@@ -409,9 +427,11 @@ static void hits_are_counted_when_that_is_on(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *a = kpt_probe(test, kpt_addr(site)), *b;
+	bool jump;
 
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/hits"), "0\n");
 	wait_for_kprobe_optimizer();
+	jump = kprobe_optimized(&a->kp);
 	call_times(test, site, 3);
 	expect_hits(test, site, "-");
 
@@ -421,6 +441,7 @@ static void hits_are_counted_when_that_is_on(struct kunit *test)
 	call_times(test, site, 3);
 	expect_hits(test, site, "3");
 	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, kprobe_optimized(&a->kp), jump);
 	call_times(test, site, 4);
 	expect_hits(test, site, "7");
 
@@ -442,6 +463,8 @@ static void hits_are_counted_when_that_is_on(struct kunit *test)
 	expect_hits(test, site, "-");
 	call_times(test, site, 1);
 	wait_for_kprobe_optimizer();
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_EQ(test, kprobe_optimized(&b->kp), jump);
 	call_times(test, site, 1);
 	KUNIT_EXPECT_EQ(test, b->pre, 6);
 	KUNIT_EXPECT_EQ(test, b->post, 6);
@@ -467,6 +490,29 @@ static void hits_of_a_new_point_are_counted_from_the_first(struct kunit *test)
 	call_times(test, site, 1);
 	expect_hits(test, site, "3");
 	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+
+static void call_on_cpu(void *site)
+{
+	((const struct kpt_site *)site)->fn(7);
+}
+
+/* Each CPU has a count of its own. */
+static void hits_of_all_cpus_add_up(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	unsigned int nr = 0;
+	char hits[12];
+	int cpu, ret;
+
+	count_hits(test);
+	kpt_probe(test, kpt_addr(site));
+	for_each_online_cpu(cpu) {
+		ret = smp_call_function_single(cpu, call_on_cpu, (void *)site, 1);
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		snprintf(hits, sizeof(hits), "%u", ++nr);
+		expect_hits(test, site, hits);
+	}
 }
 
 #ifdef CONFIG_KRETPROBE_POOL
@@ -506,6 +552,34 @@ static void points_show_the_instances_of_return_probes(struct kunit *test)
 	rp->nmissed = 5;
 	find_point(test, "kpt_reads_points+0x", &line);
 	KUNIT_EXPECT_STREQ(test, line.lost, "5");
+}
+
+static void points_add_up_the_instances_of_several_return_probes(struct kunit *test)
+{
+	unsigned int i;
+	struct kretprobe *rp;
+	struct point_line line;
+	char instances[32];
+
+	for (i = 0; i < 2; i++) {
+		rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, rp);
+		rp->kp.addr = kpt_text(kpt_plain);
+		rp->handler = count_return;
+		/* The second gets what the manual promises. */
+		rp->maxactive = i ? 0 : 7;
+		KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+		rp->nmissed = i ? 4 : 30;
+	}
+	snprintf(instances, sizeof(instances), "0/0/%u", 7 + max(10, 2 * num_possible_cpus()));
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.instances, instances);
+	KUNIT_EXPECT_STREQ(test, line.lost, "34");
+	kpt_plain(7);
+	snprintf(instances, sizeof(instances), "0/2/%u", 7 + max(10, 2 * num_possible_cpus()));
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.instances, instances);
 }
 #endif
 
@@ -558,10 +632,13 @@ static struct kunit_case control_cases[] = {
 #endif
 	KUNIT_CASE(files_have_the_documented_modes),
 	KUNIT_CASE(points_show_what_each_point_is),
+	KUNIT_CASE(points_add_up_what_probes_have_missed),
 	SITE_CASE(hits_are_counted_when_that_is_on),
 	SITE_CASE(hits_of_a_new_point_are_counted_from_the_first),
+	SITE_CASE(hits_of_all_cpus_add_up),
 #ifdef CONFIG_KRETPROBE_POOL
 	KUNIT_CASE(points_show_the_instances_of_return_probes),
+	KUNIT_CASE(points_add_up_the_instances_of_several_return_probes),
 #endif
 	SITE_CASE(enabled_zero_disarms_every_probe),
 #ifdef CONFIG_KRETPROBES
