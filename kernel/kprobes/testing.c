@@ -65,6 +65,25 @@ void kprobe_test_reached(enum kprobe_stage stage)
 bool kprobe_test_no_detours;
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_no_detours);
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/**
+ * kprobe_test_ftrace_kill - do as if ftrace had found itself broken, and undo that
+ * @killed: it is broken
+ *
+ * ftrace itself goes on.
+ *
+ * Context: any.
+ */
+void kprobe_test_ftrace_kill(bool killed)
+{
+	if (killed)
+		kprobe_ftrace_kill();
+	else
+		WRITE_ONCE(kprobe_ftrace_disabled, false);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_ftrace_kill);
+#endif
+
 /* ------------------------------- Counts --------------------------------- */
 
 atomic_t kprobe_test_nr_pools;

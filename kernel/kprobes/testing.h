@@ -79,6 +79,7 @@ struct kprobe_counts {
 typedef void (*kprobe_stop_t)(enum kprobe_stage stage, void *arg);
 
 void kprobe_test_stop(kprobe_stop_t stop, void *arg);
+void kprobe_test_ftrace_kill(bool killed);
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle);
 void *kprobe_test_entry(const void *fn);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);

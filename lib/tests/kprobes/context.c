@@ -248,6 +248,101 @@ static void missed_hits_of_a_disabled_probe_are_not_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inner.calls, 2);
 }
 
+/**
+ * struct misser - threads that miss hits at once
+ * @fn:    hits the outer probe
+ * @ready: threads that have started
+ * @done:  threads that have finished
+ */
+struct misser {
+	kpt_fn_t fn;
+	atomic_t ready;
+	atomic_t done;
+};
+
+#define MISS_CALLS	1000
+#define MISSES		20
+
+static int pre_misses(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned int i;
+
+	for (i = 0; i < MISSES; i++)
+		kpt_plain2(i);
+	return 0;
+}
+
+static int miss_thread(void *arg)
+{
+	struct misser *m = arg;
+	unsigned int i;
+
+	atomic_inc(&m->ready);
+	while (atomic_read(&m->ready) < num_online_cpus() && !kthread_should_stop())
+		cond_resched();
+	for (i = 0; i < MISS_CALLS; i++)
+		m->fn(i);
+	atomic_inc(&m->done);
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void hits_missed_on_all_cpus_at_once_are_all_counted(struct kunit *test)
+{
+	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(kpt_site(test)));
+	struct misser *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
+	unsigned int nr = num_online_cpus();
+	int cpu;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	m->fn = kpt_site(test)->fn;
+	outer->on_pre = pre_misses;
+	kpt_register(test, outer);
+	wait_for_kprobe_optimizer();
+	for_each_online_cpu(cpu)
+		kpt_thread(test, miss_thread, m, cpu, "misses");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&m->done) == nr));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)nr * MISS_CALLS * MISSES);
+	KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+static void ftrace_lives(void *unused)
+{
+	kprobe_test_ftrace_kill(false);
+}
+
+static void call_traced(void *result)
+{
+	*(unsigned long *)result = kpt_traced(7);
+}
+
+/* ftrace has found that it does not know the text any more. Breakpoints do not need it. */
+static void ftrace_sites_have_no_hits_when_ftrace_is_killed(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced);
+	struct kpt_probe *plain = kpt_probe(test, kpt_plain);
+	unsigned long result = 0;
+
+	kprobe_test_ftrace_kill(true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ftrace_lives, NULL), 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	/* In an interrupt. */
+	smp_call_function_single(raw_smp_processor_id(), call_traced, &result, 1);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 0);
+	KUNIT_EXPECT_EQ(test, site->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, plain->pre, 1);
+	kunit_release_action(test, ftrace_lives, NULL);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
+}
+#endif
+
 /* --- Interrupts ---------------------------------------------------------- */
 
 /*
@@ -719,11 +814,13 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(hits_from_handler_are_missed_however_many),
 	KUNIT_CASE(recursive_function_is_hit_at_every_depth),
 	SITE_CASE(missed_hits_of_a_disabled_probe_are_not_counted),
+	SITE_CASE(hits_missed_on_all_cpus_at_once_are_all_counted),
 	SITE_CASE(interrupt_raised_in_handler_is_hit),
 	SITE_CASE(probe_hit_in_hardirq_runs),
 	SITE_CASE(probe_hit_in_softirq_runs),
 	SITE_CASE(hit_from_handler_in_hardirq_is_missed),
 #ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(ftrace_sites_have_no_hits_when_ftrace_is_killed),
 	KUNIT_CASE(breakpoint_hit_by_interrupt_over_handler_runs),
 	KUNIT_CASE(ftrace_hit_by_interrupt_over_handler_runs),
 	KUNIT_CASE(own_hit_by_interrupt_over_handler_runs),
