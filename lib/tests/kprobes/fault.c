@@ -374,6 +374,58 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	KUNIT_EXPECT_EQ(test, fp[3]->faults, 1);
 }
 
+/* Like its other handlers. */
+static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *test)
+{
+	struct fault_probe *off = fault_alloc(test, hit_fn(test), NULL);
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+
+	off->pr.kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, &off->pr);
+	fp->pr.on_pre = pre_peeks;
+	fp->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &fp->pr);
+	settle(test, &fp->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, off->faults, 0);
+	KUNIT_EXPECT_EQ(test, fp->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&off->pr.kp), 0);
+	settle(test, &fp->pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, off->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->faults, 2);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* As an oops in it does. What runs on this CPU next may fault as well. */
+static int abandon_and_hit(struct fault_probe *fp, struct pt_regs *regs)
+{
+	kprobe_abandon();
+	kpt_traced2(7);
+	return mend_peek(fp, regs);
+}
+
+static void fault_handler_that_was_abandoned_keeps_none_from_running(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, kpt_traced, abandon_and_hit);
+	struct fault_probe *next = fault_alloc(test, kpt_traced2, mend_return);
+
+	fp->pr.on_pre = pre_peeks;
+	fp->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &fp->pr);
+	next->pr.on_pre = pre_loads;
+	next->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &next->pr);
+	KUNIT_ASSERT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	KUNIT_EXPECT_EQ(test, next->pr.pre, 1);
+	KUNIT_EXPECT_EQ(test, next->faults, 1);
+	KUNIT_EXPECT_EQ(test, next->got, MENDED);
+}
+#endif
+
 static void handlers_are_those_of_the_time_of_registration(struct kunit *test)
 {
 	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
@@ -543,6 +595,95 @@ static void disabling_keeps_the_fault_handler_to_the_end(struct kunit *test)
 {
 	check_parting(test, true);
 }
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/**
+ * struct lingering - a fault handler that runs nearly all the time
+ * @fp:	    its probe
+ * @inside: it runs
+ */
+struct lingering {
+	struct fault_probe fp;
+	bool inside;
+};
+
+static int lingers(struct fault_probe *fp, struct pt_regs *regs)
+{
+	struct lingering *l = container_of(fp, struct lingering, fp);
+
+	WRITE_ONCE(l->inside, true);
+	udelay(500);
+	WRITE_ONCE(l->inside, false);
+	return 0;
+}
+
+static int call_again_and_again(void *unused)
+{
+	while (!kthread_should_stop()) {
+		kpt_traced(7);
+		cond_resched_tasks_rcu_qs();
+	}
+	return 0;
+}
+
+#define LINGER_ROUNDS	40
+
+/*
+ * The handler that faults is another probe's. It stays, so it may fault when the leaving
+ * probe's own handlers are done.
+ */
+static void check_lingering(struct kunit *test, bool disable)
+{
+	struct lingering *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct fault_probe *stays = fault_alloc(test, kpt_traced, NULL);
+	unsigned int cpu = raw_smp_processor_id(), round, late = 0;
+	struct fault_probe *fp;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	fp = &l->fp;
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	stays->pr.kp.fault_handler = NULL;
+	stays->pr.on_pre = pre_loads;
+	stays->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &stays->pr);
+	fp->pr.kp.addr = (kprobe_opcode_t *)kpt_traced;
+	fp->pr.kp.fault_handler = record_fault;
+	fp->on_fault = lingers;
+	kpt_thread(test, call_again_and_again, NULL, cpumask_any_but(cpu_online_mask, cpu),
+		   "faults");
+	if (disable)
+		kpt_register(test, &fp->pr);
+	for (round = 0; round < LINGER_ROUNDS; round++) {
+		WRITE_ONCE(fp->faults, 0);
+		if (!disable)
+			kpt_register(test, &fp->pr);
+		else if (round)
+			KUNIT_EXPECT_EQ(test, enable_kprobe(&fp->pr.kp), 0);
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(fp->faults)));
+		if (disable)
+			KUNIT_EXPECT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
+		else
+			kpt_unregister(test, &fp->pr);
+		late += READ_ONCE(l->inside);
+		/* If it ran on, it has ended before the next round. */
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(l->inside)));
+	}
+	KUNIT_EXPECT_EQ(test, late, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void no_fault_handler_runs_after_unregister(struct kunit *test)
+{
+	check_lingering(test, false);
+}
+
+static void no_fault_handler_runs_after_disable(struct kunit *test)
+{
+	check_lingering(test, true);
+}
+#endif
 
 /* --- Faults of displaced instructions ------------------------------------- */
 
@@ -743,12 +884,20 @@ static struct kunit_case fault_cases[] = {
 	WAY_CASE(divide_error_comes_before_the_exception_tables),
 	WAY_CASE(fault_of_the_fault_handler_does_not_come_back),
 	WAY_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
+	WAY_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(fault_handler_that_was_abandoned_keeps_none_from_running),
+#endif
 	WAY_CASE(handlers_are_those_of_the_time_of_registration),
 #ifdef CONFIG_KRETPROBES
 	WAY_CASE(faults_of_return_probes_are_dealt_with),
 #endif
 	WAY_CASE(unregistering_keeps_the_fault_handler_to_the_end),
 	WAY_CASE(disabling_keeps_the_fault_handler_to_the_end),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(no_fault_handler_runs_after_unregister),
+	KUNIT_CASE(no_fault_handler_runs_after_disable),
+#endif
 	DISPLACED_CASE(page_fault_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(execution_goes_on_at_the_next_displaced_instruction),
 	DISPLACED_CASE(general_protection_of_the_instruction_is_dealt_with),

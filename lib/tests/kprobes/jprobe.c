@@ -277,6 +277,37 @@ static void handler_ends_with_jprobe_return(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
 }
 
+/* Nothing of the handler stays with the task: tracers of calls go on where they were. */
+static void tracers_do_not_notice_how_the_handler_ends(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
+
+	settle(test, &jp->kp);
+	call(test);
+#ifdef CONFIG_FUNCTION_GRAPH_TRACER
+	KUNIT_EXPECT_EQ(test, atomic_read(&current->tracing_graph_pause), 0);
+#endif
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+}
+
+static void unexpected_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+	seen.behind++;
+}
+
+static void post_handler_of_the_kprobe_in_it_does_not_run(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_alloc(test, many_fn(test), plain_handler);
+
+	jp->kp.post_handler = unexpected_post;
+	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
+	settle(test, &jp->kp);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+}
+
 static void handler_may_clobber_its_copies(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
@@ -676,6 +707,28 @@ static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, log_lines(test, "jprobe_return() outside"), 1);
 }
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+static unsigned long abandoned_handler(KPT_MANY_PARAMS)
+{
+	seen.calls++;
+	kprobe_abandon();
+	jprobe_return();
+	seen.behind++;
+	return 0;
+}
+
+/* After an oops in it, what runs on this CPU is not the handler any more. */
+static void handler_that_was_abandoned_cannot_be_ended(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, kpt_many_traced, abandoned_handler);
+
+	KUNIT_EXPECT_EQ(test, call_many(kpt_many_traced), RESULT);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, seen.behind, 1);
+	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
+}
+#endif
+
 /* --- Registering ---------------------------------------------------------- */
 
 static void elsewhere_than_an_entry_is_refused(struct kunit *test)
@@ -749,6 +802,8 @@ static void list_shows_type_j(struct kunit *test)
 static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(handler_sees_all_arguments),
 	STATE_CASE(handler_ends_with_jprobe_return),
+	STATE_CASE(tracers_do_not_notice_how_the_handler_ends),
+	STATE_CASE(post_handler_of_the_kprobe_in_it_does_not_run),
 	STATE_CASE(handler_may_clobber_its_copies),
 	STATE_CASE(handler_may_return_instead),
 	STATE_CASE(jprobe_return_works_from_a_function_of_the_handler),
@@ -770,6 +825,9 @@ static struct kunit_case jprobe_cases[] = {
 	KUNIT_CASE(handler_of_an_asmlinkage_function),
 	KUNIT_CASE(handler_sees_a_structure_by_value),
 	KUNIT_CASE(jprobe_return_outside_of_a_handler_warns_once),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(handler_that_was_abandoned_cannot_be_ended),
+#endif
 	KUNIT_CASE(elsewhere_than_an_entry_is_refused),
 	KUNIT_CASE(without_a_handler_is_refused),
 	KUNIT_CASE(registered_twice_is_refused),

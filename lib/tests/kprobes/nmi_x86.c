@@ -430,6 +430,77 @@ static void return_in_nmi_over_a_return_handler_is_seen(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* --- Faults ------------------------------------------------------------------ */
+
+#define MENDED	0x1234ul
+
+/**
+ * struct nmi_faulter - a probe whose handler faults
+ * @pr:	    the probe; its arg is what the handler reads
+ * @faults: runs of its fault handler
+ * @got:    what the handler got
+ * @raises: its fault handler sends an NMI
+ */
+struct nmi_faulter {
+	struct kpt_probe pr;
+	unsigned int faults;
+	unsigned long got;
+	bool raises;
+};
+
+static int pre_loads(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	container_of(pr, struct nmi_faulter, pr)->got = kpt_load(pr->arg);
+	return 0;
+}
+
+/* Leaves the function that has faulted, which has pushed nothing. */
+static int mend_load(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	struct nmi_faulter *f = container_of(p, struct nmi_faulter, pr.kp);
+
+	f->faults++;
+	if (f->raises)
+		raise_nmi();
+	regs->ax = MENDED;
+	regs->ip = *(unsigned long *)regs->sp;
+	regs->sp += sizeof(long);
+	return 1;
+}
+
+static struct nmi_faulter *nmi_faulter(struct kunit *test, void *addr, bool raises)
+{
+	struct nmi_faulter *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->pr.kp.addr = addr;
+	f->pr.kp.pre_handler = kpt_pre;
+	f->pr.kp.fault_handler = mend_load;
+	f->pr.on_pre = pre_loads;
+	f->pr.arg = kpt_bad_address(test);
+	f->raises = raises;
+	kpt_register(test, &f->pr);
+	return f;
+}
+
+static void fault_handler_in_nmi_over_a_fault_handler_runs(struct kunit *test)
+{
+	struct nmi_faulter *below = nmi_faulter(test, kpt_traced, true);
+	struct nmi_faulter *over = nmi_faulter(test, kpt_traced2, false);
+
+	memset(&nmi, 0, sizeof(nmi));
+	nmi.fn = kpt_traced2;
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_TRUE(test, nmi.done && nmi.was);
+	KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, below->faults, 1);
+	KUNIT_EXPECT_EQ(test, below->got, MENDED);
+	KUNIT_EXPECT_EQ(test, over->faults, 1);
+	KUNIT_EXPECT_EQ(test, over->got, MENDED);
+}
+#endif
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case nmi_cases[] = {
@@ -442,6 +513,9 @@ static struct kunit_case nmi_cases[] = {
 	SITE_CASE(own_hit_by_nmi_over_a_handler_runs),
 	SITE_CASE(nmi_leaves_the_handler_below_as_it_was),
 	SITE_CASE(nmi_over_a_handler_of_an_interrupt_runs),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(fault_handler_in_nmi_over_a_fault_handler_runs),
+#endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE_PARAM(return_in_nmi_is_seen, kpt_entry_site_gen),
 	KUNIT_CASE_PARAM(return_in_nmi_over_a_return_handler_is_seen, kpt_entry_site_gen),
