@@ -354,6 +354,47 @@ static void growth_ends_at_its_bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 4096);
 }
 
+/* The other limit: 4 MiB of instances, however many these are. */
+static void growth_ends_at_its_bound_of_memory(struct kunit *test)
+{
+	struct inst_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	atomic_t inside = ATOMIC_INIT(0), done = ATOMIC_INIT(0);
+	int bound, round, i;
+
+	kpt_skip_if_pools_stay(test);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->rp.kp.addr = kpt_text(kpt_recurse_waits);
+	p->rp.handler = inst_return;
+	p->rp.entry_handler = inst_entry;
+	p->rp.data_size = KRETPROBE_MAX_DATA_SIZE;
+	bound = SZ_4M / ALIGN(sizeof(struct kretprobe_instance) + KRETPROBE_MAX_DATA_SIZE,
+			      __alignof__(struct kretprobe_instance));
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&p->rp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, inst_unregister_action,
+							&p->rp), 0);
+	for (round = 0; round < 12; round++) {
+		DECLARE_COMPLETION_ONSTACK(gate);
+		struct task_struct *tasks[CROWD];
+		struct worker w = {
+			.depth = CROWD_DEPTH, .gate = &gate, .times = 1,
+			.inside = &inside, .done = &done,
+		};
+
+		atomic_set(&inside, 0);
+		for (i = 0; i < CROWD / 3; i++)
+			tasks[i] = kpt_thread(test, worker_fn, &w, -1, "crowd");
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&inside) == CROWD / 3));
+		msleep(50);
+		complete_all(&gate);
+		for (i = 0; i < CROWD / 3; i++)
+			kpt_stop(test, tasks[i]);
+		KUNIT_EXPECT_EQ(test, w.wrong, 0);
+	}
+	/* The crowd has more calls than that under way. */
+	KUNIT_EXPECT_LT(test, bound, CROWD / 3 * (CROWD_DEPTH + 1));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), bound);
+}
+
 /* The worker has been queued for the pool, and finds it gone. */
 static void pool_that_grows_may_go_at_once(struct kunit *test)
 {
@@ -403,6 +444,44 @@ static void tail_call_returns_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, outer->tick, 2);
 	KUNIT_EXPECT_EQ(test, inner->retaddr, outer->entry_ret);
 	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
+}
+#endif
+
+#ifdef CONFIG_X86
+/* Leaves the function that has been called, and its caller. */
+static int leave_both(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long *sp = (unsigned long *)kernel_stack_pointer(regs) + 1;
+
+	if (IS_ENABLED(CONFIG_FRAME_POINTER))
+		regs->bp = *sp++;
+	regs->sp = (unsigned long)sp;
+	regs->ax = KPT_RESULT(7ul);
+	regs->ip = (unsigned long)kpt_asm_returns;
+	return 1;
+}
+
+/* As an oops leaves calls in a task that goes on, or a task its functions by itself. */
+static void call_that_does_not_return_gives_its_instance_back(struct kunit *test)
+{
+	struct inst_probe *outer = inst_probe(test, kpt_asm_outer, 1);
+	struct inst_probe *inner = inst_probe(test, kpt_asm_entry, 1);
+	struct kpt_probe *leaves = kpt_alloc(test, kpt_asm_entry);
+	int i;
+
+	leaves->on_pre = leave_both;
+	kpt_register(test, leaves);
+	for (i = 1; i <= 3; i++) {
+		KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, atomic_read(&inner->entries), i);
+		KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), i);
+	}
+	kpt_unregister(test, leaves);
+	KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(1ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
+	KUNIT_EXPECT_EQ(test, inst_missed(inner), 0);
+	KUNIT_EXPECT_EQ(test, inst_missed(outer), 0);
 }
 #endif
 
@@ -490,10 +569,12 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(pool_grows_until_nothing_is_missed),
 	KUNIT_CASE(given_maxactive_never_grows),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
+	KUNIT_CASE_SLOW(growth_ends_at_its_bound_of_memory),
 	KUNIT_CASE(pool_that_grows_may_go_at_once),
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
+	KUNIT_CASE(call_that_does_not_return_gives_its_instance_back),
 #endif
 #ifdef CONFIG_FPROBE
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),

@@ -268,6 +268,44 @@ static void null_handlers_in_every_combination(struct kunit *test)
 	}
 }
 
+/* Of the kprobe in a return probe, handlers are not the user's business. */
+static void unexpected_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+	atomic_inc(&container_of(p, struct ret_probe, rp.kp)->wrong);
+}
+
+static int unexpected_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	atomic_inc(&container_of(p, struct ret_probe, rp.kp)->wrong);
+	return 0;
+}
+
+static void handlers_of_the_kprobe_in_it_do_not_run(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct ret_probe *r = ret_alloc(test, site->fn);
+
+	r->rp.kp.pre_handler = unexpected_pre;
+	r->rp.kp.post_handler = unexpected_post;
+	ret_register(test, r);
+	call(test, site);
+	wait_for_kprobe_optimizer();
+	call(test, site);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
+}
+
+static void missed_calls_are_counted_from_registration(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_plain);
+
+	r->rp.nmissed = 7;
+	r->rp.kp.nmissed = 7;
+	ret_register(test, r);
+	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 0);
+	KUNIT_EXPECT_EQ(test, r->rp.kp.nmissed, 0ul);
+}
+
 static int skip_odd(struct ret_probe *r, struct kretprobe_instance *ri,
 		    struct pt_regs *regs)
 {
@@ -1157,6 +1195,8 @@ static struct kunit_case kretprobe_cases[] = {
 	ENTRY_CASE(handler_may_change_the_return_value),
 	ENTRY_CASE(handlers_run_with_preemption_off),
 	ENTRY_CASE(null_handlers_in_every_combination),
+	ENTRY_CASE(handlers_of_the_kprobe_in_it_do_not_run),
+	KUNIT_CASE(missed_calls_are_counted_from_registration),
 	ENTRY_CASE(nonzero_entry_handler_skips_the_call),
 	ENTRY_CASE(private_data_is_shared_by_the_handlers),
 	KUNIT_CASE(not_at_a_function_entry_is_einval),

@@ -11,6 +11,7 @@
 #include <asm/alternative.h>
 #include <asm/asm.h>
 #include <asm/cpufeatures.h>
+#include <asm/frame.h>
 #include <asm/nospec-branch.h>
 #include <asm/smap.h>
 
@@ -36,6 +37,17 @@ SYM_FUNC_START(kpt_asm_tail)
 	xor	SPARE, SPARE
 	jmp	kpt_asm_entry
 SYM_FUNC_END(kpt_asm_tail)
+
+SYM_FUNC_START(kpt_asm_outer)
+	FRAME_BEGIN
+	call	kpt_asm_entry
+	FRAME_END
+	RETURN
+SYM_FUNC_END(kpt_asm_outer)
+
+SYM_FUNC_START(kpt_asm_returns)
+	RETURN
+SYM_FUNC_END(kpt_asm_returns)
 
 SYM_FUNC_START(kpt_asm_inside)
 	xor	SPARE, SPARE

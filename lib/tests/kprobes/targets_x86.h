@@ -29,6 +29,12 @@ unsigned long kpt_around_refused(unsigned long arg);
 /* Ends in a jump to kpt_asm_entry(). */
 unsigned long kpt_asm_tail(unsigned long arg);
 
+/* Calls kpt_asm_entry(), with nothing on its stack but a frame pointer, if there are any. */
+unsigned long kpt_asm_outer(unsigned long arg);
+
+/* Nothing but the instruction that returns. */
+void kpt_asm_returns(void);
+
 /* Where the instructions are, from the start of their functions. */
 extern const u32 kpt_asm_inside_at;
 /* The last byte before the refused ones, of which there are so many. */
