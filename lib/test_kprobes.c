@@ -475,6 +475,28 @@ static void other_flags_of_the_caller_are_ignored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+/* Tracers ask for it. */
+static void flags_tell_whether_it_is_a_function_entry(struct kunit *test)
+{
+	struct kpt_probe *entry = kpt_alloc(test, target(0)), *inside;
+
+	entry->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, entry);
+	KUNIT_EXPECT_TRUE(test, entry->kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&entry->kp), 0);
+	KUNIT_EXPECT_TRUE(test, entry->kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+#ifdef CONFIG_X86
+	inside = kpt_probe(test, nop_addr(1));
+	KUNIT_EXPECT_FALSE(test, inside->kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+#else
+	inside = NULL;
+#endif
+	kpt_unregister(test, entry);
+	KUNIT_EXPECT_FALSE(test, entry->kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
+	if (inside)
+		kpt_unregister(test, inside);
+}
+
 static void register_and_unregister_many_times(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, target(0));
@@ -1426,6 +1448,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(double_registration_leaves_a_disabled_probe_disabled),
 	KUNIT_CASE(flag_disabled_registers_switched_off),
 	KUNIT_CASE(other_flags_of_the_caller_are_ignored),
+	KUNIT_CASE(flags_tell_whether_it_is_a_function_entry),
 	KUNIT_CASE(register_and_unregister_many_times),
 	KUNIT_CASE(missed_hits_are_counted_from_registration),
 	KUNIT_CASE(text_is_restored_by_unregister),

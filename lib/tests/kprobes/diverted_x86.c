@@ -835,12 +835,13 @@ static void memory_is_back(void *unused)
 static void point_without_memory_tries_again(struct kunit *test)
 {
 	unsigned long deadline;
-	struct kpt_probe *pr;
+	struct kpt_probe *pr, *another;
 	const char *reason;
 
 	WRITE_ONCE(kprobe_test_no_detours, true);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
 	pr = kpt_probe(test, AT(two));
+	another = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
 	reason = kpt_jump_reason(test, &pr->kp);
@@ -855,9 +856,11 @@ static void point_without_memory_tries_again(struct kunit *test)
 
 	kunit_release_action(test, memory_is_back, NULL);
 	deadline = jiffies + 30 * HZ;
-	while (!kprobe_optimized(&pr->kp) && time_before(jiffies, deadline))
+	while (!(kprobe_optimized(&pr->kp) && kprobe_optimized(&another->kp)) &&
+	       time_before(jiffies, deadline))
 		msleep(20);
 	expect_jump(test, pr);
+	expect_jump(test, another);
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);

@@ -1926,6 +1926,25 @@ static void breakpoint_again_it_does_not_use_the_detour(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, post->post, 1);
 }
 
+/* The optimizer is about to begin. */
+static void sysctl_off_keeps_back_those_that_wait(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned int detours;
+
+	if (!procfs.mnt)
+		kunit_skip(test, "no sysctl files in this kernel");
+	detours = kpt_counts(true).detours.live;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, sysctl_on, test), 0);
+	pr = kpt_probe(test, AT(two));
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_counts(false).detours.live, detours);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 static void switched_off_as_a_whole_the_text_is_the_original(struct kunit *test)
 {
 	unsigned char before[16];
@@ -2095,6 +2114,7 @@ static struct kunit_case jump_cases[] = {
 #endif
 	KUNIT_CASE(sysctl_off_turns_all_back_and_on_again),
 	KUNIT_CASE(breakpoint_again_it_does_not_use_the_detour),
+	KUNIT_CASE(sysctl_off_keeps_back_those_that_wait),
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
 	KUNIT_CASE(list_shows_optimized),
 	KUNIT_CASE(reasons_are_in_the_points_file),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: tracefs names the reason in error_log when an event is refused: blacklist, jump label, no function, middle of an instruction
+# proves: tracefs names the reason in error_log when an event is refused: blacklist, jump label, no function, middle of an instruction, no entry
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -16,6 +16,9 @@ is "blacklisted" "$(error 'p:kt/a kprobe_int3_handler')" "The address is on the 
 is "no such function" "$(error 'p:kt/a no_such_function')" "Invalid probed address or symbol"
 is "inside of the first instruction" "$(error 'p:kt/a kprobe_target_add+1')" \
 	"Probe point is not an instruction boundary"
+
+is "a return inside of a function" "$(error 'r:kt/a kprobe_target_add+9')" \
+	"Retprobe address must be an function entry"
 
 # A jump label is a five-byte nop of its own: the first place refused as such.
 label=''
