@@ -8,7 +8,9 @@
  * And no leaks: what these calls have allocated, whether they fail or not, is freed when
  * the case has ended.
  */
+#include <linux/cpumask.h>
 #include <linux/gfp.h>
+#include <linux/kthread.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -763,6 +765,101 @@ static void enabling_without_pages_leaves_them_off(struct kunit *test)
 	enable_without(test);
 }
 
+#if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
+/* --- Readers ------------------------------------------------------------------- */
+
+/**
+ * struct reader - a task that runs with preemption off, as a handler does
+ * @inside: it does
+ * @go:	    it may end that
+ */
+struct reader {
+	bool inside;
+	bool go;
+};
+
+static int reader_fn(void *arg)
+{
+	struct reader *r = arg;
+	unsigned int ms;
+
+	preempt_disable();
+	WRITE_ONCE(r->inside, true);
+	for (ms = 0; !READ_ONCE(r->go) && ms < KPT_TIMEOUT_MS; ms++)
+		mdelay(1);
+	WRITE_ONCE(r->inside, false);
+	preempt_enable();
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void let_reader_go(void *arg)
+{
+	WRITE_ONCE(((struct reader *)arg)->go, true);
+}
+
+static unsigned int nr_objects(void)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < objects_end; i++)
+		nr += !!READ_ONCE(objects[i].start);
+	return nr;
+}
+
+/*
+ * Points, users, fault handlers, counters, instances, and tables that have grown: a hit
+ * that has begun before may have found them. Breakpoints need no grace period to go.
+ */
+static void what_hits_may_read_is_freed_after_a_grace_period(struct kunit *test)
+{
+	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id(), i, nr;
+	struct kretprobe rp = {
+		.kp.addr = (kprobe_opcode_t *)kpt_plain, .maxactive = 4,
+	};
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	kpt_forbid_jumps(test);
+	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "1"), 1l);
+	crowd_fill(c);
+	for (i = 0; i < NR_CROWD; i++)
+		c->kp[i].fault_handler = fault_handler;
+	fail_nth(UINT_MAX);
+	i = register_kretprobe(&rp) || register_kprobes(c->kps, NR_CROWD);
+	has_failed();
+	KUNIT_ASSERT_EQ(test, i, 0);
+	nr = nr_objects();
+	/* A user, a point, a fault handler, and a counter in two pieces. */
+	KUNIT_EXPECT_GE(test, nr, 5 * NR_CROWD);
+
+	kpt_thread(test, reader_fn, r, cpumask_any_but(cpu_online_mask, cpu), "reader");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_reader_go, r), 0);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(r->inside)));
+	unregister_kretprobe(&rp);
+	unregister_kprobes(c->kps, NR_CROWD);
+	/* The tables of points and users are replaced. */
+	for (i = 0; i < 8; i++) {
+		crowd_fill(c);
+		KUNIT_EXPECT_EQ(test, register_kprobes(c->kps, NR_CROWD), 0);
+		unregister_kprobes(c->kps, NR_CROWD);
+	}
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, nr_objects(), nr);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->inside));
+	kunit_release_action(test, let_reader_go, r);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 /* --- Jumps --------------------------------------------------------------------- */
 
 /* The worker is about to allocate memory for a detour. */
@@ -1123,6 +1220,9 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_memory_leaves_them_off, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_pages_leaves_them_off, kinds_gen_params),
+#if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
+	KUNIT_CASE(what_hits_may_read_is_freed_after_a_grace_period),
+#endif
 	KUNIT_CASE(detour_without_memory_leaves_a_breakpoint),
 	KUNIT_CASE(detour_without_pages_leaves_a_breakpoint),
 #ifdef CONFIG_KRETPROBES
