@@ -44,6 +44,13 @@ static noinstr unsigned long kpt_noinstr(unsigned long arg)
 	return arg + 5;
 }
 
+/* The section is longer than that of __kprobes. */
+static noinstr unsigned long kpt_noinstr_last(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return arg + 6;
+}
+
 /*
  * Symbols that compilers make when they split a function, and one whose name only
  * begins in the same way.
@@ -74,9 +81,10 @@ static kpt_fn_t functions[] = {
 	kpt_after_marked,
 	kpt_in_section,
 	kpt_noinstr,
+	kpt_noinstr_last,
 };
 
-enum { BEFORE_MARKED, MARKED, AFTER_MARKED, IN_SECTION, NOINSTR };
+enum { BEFORE_MARKED, MARKED, AFTER_MARKED, IN_SECTION, NOINSTR, NOINSTR_LAST };
 
 /* The compiler must not know the function that is called. */
 static unsigned long call(unsigned int which, unsigned long arg)
@@ -132,6 +140,7 @@ static void kprobes_section_is_refused(struct kunit *test)
 static void noinstr_function_is_refused(struct kunit *test)
 {
 	check_refused(test, NOINSTR, "kpt_noinstr");
+	check_refused(test, NOINSTR_LAST, "kpt_noinstr_last");
 }
 
 static void check_allowed(struct kunit *test, unsigned int which)

@@ -361,6 +361,33 @@ static void read_note(struct ret_probe *r, struct kretprobe_instance *ri,
 			atomic_inc(&r->wrong);
 }
 
+static int check_alignment(struct ret_probe *r, struct kretprobe_instance *ri,
+			   struct pt_regs *regs)
+{
+	if (!IS_ALIGNED((unsigned long)ri->data, __alignof__(long long)))
+		atomic_inc(&r->wrong);
+	return 0;
+}
+
+/* That of each instance: a call at each depth has another one. */
+static void private_data_is_aligned_whatever_its_size(struct kunit *test)
+{
+	unsigned int size;
+
+	for (size = 1; size < 10; size++) {
+		struct ret_probe *r = ret_alloc(test, kpt_recurse);
+
+		r->rp.data_size = size;
+		r->rp.maxactive = 8;
+		r->on_entry = check_alignment;
+		ret_register(test, r);
+		KUNIT_EXPECT_EQ(test, kpt_recurse(7), 7ul);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 8);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&r->wrong), 0, "%u bytes", size);
+		ret_unregister(test, r);
+	}
+}
+
 static void private_data_is_shared_by_the_handlers(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -1198,6 +1225,7 @@ static struct kunit_case kretprobe_cases[] = {
 	ENTRY_CASE(handlers_of_the_kprobe_in_it_do_not_run),
 	KUNIT_CASE(missed_calls_are_counted_from_registration),
 	ENTRY_CASE(nonzero_entry_handler_skips_the_call),
+	KUNIT_CASE(private_data_is_aligned_whatever_its_size),
 	ENTRY_CASE(private_data_is_shared_by_the_handlers),
 	KUNIT_CASE(not_at_a_function_entry_is_einval),
 #ifdef CONFIG_X86_KERNEL_IBT

@@ -420,6 +420,33 @@ static void each_is_found_while_others_come_and_go(struct kunit *test)
 	}
 }
 
+#define PASSERS_BY	4000
+
+/*
+ * A lookup ends where nothing has ever been. So the table must not fill up with the traces
+ * of probes that are gone, each of which was somewhere else.
+ */
+static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
+{
+	char *room = kunit_kzalloc(test, PASSERS_BY * sizeof(long) + sizeof(struct kprobe),
+				   GFP_KERNEL);
+	struct kprobe never = { };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	for (i = 0; i < PASSERS_BY; i++) {
+		struct kprobe *p = (struct kprobe *)(room + i * sizeof(long));
+
+		memset(p, 0, sizeof(*p));
+		p->addr = kpt_text(kpt_plain);
+		p->flags = KPROBE_FLAG_DISABLED;
+		KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
+		unregister_kprobe(p);
+		KUNIT_ASSERT_EQ(test, enable_kprobe(p), -EINVAL);
+	}
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&never), -EINVAL);
+}
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case many_cases[] = {
@@ -431,6 +458,7 @@ static struct kunit_case many_cases[] = {
 	KUNIT_CASE(return_probes_are_switched_at_once),
 #endif
 	KUNIT_CASE_SLOW(each_is_found_while_others_come_and_go),
+	KUNIT_CASE_SLOW(table_does_not_fill_up_with_probes_that_are_gone),
 	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
 	KUNIT_CASE_PARAM(calls_that_must_not_sleep_fail_and_change_nothing,
 			 misuse_places_gen_params),

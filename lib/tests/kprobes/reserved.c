@@ -3,6 +3,8 @@
  * KUnit suite: text of the kernel image that other code patches cannot be probed:
  * jump labels, static calls, and the trampolines of static calls.
  */
+#include <linux/jump_label.h>
+#include <linux/module.h>
 #include <linux/static_call.h>
 
 #include "fixture.h"
@@ -59,6 +61,38 @@ static void static_calls_of_the_kernel_are_refused(struct kunit *test)
 		kunit_skip(test, "static calls are not patched in this kernel");
 	check_sites(test, true);
 }
+
+#ifdef MODULE
+/* All of this one: a module has few, and they are looked up one by one. */
+static void sites_of_modules_are_refused(struct kunit *test)
+{
+	unsigned int i, tried = 0;
+	unsigned long addr;
+
+#ifdef CONFIG_JUMP_LABEL
+	for (i = 0; i < THIS_MODULE->num_jump_entries; i++) {
+		addr = jump_entry_code(&THIS_MODULE->jump_entries[i]);
+		if (!within_module_core(addr, THIS_MODULE))
+			continue;
+		tried++;
+		KUNIT_EXPECT_EQ_MSG(test, try(addr), -EINVAL, "jump label %u", i);
+	}
+#endif
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	for (i = 0; i < THIS_MODULE->num_static_call_sites; i++) {
+		struct static_call_site *site = &THIS_MODULE->static_call_sites[i];
+
+		addr = (unsigned long)site->addr + (unsigned long)&site->addr;
+		if (!within_module_core(addr, THIS_MODULE))
+			continue;
+		tried++;
+		KUNIT_EXPECT_EQ_MSG(test, try(addr), -EINVAL, "static call %u", i);
+	}
+#endif
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_GT(test, tried, 0);
+}
+#endif
 
 /* A jump label site is no reason to refuse what is next to it. */
 static void behind_a_jump_label_is_allowed(struct kunit *test)
@@ -163,6 +197,9 @@ static void static_call_trampolines_of_modules_are_refused(struct kunit *test)
 static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(jump_labels_of_the_kernel_are_refused),
 	KUNIT_CASE(static_calls_of_the_kernel_are_refused),
+#ifdef MODULE
+	KUNIT_CASE(sites_of_modules_are_refused),
+#endif
 	KUNIT_CASE(behind_a_jump_label_is_allowed),
 	KUNIT_CASE(static_call_trampolines_of_the_kernel_are_refused),
 	KUNIT_CASE(static_call_trampolines_of_modules_are_refused),
