@@ -375,7 +375,7 @@ static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 	list_for_each_entry(pg, waiting, waiting) {
 		for_each_set_bitrange(start, end, page_waiting(c, pg),
 				      slots_per_page(c)) {
-			text = (void *)pg->node.key + start * c->size;
+			text = (void *)pg->node.key + slot_cache_skew(c) + start * c->size;
 			len = (end - start) * c->size;
 			perf_event_text_poke(text, text, len, NULL, 0);
 			arch_erase_slots(text, len);
