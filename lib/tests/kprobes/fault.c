@@ -612,7 +612,7 @@ static int lingers(struct fault_probe *fp, struct pt_regs *regs)
 	struct lingering *l = container_of(fp, struct lingering, fp);
 
 	WRITE_ONCE(l->inside, true);
-	udelay(500);
+	mdelay(1);
 	WRITE_ONCE(l->inside, false);
 	return 0;
 }
