@@ -15,13 +15,13 @@
 #include <linux/bug.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include "kprobe_oops.h"
@@ -86,7 +86,7 @@ static noinline void oops_and_go_on(void)
 
 static noinline void oops_in_handler(void)
 {
-	u64 end;
+	unsigned long end;
 
 	hits++;
 	switch (READ_ONCE(todo)) {
@@ -105,8 +105,9 @@ static noinline void oops_in_handler(void)
 		oops_deeper(0, 1000);
 		break;
 	case HANG:
-		end = ktime_get_mono_fast_ns() + (u64)HANG_SECONDS * NSEC_PER_SEC;
-		while (ktime_get_mono_fast_ns() < end)
+		/* No calls: a stack that is looked at in a retpoline is not told. */
+		end = jiffies + HANG_SECONDS * HZ;
+		while (time_before(jiffies, end))
 			cpu_relax();
 		break;
 	case FIXED:
