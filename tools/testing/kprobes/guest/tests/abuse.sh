@@ -13,13 +13,15 @@ seed=${ABUSE_SEED:-1}
 echo "# ABUSE_SEED=$seed ABUSE_CALLS=$calls"
 others=0
 alone || others=1
+# This goes first, or it may get the place of the other one's init text, which must not be
+# probed.
+! alone || load kprobe_target
 load kprobe_abuse others=$others
 
 # Generated code of kprobes and of ftrace, while there is some. If others load modules, these
 # may be where it was.
 generated()
 {
-	load kprobe_target
 	event 'p:kt/add kprobe_target:kprobe_target_add+9'
 	event_on kt/add
 	echo vfs_read >$tracing/set_ftrace_filter
