@@ -391,24 +391,9 @@ KUNIT_ARRAY_PARAM_DESC(out_of_bounds, out_of_bounds, name);
 static void text_out_of_bounds_is_refused(struct kunit *test)
 {
 	const struct hit_path *fn = test->param_value;
-	unsigned int offset;
 
-	for (offset = 0; offset < 8; offset++) {
-		struct kprobe p = {
-			.symbol_name = fn->name,
-			.offset = offset,
-			.flags = KPROBE_FLAG_DISABLED,
-		};
-		int ret = register_kprobe(&p);
-
-		if (!ret)
-			unregister_kprobe(&p);
-		if (ret == -ENOENT)
-			kunit_skip(test, "not in this kernel");
-		KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", fn->name, offset);
-		if (!offset)
-			KUNIT_EXPECT_EQ(test, ret, -EINVAL);
-	}
+	if (!kpt_all_refused(test, fn->name, 8))
+		kunit_skip(test, "not in this kernel");
 }
 
 #ifdef CONFIG_X86
@@ -457,28 +442,10 @@ static const char * const more_out_of_bounds[] = {
 
 static void more_text_out_of_bounds_is_refused(struct kunit *test)
 {
-	unsigned int i, offset, found = 0;
+	unsigned int i, found = 0;
 
-	for (i = 0; i < ARRAY_SIZE(more_out_of_bounds); i++) {
-		for (offset = 0; offset < 4; offset++) {
-			struct kprobe p = {
-				.symbol_name = more_out_of_bounds[i],
-				.offset = offset,
-				.flags = KPROBE_FLAG_DISABLED,
-			};
-			int ret = register_kprobe(&p);
-
-			if (!ret)
-				unregister_kprobe(&p);
-			if (ret == -ENOENT && !offset)
-				break;
-			found += !offset;
-			KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", more_out_of_bounds[i], offset);
-			if (!offset)
-				KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%s",
-						    more_out_of_bounds[i]);
-		}
-	}
+	for (i = 0; i < ARRAY_SIZE(more_out_of_bounds); i++)
+		found += kpt_all_refused(test, more_out_of_bounds[i], 4);
 	KUNIT_EXPECT_GT(test, found, 10);
 	kunit_info(test, "%u of %zu are in this kernel", found, ARRAY_SIZE(more_out_of_bounds));
 }

@@ -150,6 +150,33 @@ static inline void kpt_register(struct kunit *test, struct kpt_probe *pr)
 	KUNIT_ASSERT_EQ(test, kpt_try_register(test, &pr->kp), 0);
 }
 
+/*
+ * Each of the first bytes of @symbol has to be refused, the first of them with -EINVAL.
+ * False if there is no such symbol.
+ */
+static inline bool kpt_all_refused(struct kunit *test, const char *symbol, unsigned int bytes)
+{
+	unsigned int offset;
+
+	for (offset = 0; offset < bytes; offset++) {
+		struct kprobe p = {
+			.symbol_name = symbol,
+			.offset = offset,
+			.flags = KPROBE_FLAG_DISABLED,
+		};
+		int ret = register_kprobe(&p);
+
+		if (!ret)
+			unregister_kprobe(&p);
+		if (ret == -ENOENT && !offset)
+			return false;
+		KUNIT_EXPECT_LT_MSG(test, ret, 0, "%s+%u", symbol, offset);
+		if (!offset)
+			KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%s", symbol);
+	}
+	return true;
+}
+
 static inline void kpt_unregister(struct kunit *test, struct kpt_probe *pr)
 {
 	kunit_release_action(test, kpt_unregister_action, &pr->kp);

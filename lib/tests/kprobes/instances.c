@@ -3,10 +3,10 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/cpumask.h>
-#include <linux/fprobe.h>
 #include <linux/stacktrace.h>
 
 #include "fixture.h"
+#include "fprobe.h"
 
 /**
  * struct inst_probe - a return probe that counts
@@ -486,44 +486,6 @@ static void call_that_does_not_return_gives_its_instance_back(struct kunit *test
 #endif
 
 #ifdef CONFIG_FPROBE
-struct inst_fprobe {
-	struct fprobe fp;
-	unsigned int entries;
-	unsigned int returns;
-};
-
-static int fprobe_entry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
-			struct pt_regs *regs, void *data)
-{
-	container_of(fp, struct inst_fprobe, fp)->entries++;
-	return 0;
-}
-
-static void fprobe_exit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
-			struct pt_regs *regs, void *data)
-{
-	container_of(fp, struct inst_fprobe, fp)->returns++;
-}
-
-static void fprobe_unregister_action(void *fp)
-{
-	unregister_fprobe(fp);
-}
-
-static struct inst_fprobe *inst_fprobe(struct kunit *test, void *addr)
-{
-	struct inst_fprobe *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-	unsigned long ip = (unsigned long)addr;
-
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->fp.entry_handler = fprobe_entry;
-	f->fp.exit_handler = fprobe_exit;
-	KUNIT_ASSERT_EQ(test, register_fprobe_ips(&f->fp, &ip, 1), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fprobe_unregister_action,
-							&f->fp), 0);
-	return f;
-}
-
 /* One place to call it from, and so one return address. */
 static noinline unsigned long call_traced(void)
 {
@@ -537,12 +499,13 @@ static noinline unsigned long call_traced(void)
 static void fprobe_on_the_same_function_pairs(struct kunit *test)
 {
 	struct inst_probe *p = inst_probe(test, kpt_traced, 0), *q;
-	struct inst_fprobe *f;
+	unsigned long ip = (unsigned long)kpt_traced;
+	struct kpt_fprobe *f;
 	unsigned long retaddr;
 
 	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
 	retaddr = p->retaddr;
-	f = inst_fprobe(test, kpt_traced);
+	f = kpt_fprobe(test, &ip, 1, 0);
 	q = inst_probe(test, kpt_traced, 0);
 	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
 	/* The other order. */

@@ -3,12 +3,12 @@
  * KUnit suite: jprobes. Cases that depend on how the point is hit run for each state
  * of it.
  */
-#include <linux/fprobe.h>
 #include <linux/irq_work.h>
 #include <linux/kmsg_dump.h>
 #include <linux/vmalloc.h>
 
 #include "fixture.h"
+#include "fprobe.h"
 
 #define SYSCTL		"sys/debug/kprobes-optimization"
 
@@ -343,30 +343,6 @@ static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *tes
 }
 
 #ifdef CONFIG_FPROBE
-struct ended {
-	struct fprobe fp;
-	unsigned int entries;
-	unsigned int returns;
-};
-
-static int ended_entry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
-		       struct pt_regs *regs, void *data)
-{
-	container_of(fp, struct ended, fp)->entries++;
-	return 0;
-}
-
-static void ended_exit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
-		       struct pt_regs *regs, void *data)
-{
-	container_of(fp, struct ended, fp)->returns++;
-}
-
-static void ended_unregister_action(void *fp)
-{
-	unregister_fprobe(fp);
-}
-
 /*
  * The calls that jprobe_return() ends do not return. An fprobe has hooked their returns. If
  * that were kept, the next hooked return of the task would be taken for theirs, and the
@@ -375,17 +351,10 @@ static void ended_unregister_action(void *fp)
 static void hooked_returns_of_the_ended_handler_are_forgotten(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), deep_handler);
-	struct ended *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
 	unsigned long ips[] = { (unsigned long)returns_deep, (unsigned long)kpt_traced };
+	struct kpt_fprobe *e = kpt_fprobe(test, ips, ARRAY_SIZE(ips), 12);
 	unsigned int nr;
 
-	KUNIT_ASSERT_NOT_NULL(test, e);
-	e->fp.entry_handler = ended_entry;
-	e->fp.exit_handler = ended_exit;
-	e->fp.nr_maxactive = 12;
-	KUNIT_ASSERT_EQ(test, register_fprobe_ips(&e->fp, ips, ARRAY_SIZE(ips)), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ended_unregister_action, &e->fp),
-			0);
 	settle(test, &jp->kp);
 	for (nr = 1; nr <= 3; nr++) {
 		call(test);
