@@ -490,6 +490,7 @@ survived survive_fails "a guest that fails with a result fails" 'fails: it does 
 	'5a it does not unload'
 survived survive_empty "a guest that ends well without a result does not survive" 'wrong: no result' 0 '' '1d'
 survived survive_late "a handler that runs late is seen" 'wrong: late 2' 0 '' 's/^late 0/late 2/'
+survived survive_wrong "ours have to give the right results" 'wrong: wrong 3' 0 '' '5a left_points 0'
 survived survive_warns "warnings are counted and named" 'warns 2 times: kernel/kprobes.c:1' 0 \
 	's/.*/[    1.0] WARNING: CPU: 0 PID: 1 at kernel\/kprobes.c:1 f+0x1/' ''
 survived survive_breaks "an oops is more than what the run says" 'breaks: BUG: kernel NULL pointer dereference' 0 \

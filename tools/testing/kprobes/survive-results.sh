@@ -3,7 +3,8 @@
 # shellcheck shell=bash
 
 # survive_verdict STATUS CONSOLE OUTPUT: one line. "survives" is all calls made, nothing said
-# by the kernel, and no handler late, missed or called for what it did not hit.
+# by the kernel, and no handler late, missed or called for what it did not hit. With ours,
+# which tell what is left, each call has to have the right result, too.
 survive_verdict()
 {
 	local broken warnings bad
@@ -15,8 +16,14 @@ survive_verdict()
 		NF == 2 && ($1 ~ /^(late|unseen|spoiled|inexact|unequal|errors)$/ || $1 ~ /^left_/) && $2 != 0 {
 			s = s (s == "" ? "" : ", ") $1 " " $2
 		}
-		NF == 2 && $1 == "calls" { calls = $2 }
-		END { print !calls ? "no result" : s }' "$3")
+		NF == 2 { value[$1] = $2 }
+		END {
+			if (!value["calls"])
+				s = "no result"
+			else if ("left_points" in value && value["wrong"] != 0)
+				s = s (s == "" ? "" : ", ") "wrong " value["wrong"]
+			print s
+		}' "$3")
 	if [ -n "$broken" ]; then
 		echo "breaks: $broken"
 	elif [ "$1" -ne 0 ] && [ "$bad" = 'no result' ]; then
