@@ -332,7 +332,7 @@ static void enabled_accepts_booleans_only(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "1\n");
 }
 
-/* The columns of kprobes/points up to the symbol. */
+/* The columns of kprobes/points up to the symbol, which shows that no other came. */
 struct point_line {
 	char addr[32];
 	char how[16];
@@ -341,6 +341,7 @@ struct point_line {
 	char missed[24];
 	char instances[48];
 	char lost[24];
+	char symbol[64];
 };
 
 static void find_point(struct kunit *test, const char *symbol, struct point_line *line)
@@ -349,9 +350,11 @@ static void find_point(struct kunit *test, const char *symbol, struct point_line
 	int n;
 
 	KUNIT_ASSERT_NOT_NULL_MSG(test, text, "%s is not in it", symbol);
-	n = sscanf(text, "%31s %15s %15s %23s %23s %47s %23s ", line->addr, line->how,
-		   line->probes, line->hits, line->missed, line->instances, line->lost);
-	KUNIT_ASSERT_EQ_MSG(test, n, 7, "%s", text);
+	n = sscanf(text, "%31s %15s %15s %23s %23s %47s %23s %63s", line->addr, line->how,
+		   line->probes, line->hits, line->missed, line->instances, line->lost,
+		   line->symbol);
+	KUNIT_ASSERT_EQ_MSG(test, n, 8, "%s", text);
+	KUNIT_ASSERT_NOT_NULL_MSG(test, strstr(line->symbol, symbol), "%s", text);
 }
 
 static void points_show_what_each_point_is(struct kunit *test)
