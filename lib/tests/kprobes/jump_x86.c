@@ -1274,8 +1274,12 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pre[1].es, __USER_DS);
 	KUNIT_EXPECT_EQ(test, pre[1].fs, __KERNEL_PERCPU);
 #endif
-	for (i = 0; i < NR_REGS; i++)
+	for (i = 0; i < NR_REGS; i++) {
+		/* The thunk that counts returns leaves flags of its own. */
+		if (i == R_FLAGS && boot_cpu_has(X86_FEATURE_CALL_DEPTH))
+			continue;
 		KUNIT_EXPECT_EQ_MSG(test, out[1][i], out[0][i], "register %u", i);
+	}
 	KUNIT_EXPECT_FALSE(test, user_mode(&pre[1]));
 }
 
