@@ -266,6 +266,19 @@ for mutant in "$here"/mutants/*.patch; do
 	done
 done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
 
+# The manual: lines of kprobes/points, and as many columns as the test of that file wants.
+manual=$top/Documentation/trace/kprobes.rst
+line=$(sed -n "s/^line='\(.*\)'$/\1/p" "$here/guest/tests/points.sh")
+states='off|breakpoint|jump|ftrace|gone'
+{
+	grep -E "^ +[0-9a-f]{16}  ($states)  " "$manual" | grep -vxE " +$line" |
+		sed 's/^ */not ok - the manual: /' || true
+	wanted=$(awk -F '  ' '{ print NF }' <<<"$line")
+	got=$(awk '/^``points`` / { inside = 1 } /^``hits`` / { inside = 0 }
+		inside && /^   [0-9]+\. / { n++ } END { print n + 0 }' "$manual")
+	[ "$got" = "$wanted" ] || echo "not ok - the manual explains $got columns, not $wanted"
+} | sees points_manual "the manual has the columns of kprobes/points" ''
+
 # Handlers that crash
 cat >"$tmp/oops" <<'END'
 [    4.517113] kprobe_oops: begin pre plain jump null
