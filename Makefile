@@ -20,7 +20,8 @@ help:
 #: make run      probe a live function of a running kernel and show what happens
 #:               (SYMBOL=name and OFFSET=bytes choose another function; builds a
 #:               small kernel, unless the default one is there or CONFIG= is given)
-#: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those)
+#: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those; QUICK=1
+#:               with it: each of them once)
 #: make expect   make the tests of the latest make test the list of tests that must run
 #: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make abuse    wrong calls of the API, from all CPUs at once (CALLS=1000000, SEED=n)

@@ -17,7 +17,9 @@
 #
 #   test.sh --check    only look whether TEST= names a test
 #
-# TEST=glob runs only the tests with such a name, see names.sh. KERNEL=name is another kernel under build/, e.g. stock-x86_64.
+# TEST=glob runs only the tests with such a name, see names.sh. QUICK=1 runs each of them
+# once, as the kernel boots without parameters, and not through kunit.py. KERNEL=name is
+# another kernel under build/, e.g. stock-x86_64.
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often;
 # ABUSE_CALLS= and ABUSE_SEED= how many calls "abuse" makes, and which; FUZZ_DEFS= and
@@ -59,6 +61,13 @@ files=$(mktemp -d)
 left_out=''
 [ "$kernel" != gcov ] || left_out=kunit.py
 trap 'rm -rf "$results" "$list" "$files"' EXIT
+# Who changes a line and looks again wants one run.
+more=1
+if [ -n "${QUICK:-}" ]; then
+	[ -n "${TEST:-}" ] || die "QUICK=1 is for TEST=: without it, all has to run"
+	more='' traced=''
+	left_out='(kunit\.py|traced|traced-tests|maxcpus=1|preempt|preempt=full|spectre_v2=[a-z,]*|ITS|stuffing)'
+fi
 
 # Whoever builds a kernel first wants to know before.
 case $kernel:${TEST:+picked} in
@@ -290,15 +299,15 @@ need_qemu
 ! wanted kunit || kunit_in_guest kunit '' "$watch" "$each"
 [ -z "$traced" ] || ! wanted traced || kunit_in_guest traced 'traced: ' tracers
 # What is different on a machine that waits for its second CPU.
-kunit_run maxcpus=1 kprobes_text maxcpus=1
-if [ -n "$full" ]; then
+[ -z "$more" ] || kunit_run maxcpus=1 kprobes_text maxcpus=1
+if [ -n "$full" ] && [ -n "$more" ]; then
 	# kprobes_diverted and kprobes_order: tasks are preempted in the middle.
 	kunit_run preempt=full 'kprobes_[do][ir]*' preempt=full
 	kunit_with_mitigations
 fi
 guest_tests tests '' '' "$watch" "$here"/guest/tests/*.sh
 [ -z "$traced" ] || guest_tests traced-tests 'traced: ' '' tracers "$here"/guest/tests/*.sh
-if [ -n "$full" ]; then
+if [ -n "$full" ] && [ -n "$more" ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
 	guest_tests preempt 'preempt=full: ' preempt=full '' "${preempt[@]}"
 fi
@@ -311,7 +320,7 @@ fi
 [ -s "$results" ] || die "no test of $kernel has the name ${TEST:-}"
 [ -n "${TEST:-}" ] || cp "$results" "$build/logs/results-$kernel"
 if [ -e "$expected" ]; then
-	grep -v "^${left_out:-#} " "$expected" >"$list"
+	grep -vE "^${left_out:-#} " "$expected" >"$list"
 	expected_lines "$list" "$results" "${TEST:-}" | record expected ''
 	[ -z "${TEST:-}" ] || kunit_picks kunit | of_suites "$(suites_of kunit)" | picked_lines kunit "$results" | record expected ''
 elif [[ $kernel != stock-* ]]; then
