@@ -126,7 +126,7 @@ args+=($qemu_args)
 
 if [ "$job" = shell ]; then
 	# A serial line has no end of file.
-	[ -t 0 ] || die "a shell needs a terminal; commands run with: guest.sh $kernel cmd CMD='...'"
+	[ -t 0 ] || die "a shell needs a terminal; commands run with: ${here#"$top"/}/guest.sh ${kernel#"$top"/} cmd CMD='...'"
 	# QEMU has the terminal, so somebody else looks whether make is there.
 	: >"$tmp/pid"
 	{
