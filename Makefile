@@ -81,8 +81,12 @@ stock:
 # The default kernel if it is there or asked for. What a first look needs is built in
 # half the time.
 run: export CONFIG := $(if $(filter-out file,$(origin CONFIG))$(wildcard build/x86_64/vmlinux),$(CONFIG),run)
-run: kernel
+run: run-offset kernel
 	@$(T)/run.sh
+
+# A wrong OFFSET= is no reason to build.
+run-offset:
+	@$(T)/run.sh --check
 
 ifdef ARCH
 test: tree
@@ -187,6 +191,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run test test-names test-arches test-configs test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run run-offset test test-names test-arches test-configs test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # "make run": probe SYMBOL+OFFSET in a guest and show what kprobes offer.
+#
+#   run.sh --check    only look whether OFFSET= is a number
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
 [[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|[0-9]+)$ ]] || die "OFFSET=$OFFSET is no number"
+[ "${1:-}" != --check ] || exit 0
 [ -z "${OFFSET:-}" ] || OFFSET=$((OFFSET))
 # The small kernel has no clock but the TSC, which is compared with the guest's timer at
 # boot. On a loaded machine it then is given up, and all times are 0 ns.

@@ -55,6 +55,15 @@ nearest()
 	done
 }
 
+# within FUNCTION: does this name mean the function that we look into?
+within()
+{
+	[ "$1" != "${SYMBOL#*:}" ] || return 0
+	# An address may have several names.
+	sed -n "s/ [tTwW] $1\$//p" /proc/kallsyms >/tmp/names
+	[ -s /tmp/names ] && grep " ${SYMBOL#*:}\$" /proc/kallsyms | grep -qFf /tmp/names
+}
+
 stop()
 {
 	kill $workload
@@ -97,6 +106,12 @@ if ! load kprobe_example symbol="$SYMBOL" offset="$OFFSET" limit=4; then
 		after=$(nearest "$OFFSET" 1)
 		echo "kprobes: run: instructions around it: ${before:+OFFSET=$before }${after:+OFFSET=$after}"
 	fi
+	stop
+fi
+# An offset that is too large is not refused: it counts on into the next functions.
+at=$(lines kprobe_example | sed -n 's/.* probe set on \([^+]*\)+.*/\1/p')
+if ! within "$at"; then
+	echo "kprobes: run: $SYMBOL ends before $OFFSET: that is in $at: give a smaller OFFSET="
 	stop
 fi
 wait_for kprobe_example 'before' 2
