@@ -238,6 +238,23 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
+/* A call is the last instruction of those displaced, or it keeps the point from a jump. */
+static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} calls[] = {
+		{ kpt_jump_returns3, AT(returns3) },
+		{ kpt_jump_returns4, AT(returns4) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		check_stays_breakpoint(test, calls[i].addr, calls[i].fn, 1);
+	check_becomes_jump(test, AT(returns5), kpt_jump_returns5, 1);
+}
+
 static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 {
 	const struct {
@@ -2049,6 +2066,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
 	KUNIT_CASE(branch_target_inside_refuses),
 	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
+	KUNIT_CASE(return_into_the_bytes_of_a_jump_refuses),
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),

@@ -114,6 +114,11 @@ KPT_JUMP_TARGET(loads3);
 KPT_JUMP_TARGET(loads4);
 KPT_JUMP_TARGET(loads5);
 
+/* The same for where a call returns to. */
+KPT_JUMP_TARGET(returns3);
+KPT_JUMP_TARGET(returns4);
+KPT_JUMP_TARGET(returns5);
+
 /* The function branches into the bytes at the entry of its cold part. */
 unsigned long kpt_jump_cooled(unsigned long arg);
 

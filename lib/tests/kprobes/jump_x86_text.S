@@ -568,6 +568,26 @@ SYM_FUNC_START(kpt_jump_calls)
 	RETURN
 SYM_FUNC_END(kpt_jump_calls)
 
+/* The return address of a call is after these bytes and two more. */
+.macro CALLS_SHORTLY name:req bytes:vararg
+SYM_FUNC_START(kpt_jump_\name)
+	FRAME_BEGIN
+	sub	$8, %_ASM_SP
+	lea	_ASM_RIP(kpt_jump_traced), %_ASM_CX
+	AT \name
+	.byte	\bytes
+	ANNOTATE_RETPOLINE_SAFE
+	call	*%_ASM_CX
+	add	$8, %_ASM_SP
+	FRAME_END
+	RETURN
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+CALLS_SHORTLY returns3, 0x90
+CALLS_SHORTLY returns4, 0x66, 0x90
+CALLS_SHORTLY returns5, 0x0f, 0x1f, 0x00
+
 SYM_FUNC_START(kpt_jump_nops)
 	GET_ARG
 	AT nops
