@@ -446,8 +446,8 @@ static void more_text_out_of_bounds_is_refused(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(more_out_of_bounds); i++)
 		found += kpt_all_refused(test, more_out_of_bounds[i], 4);
-	/* The smallest kernels, without mitigations, have ten. */
-	KUNIT_EXPECT_GE(test, found, 10);
+	/* A small kernel without mitigations has few: 10, and 6 of 32 bits. */
+	KUNIT_EXPECT_GE(test, found, 6);
 	kunit_info(test, "%u of %zu are in this kernel", found, ARRAY_SIZE(more_out_of_bounds));
 }
 #endif
