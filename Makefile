@@ -49,6 +49,7 @@ help:
 #: make stock    build the base with the same config, to compare with
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
+#: make ftracetest ARCH=name  the same on stock and on ours, a table: arm64 s390x x86_64
 #: make kselftest  the guest tests as kselftests, on a Debian in a guest
 #: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours beside stock
 #:               (CLIENTS="perf bpftrace.stack_*": only those)
@@ -142,8 +143,14 @@ mutants: kernel
 shell: kernel
 	@$(T)/shell.sh
 
+ifdef ARCH
+ftracetest: tree
+	@$(T)/tree.sh stock
+	@$(T)/ftracetest.sh arch $(ARCH)
+else
 ftracetest: kernel
 	@$(T)/ftracetest.sh
+endif
 
 kselftest: kernel
 	@$(T)/kselftest.sh $(TEST)

@@ -2,8 +2,9 @@
 # The architectures: how each is built, and where it boots. Source it after
 # common.sh.
 #
-# Kernels for architectures other than x86 run without user space: the KUnit suites are
-# built in, and end the guest.
+# For architectures other than x86, there are kernels without user space: the KUnit suites
+# are built in, and end the guest. Where Debian has programs for the architecture, there
+# is configs/NAME-user.config, too: see guest.sh.
 # shellcheck shell=bash disable=SC2034
 
 # "make test-arches" runs these. Each has a configs/NAME.config.
@@ -21,15 +22,18 @@ arches_built="sparc64 parisc sh arc"
 #   qemu_package
 #   machine    its arguments
 #   console    kernel parameters
+#   virtio     how its machine has devices of virtio
+#   debian     what Debian calls it; empty if there are no programs for it
 arch_is()
 {
-	cross='' target='' qemu='' qemu_package='' machine='' console=''
+	cross='' target='' qemu='' qemu_package='' machine='' console='' virtio='' debian=''
 	case $1 in
 	arm64)
 		karch=arm64 cross=aarch64-linux-gnu-
 		target=Image image=arch/arm64/boot/Image
 		qemu=qemu-system-aarch64 qemu_package=qemu-system-arm
 		machine='-M virt -cpu cortex-a57' console='console=ttyAMA0'
+		virtio=device debian=arm64
 		;;
 	arm)
 		karch=arm cross=arm-linux-gnueabihf-
@@ -48,6 +52,7 @@ arch_is()
 		target=bzImage image=arch/s390/boot/bzImage
 		qemu=qemu-system-s390x qemu_package=qemu-system-misc
 		machine='-M s390-ccw-virtio -cpu max' console='console=ttysclp0'
+		virtio=ccw debian=s390x
 		;;
 	ppc64le | ppc64)
 		karch=powerpc
@@ -79,6 +84,13 @@ arch_is()
 	x86_64 | i386)
 		karch=$1 target=bzImage image=arch/x86/boot/bzImage
 		qemu=qemu-system-x86_64 qemu_package=qemu-system-x86
+		# The firmware is the fast one that kunit.py uses. "max" is a CPU that does
+		# not need the return thunks of real ones; the configs say which are
+		# compiled in. CMPXCHG16B is off: QEMU 7.2 spoils the flags after it if a
+		# comparison precedes it and an exception has returned shortly before, so a
+		# probe there would save and restore wrong flags.
+		machine='-bios qboot.rom -cpu max,-cx16' console='console=ttyS0'
+		virtio=pci
 		;;
 	*)
 		die "no architecture $1: have $arches $arches_built"

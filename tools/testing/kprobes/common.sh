@@ -76,38 +76,66 @@ guest_packages=(qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static c
 need_build() { need "${build_packages[@]}"; }
 need_qemu() { need "${guest_packages[@]}"; }
 
-# guest_busybox KERNELDIR: set busybox to the static one that this kernel can run.
-# That of a 32-bit kernel is Debian's for i386, unpacked below build/ with a
-# package state of its own: this machine needs no other architecture for it, and
-# no root.
-guest_busybox()
+# debian_packages ARCH DIR PACKAGE...: unpack Debian's packages for ARCH to DIR, if it is
+# not there, with all that they depend on. All programs are in DIR/bin. The package state
+# is their own: this machine needs no other architecture for it, and no root.
+debian_packages()
 {
-	local dir=$build/busybox-i386 log=$build/logs/apt-i386.log tmp apt
+	local arch=$1 dir=$2 log=$build/logs/apt-$1.log tmp apt
 
-	busybox=/bin/busybox
-	grep -qsx CONFIG_X86_32=y "$1/.config" || return 0
-	busybox=$dir/bin/busybox
-	[ ! -e "$busybox" ] || return 0
-	need apt-get:apt dpkg-deb:dpkg
-	say "unpacking busybox-static of i386 to build/busybox-i386" >&2
+	shift 2
+	[ ! -e "$dir" ] || return 0
+	need apt-get:apt dpkg-deb:dpkg tar:tar
+	say "unpacking Debian's packages for $arch to build/${dir##*/}" >&2
 	mkdir -p "$build/logs"
 	tmp=$(mktemp -d "$build/.apt.XXXXXX")
-	mkdir -p "$tmp/state/lists/partial" "$tmp/cache/archives/partial" "$tmp/root"
-	apt=(apt-get -q -o APT::Architecture=i386 -o APT::Architectures=i386
-		-o Dir::State="$tmp/state" -o Dir::State::status=/dev/null
+	mkdir -p "$tmp/state/lists/partial" "$tmp/cache/archives/partial" "$tmp"/root/usr/{bin,lib,lib64}
+	: >"$tmp/state/status"
+	ln -s usr/bin usr/lib usr/lib64 "$tmp/root/"
+	ln -s usr/bin "$tmp/root/sbin"
+	ln -s bin "$tmp/root/usr/sbin"
+	apt=(apt-get -q -y -o APT::Architecture="$arch" -o APT::Architectures="$arch"
+		-o Dir::State="$tmp/state" -o Dir::State::status="$tmp/state/status"
 		-o Dir::Cache="$tmp/cache" -o APT::Sandbox::User="$(id -un)"
 		-o Acquire::Languages=none)
 	# An index that is missing need not be the one that counts.
-	if ! (cd "$tmp" && { "${apt[@]}" update || true; } &&
-	      "${apt[@]}" download busybox-static && dpkg-deb -x ./*.deb root &&
-	      [ -e root/bin/busybox ]) >"$log" 2>&1 </dev/null; then
+	if ! (set -o pipefail
+	      { "${apt[@]}" update || true; } &&
+	      "${apt[@]}" install --download-only --no-install-recommends "$@" &&
+	      for deb in "$tmp"/cache/archives/*.deb; do
+			dpkg-deb --fsys-tarfile "$deb" |
+				tar -C "$tmp/root" -x --no-same-owner --keep-directory-symlink \
+					--exclude='./usr/share/*' || exit
+	      done) >"$log" 2>&1 </dev/null; then
 		rm -rf "$tmp"
-		die "no busybox for a 32-bit guest: see $log, or put a static one of i386 at $busybox"
+		return 1
 	fi
-	mkdir -p "$dir"
-	# Another guest may have been faster.
-	[ -e "$busybox" ] || mv -T "$tmp/root/bin" "$dir/bin" || [ -e "$busybox" ] || exit
+	# Somebody else may have been faster.
+	[ -e "$dir" ] || mv -T "$tmp/root" "$dir" || [ -e "$dir" ] || exit
 	rm -rf "$tmp"
+}
+
+# guest_busybox KERNELDIR: set busybox to the static one that this kernel can run.
+# That of a 32-bit kernel is Debian's for i386.
+guest_busybox()
+{
+	busybox=/bin/busybox
+	grep -qsx CONFIG_X86_32=y "$1/.config" || return 0
+	busybox=$build/busybox-i386/bin/busybox
+	[ ! -e "$busybox" ] || return 0
+	debian_packages i386 "$build/busybox-i386" busybox-static ||
+		die "no busybox for a 32-bit guest: see $build/logs/apt-i386.log, or put a static one of i386 at $busybox"
+}
+
+# guest_debian ARCH: set debian to a root with the programs that tests of the tree need, for
+# a guest of that architecture of Debian's, and busybox to the one in there.
+guest_debian()
+{
+	debian=$build/debian-$1
+	debian_packages "$1" "$debian" busybox-static dash coreutils grep sed mawk findutils \
+		diffutils util-linux mount kmod iputils-ping debianutils ||
+		die "no programs for a guest of $1: see $build/logs/apt-$1.log"
+	busybox=$debian/bin/busybox
 }
 
 # The changes to the base that QEMU needs, ours and stock alike: one file a line.
@@ -200,7 +228,7 @@ lock()
 	flock 9
 }
 
-# A fragment may start from another one: "# include NAME". "configs-N" is one that
+# A fragment may start from others: "# include NAME". "configs-N" is one that
 # test-configs.sh has made.
 fragment_lines()
 {
@@ -210,8 +238,9 @@ fragment_lines()
 	configs-*) file=$build/configs/${1#configs-} ;;
 	esac
 	[ -e "$file" ] || die "no config $1: have $(cd "$here/configs" && echo *.config)"
-	inc=$(sed -n 's/^# include //p' "$file")
-	[ -z "$inc" ] || fragment_lines "$inc"
+	while read -r inc; do
+		fragment_lines "$inc"
+	done < <(sed -n 's/^# include //p' "$file")
 	cat "$file"
 }
 

@@ -13,10 +13,12 @@
 #   -q ARGS      more QEMU arguments
 #   -l NAME      name of the log (default JOB)
 #   -f DIR       its files go into the guest's root
-#   -r           the host's root file system is the guest's (read-only, by 9p)
+#   -r           the host's root file system is the guest's (read-only, by 9p); with -A a
+#                small Debian is, unpacked into its memory
 #   -R DIR       DIR is the guest's root (by 9p, to write to) with an init of its own,
 #                which has to run the job and to say what guest/init says: this adds
 #                nothing to it. KERNELDIR may be a bzImage then.
+#   -A NAME      the kernel's architecture, see arches.sh (default x86_64)
 #   -i           count instructions: 1 CPU, 1 instruction = 1 ns
 #   -c CPUS      (default 2)
 #   -m MEGABYTES (default 1024)
@@ -32,10 +34,12 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/kcsan.sh
 . "$here/kcsan.sh"
+# shellcheck source=tools/testing/kprobes/arches.sh
+. "$here/arches.sh"
 
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
-own_root='' nmis=''
-while getopts 't:a:q:l:f:rR:ic:m:n:s:' opt; do
+own_root='' nmis='' arch=x86_64
+while getopts 't:a:q:l:f:rR:A:ic:m:n:s:' opt; do
 	case $opt in
 	t) timeout=$OPTARG ;;
 	a) append=$OPTARG ;;
@@ -44,6 +48,7 @@ while getopts 't:a:q:l:f:rR:ic:m:n:s:' opt; do
 	f) files=$OPTARG ;;
 	r) root=1 ;;
 	R) own_root=$OPTARG ;;
+	A) arch=$OPTARG ;;
 	i) icount=1 ;;
 	c) cpus=$OPTARG ;;
 	m) mem=$OPTARG ;;
@@ -57,12 +62,19 @@ shift $((OPTIND - 1))
 kernel=$1 job=$2
 shift 2
 
-image=$kernel/arch/x86/boot/bzImage
+arch_is "$arch"
+image=$kernel/$image
 [ ! -f "$kernel" ] || image=$kernel
 [ -e "$image" ] || die "no kernel in $kernel: make kernel builds it"
 [ "$job" = shell ] || [ -n "$own_root" ] || [ -e "$here/guest/jobs/$job.sh" ] || die "no job $job in guest/jobs"
-need_qemu
-guest_busybox "$kernel"
+if [ -z "$cross" ]; then
+	need_qemu
+	guest_busybox "$kernel"
+else
+	[ -n "$debian" ] || die "no user space for guests with $arch"
+	need "$qemu:$qemu_package" cpio:cpio
+	guest_debian "$debian"
+fi
 
 mkdir -p "$build/logs"
 log=$build/logs/${log:-$job}
@@ -73,6 +85,10 @@ trap '[ -z "$qemu_pid$nmis_pid" ] || kill $qemu_pid $nmis_pid 2>/dev/null; rm -r
 
 # The initramfs: busybox, our scripts, all modules of this kernel.
 if [ -z "$own_root" ]; then
+	if [ -n "$cross" ] && [ -n "$root" ]; then
+		cp -a "$debian" "$tmp/root"
+		root=''
+	fi
 	mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
 	cp "$busybox" "$here/kprobetop" "$tmp/root/bin/"
 	cp -r "$here/guest/." "$tmp/root/"
@@ -86,16 +102,12 @@ if [ -z "$own_root" ]; then
 fi
 
 # oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
-# QEMU's end too. The firmware is the fast one that kunit.py uses.
-# In a shell, what is left after an oops is worth a look.
-append="console=ttyS0 loglevel=6 panic=-1 $append"
+# QEMU's end too. In a shell, what is left after an oops is worth a look.
+append="$console loglevel=6 panic=-1 $append"
 [ "$job" = shell ] || append="oops=panic $append"
-# "max" is a CPU that does not need the return thunks of real ones; the configs say which
-# are compiled in. CMPXCHG16B is off: QEMU 7.2 spoils the flags after it if a comparison
-# precedes it and an exception has returned shortly before, so a probe there would save
-# and restore wrong flags.
-args=(-nodefaults -no-reboot -display none -bios qboot.rom -cpu max,-cx16 -m "$mem"
-	-kernel "$image" -device virtio-rng-pci)
+# shellcheck disable=SC2206
+args=($machine -nodefaults -no-reboot -display none -m "$mem"
+	-kernel "$image" -device "virtio-rng-$virtio")
 if [ -z "$own_root" ]; then
 	args+=(-initrd "$tmp/initrd")
 	append="rdinit=/init $append"
@@ -110,7 +122,7 @@ if [ -n "$icount" ]; then
 	args+=(-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off)
 else
 	args+=(-accel tcg,thread=multi -smp "$cpus")
-	append="$(guest_time) $append"
+	[ -n "$cross" ] || append="$(guest_time) $append"
 fi
 if [ -n "$root" ]; then
 	args+=(-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap
@@ -136,15 +148,23 @@ if [ "$job" = shell ]; then
 	status=0
 	# shellcheck disable=SC2016
 	sh -c 'echo $$ >"$0/pid"; exec "$@"' "$tmp" \
-		qemu-system-x86_64 "${args[@]}" -append "$append" -serial mon:stdio || status=$?
+		"$qemu" "${args[@]}" -append "$append" -serial mon:stdio || status=$?
 	rm -f "$tmp/pid"
 	exit $status
 fi
 
 : >"$log.console"
 : >"$log.out"
-qemu-system-x86_64 "${args[@]}" -append "$append kp.job=$job" \
-	-serial "file:$log.console" -serial "file:$log.out" \
+# Most machines have one serial line only.
+args+=(-serial "file:$log.console")
+if [ -z "$cross" ]; then
+	args+=(-serial "file:$log.out")
+else
+	args+=(-device "virtio-serial-$virtio" -chardev "file,id=job,path=$log.out"
+		-device virtserialport,chardev=job)
+	append="$append kp.out=vport"
+fi
+"$qemu" "${args[@]}" -append "$append kp.job=$job" \
 	</dev/null >"$log.qemu" 2>&1 &
 qemu_pid=$!
 tail -q -n +1 --pid=$qemu_pid -s 0.2 -f "$log.out" 2>/dev/null |
@@ -206,7 +226,7 @@ splats()
 # Does the kernel have the change that the emulator needs?
 patched()
 {
-	[ -z "$(emulator_patches)" ] || grep -aq "$WRITTEN_TWICE" "$log.console"
+	[ -n "$cross" ] || [ -z "$(emulator_patches)" ] || grep -aq "$WRITTEN_TWICE" "$log.console"
 }
 
 # Fail early if the guest does not boot, and give a broken guest just the time to print

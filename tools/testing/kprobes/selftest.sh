@@ -21,6 +21,8 @@ set -euo pipefail
 . "$here/debug-results.sh"
 # shellcheck source=tools/testing/kprobes/survive-results.sh
 . "$here/survive-results.sh"
+# shellcheck source=tools/testing/kprobes/ftracetest-results.sh
+. "$here/ftracetest-results.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -383,6 +385,48 @@ tortured 's/^\(nmis[a-z_]*\) .*/\1 0/' | sees torture_no_nmis "NMIs that did not
 not ok - nmis_irqs_off: 0, wanted at least 100
 not ok - nmis_over_handler: 0, wanted at least 100
 not ok - nmis_over_patch: 0, wanted at least 1"
+
+# The ftrace project's tests, stock beside ours
+printf 'test.d/%s.tc\n' kprobe/one kprobe/two dynevent/three >"$tmp/cases"
+cat >"$tmp/ftraced" <<'END'
+=== Ftrace unit tests ===
+[1]Kprobe dynamic event - adding and removing	[PASS]
+[2]Register/unregister optimized probe	[UNSUPPORTED]
+[3]Generic dynamic event [with brackets]	[PASS]
+
+
+# of passed:  2
+--- 2-two.tc-log.jkHd8T
+[3] not a result
+END
+echo "arch two UNSUPPORTED no jumps" >"$tmp/list"
+# ftraced STOCK-SED OURS-SED [LIST]: the verdict on that, edited
+ftraced()
+{
+	sed "$1" "$tmp/ftraced" | ftrace_results "$tmp/cases" >"$tmp/stock"
+	sed "$2" "$tmp/ftraced" | ftrace_results "$tmp/cases" >"$tmp/ours"
+	ftrace_verdict arch "$tmp/stock" "$tmp/ours" "${3-$tmp/list}"
+}
+ftraced '' '' | sees ftrace_good "ftrace tests with what is expected are good" ''
+ftraced 's/^.3.*PASS/[3]x	[FAIL/' '' | sees ftrace_better "a test that passes on ours only is good" ''
+ftraced '' 's/^.1.*PASS/[1]x	[UNRESOLVED/' | sees ftrace_worse "a test that passes on stock only is seen" \
+	"not ok - one: passes on stock, not on ours: UNRESOLVED"
+ftraced 's/^.1.*PASS/[1]x	[FAIL/' 's/^.1.*PASS/[1]x	[FAIL/' |
+	sees ftrace_both "a test that passes on neither is seen" \
+	"not ok - one: does not pass, and is not expected to: FAIL"
+ftraced '' '/^.2/,999d' | sees ftrace_ours_died "tests that did not run on ours are seen" \
+"not ok - two: has no result on ours
+not ok - three: has no result on ours"
+ftraced '/^.2/,999d' '' | sees ftrace_stock_died "tests that did not run on stock are seen" \
+"not ok - two: has no result on stock
+not ok - three: has no result on stock"
+ftraced 's/UNSUPPORTED/PASS/' 's/UNSUPPORTED/PASS/' |
+	sees ftrace_list "a test that is wrongly expected not to pass is seen" \
+	"not ok - two: passes, and is expected not to"
+ftraced '' '' /dev/null | sees ftrace_unlisted "a result that is not expected is seen" \
+	"not ok - two: does not pass, and is not expected to: UNSUPPORTED"
+: >"$tmp/cases"
+ftraced '' '' | sees ftrace_nothing "a run of no ftrace test is none" "not ok - ftracetest: no test has run"
 
 # Soak
 cat >"$tmp/soaked" <<'END'
