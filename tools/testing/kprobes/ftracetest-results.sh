@@ -4,7 +4,7 @@
 
 # ftrace_results CASES: "NAME<tab>RESULT" for each file of CASES, a line each, in the order
 # in which ftracetest was given them. Its output is standard input: it numbers the
-# tests. What has not come to an end is "-".
+# tests. DIES is that of one that has begun and has not come to an end, "-" of others.
 ftrace_results()
 {
 	awk -v cases="$1" '
@@ -15,11 +15,10 @@ ftrace_results()
 				name[++n] = line
 			}
 		}
-		/^\[[0-9]+\].*\t\[[A-Z]+\]$/ {
-			i = substr($0, 2) + 0
-			sub(/.*\t\[/, "")
-			sub(/\]$/, "")
-			result[i] = $0
+		/^\[[0-9]+\]/ && substr($0, 2) + 0 == begun + 1 {
+			result[++begun] = "DIES"
+			if (sub(/.*\t\[/, "") && sub(/\]$/, ""))
+				result[begun] = $0
 		}
 		END {
 			for (i = 1; i <= n; i++)

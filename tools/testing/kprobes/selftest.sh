@@ -414,12 +414,16 @@ ftraced '' 's/^.1.*PASS/[1]x	[UNRESOLVED/' | sees ftrace_worse "a test that pass
 ftraced 's/^.1.*PASS/[1]x	[FAIL/' 's/^.1.*PASS/[1]x	[FAIL/' |
 	sees ftrace_both "a test that passes on neither is seen" \
 	"not ok - one: does not pass, and is not expected to: FAIL"
-ftraced '' '/^.2/,999d' | sees ftrace_ours_died "tests that did not run on ours are seen" \
+ftraced '' '/^.2/,999d' | sees ftrace_ours_ended "tests that did not run on ours are seen" \
 "not ok - two: has no result on ours
 not ok - three: has no result on ours"
-ftraced '/^.2/,999d' '' | sees ftrace_stock_died "tests that did not run on stock are seen" \
+ftraced '/^.2/,999d' '' | sees ftrace_stock_ended "tests that did not run on stock are seen" \
 "not ok - two: has no result on stock
 not ok - three: has no result on stock"
+ftraced '' 's/	.PASS.*//; 2q' | sees ftrace_dies "a test that kills the guest is seen" \
+"not ok - one: passes on stock, not on ours: DIES
+not ok - two: has no result on ours
+not ok - three: has no result on ours"
 ftraced 's/UNSUPPORTED/PASS/' 's/UNSUPPORTED/PASS/' |
 	sees ftrace_list "a test that is wrongly expected not to pass is seen" \
 	"not ok - two: passes, and is expected not to"
