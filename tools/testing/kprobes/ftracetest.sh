@@ -9,7 +9,8 @@
 #                             a table. Fails if a test passes on stock but not on ours,
 #                             or does not pass without being in expected/ftracetest.
 #
-# TEST=glob runs only tests with a matching name. TIMEOUT=seconds is for each guest.
+# TEST=glob runs only tests with a matching name. TIMEOUT=seconds (600) is for each of
+# them.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -36,7 +37,7 @@ cases()
 # run CASES KERNEL TREE [ARCH]: what ftracetest prints, and the logs of what does not pass
 run()
 {
-	local args=(-r -t "${TIMEOUT:-1800}" -l "ftracetest-$2") where=/host$3/$tests
+	local args=(-r -t 7200 -w "${TIMEOUT:-600}" -l "ftracetest-$2") where=/host$3/$tests
 
 	[ -s "$1" ] || die "no ftrace test is named $TEST"
 	if [ -n "${4:-}" ] && [ "$4" != x86_64 ]; then
@@ -55,7 +56,7 @@ run()
 # that kills its guest, or makes it hang, is not the end: the rest runs in another one.
 all_of()
 {
-	local log=$build/logs/ftracetest-$1.txt status
+	local log=$build/logs/ftracetest-$1.txt status why ended
 
 	say "the ftrace project's tests on $1: see build/logs/${log##*/}"
 	: >"$log"
@@ -69,13 +70,17 @@ all_of()
 		ftrace_results "$tmp/left" <"$tmp/out" >"$tmp/got"
 		grep -v '	-$' "$tmp/got" >>"$4" || true
 		[ $status -ne 0 ] || break
-		say "after $(tail -n 1 "$4" | cut -f1): $(tail -n 1 "$tmp/out" | sed 's/^kprobes: //')"
-		grep -q '	DIES$' "$tmp/got" || break
-		sed -i "1,$(grep -n '	DIES$' "$tmp/got" | cut -d: -f1)d" "$tmp/left"
+		why=$(tail -n 1 "$tmp/out" | sed 's/^kprobes: //')
+		if grep -q '	DIES$' "$tmp/got"; then
+			say "in $(tail -n 1 "$4" | cut -f1): $why"
+		else
+			echo "not ok - $1: $why"
+		fi
+		ended=$(grep -cv '	-$' "$tmp/got") || break
+		sed -i "1,${ended}d" "$tmp/left"
 		[ -s "$tmp/left" ] || return 0
 	done
 	grep '	-$' "$tmp/got" >>"$4" || true
-	[ $status -eq 0 ] || echo "not ok - $1: $(tail -n 1 "$tmp/out" | sed 's/^kprobes: //')"
 }
 
 compare()

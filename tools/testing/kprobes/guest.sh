@@ -9,6 +9,7 @@
 # kernel complains (see SPLATS) fails whatever the job says.
 #
 #   -t SECONDS   how long the job may take (default 300)
+#   -w SECONDS   how long it may print nothing (default: as long as it takes)
 #   -a PARAMS    more kernel parameters
 #   -q ARGS      more QEMU arguments
 #   -l NAME      name of the log (default JOB)
@@ -38,10 +39,11 @@ set -euo pipefail
 . "$here/arches.sh"
 
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
-own_root='' nmis='' arch=x86_64
-while getopts 't:a:q:l:f:rR:A:ic:m:n:s:' opt; do
+own_root='' nmis='' arch=x86_64 silence=''
+while getopts 't:w:a:q:l:f:rR:A:ic:m:n:s:' opt; do
 	case $opt in
 	t) timeout=$OPTARG ;;
+	w) silence=$OPTARG ;;
 	a) append=$OPTARG ;;
 	q) qemu_args=$OPTARG ;;
 	l) log=$OPTARG ;;
@@ -246,6 +248,9 @@ while kill -0 $qemu_pid 2>/dev/null; do
 		why="did not boot within ${BOOT_TIMEOUT:-240} s"
 	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
 		why="$job did not end within $timeout s"
+	elif [ -n "$up" ] && [ -n "$silence" ] &&
+	     [ $(($(date +%s) - $(stat -c %Y "$log.out"))) -ge "$silence" ]; then
+		why="$job printed nothing for $silence s"
 	fi
 	if [ -z "$broken" ] && [ -n "$(splats)" ]; then
 		broken=$SECONDS
