@@ -14,6 +14,7 @@ arches_built="sparc64 parisc sh arc"
 
 # arch_is NAME: set
 #   karch      ARCH= of the kernel's make
+#   srcarch    its folder in arch/
 #   cross      prefix of the compiler; empty for the host's
 #   cc_package Debian package of that
 #   target     make target of the image
@@ -97,4 +98,17 @@ arch_is()
 		;;
 	esac
 	cc_package=gcc-${cross%-}
+	case $karch in
+	x86_64 | i386) srcarch=x86 ;;
+	sparc64) srcarch=sparc ;;
+	*) srcarch=$karch ;;
+	esac
+}
+
+# kmake ARGS...: the kernel's make, in $src for $out and the architecture
+kmake()
+{
+	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" \
+		CC="ccache ${cross}gcc" HOSTCC="ccache gcc" LOCALVERSION= \
+		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
 }

@@ -72,13 +72,6 @@ configure()
 	mv "$out/.kprobes-config.new" "$out/.kprobes-config"
 }
 
-kmake()
-{
-	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" \
-		CC="ccache ${cross}gcc" HOSTCC="ccache gcc" LOCALVERSION= \
-		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
-}
-
 # run_make WHAT ARGS...: make with a line every ten seconds, the rest in the log.
 run_make()
 {

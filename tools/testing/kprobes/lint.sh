@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/arches.sh
+. "$here/arches.sh"
 
 out=$build/lint			# its own: other flags would rebuild the kernel's
 found=$(mktemp)
@@ -15,6 +17,7 @@ need_build
 "$here/tree.sh" >/dev/null
 lock lint
 ccache_env
+arch_is "$(config_arch)"
 
 cd "$src"
 mapfile -t files < <(grep -E '\.[chS]$' "$build/.tree/laid")
@@ -56,20 +59,15 @@ for f in "${kernel_files[@]}"; do
 	scripts/kernel-doc -none "$f" || true
 done >>"$found" 2>&1
 
-kmake()
-{
-	make -s --no-print-directory -C "$src" O="$out" ARCH="$(config_arch)" CC="ccache gcc" \
-		HOSTCC="ccache gcc" LOCALVERSION= \
-		KCPPFLAGS="-fmacro-prefix-map=../linux/=" "$@"
-}
+quiet() { kmake -s --no-print-directory "$@"; }
 
 # Only the objects of ours that the config builds; a first make without checks
 # gets the headers that they need.
 mkdir -p "$out"
 config_options >"$out/.kprobes-config"
 {
-	KCONFIG_ALLCONFIG=$out/.kprobes-config kmake allnoconfig </dev/null &&
-	kmake -j"$(nproc)" prepare modules_prepare
+	KCONFIG_ALLCONFIG=$out/.kprobes-config quiet allnoconfig </dev/null &&
+	quiet -j"$(nproc)" prepare modules_prepare
 } >"$out/log" 2>&1 || die "lint: cannot prepare build/lint: see $out/log"
 targets=()
 for f in "${kernel_files[@]}"; do
@@ -84,14 +82,14 @@ for f in "${kernel_files[@]}"; do
 	fi
 done
 [ ${#targets[@]} -eq 0 ] ||
-	kmake -k -j"$(nproc)" W=1 C=1 "${targets[@]}" >>"$found" 2>&1 || true
+	quiet -k -j"$(nproc)" W=1 C=1 "${targets[@]}" >>"$found" 2>&1 || true
 
 # The test modules as kernel.sh builds them: in a copy.
 mkdir -p "$out/kprobes-modules"
 cp "$here"/modules/* "$out/kprobes-modules/"
 for f in "$out"/kprobes-modules/kprobe_*.c; do
 	rm -f "${f%.c}.o"
-	kmake W=1 C=1 M="$out/kprobes-modules" "$(basename "${f%.c}").o" >>"$found" 2>&1 || true
+	quiet W=1 C=1 M="$out/kprobes-modules" "$(basename "${f%.c}").o" >>"$found" 2>&1 || true
 done
 
 # The guest's scripts cannot be followed to where they source from.
