@@ -23,6 +23,8 @@ set -euo pipefail
 . "$here/survive-results.sh"
 # shellcheck source=tools/testing/kprobes/ftracetest-results.sh
 . "$here/ftracetest-results.sh"
+# shellcheck source=tools/testing/kprobes/known.sh
+. "$here/known.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -533,6 +535,22 @@ debugged debug_status "counts without failures do not hide an error" \
 	'7 passed, 1 failed, 3 skipped, 60 s: ended with status 1' 1 ''
 { ! debug_known "$tmp/known" rt 0123 || echo "not ok - known"; } |
 	sees debug_again "a kernel that has failed is run again" ''
+
+# What goes on where it ended
+mkdir "$tmp/known-one"
+(
+	known_start "$tmp/known-one" <<<one
+	known_add a passed 1 ''
+	known_add b failed 0 that
+	known_add c impossible '' 'Kconfig'
+	printf '%s\n' a b c d | { known_sum builds || true; } | sed 's/^/not ok - /'
+	known_start "$tmp/known-one" <<<one
+	echo "not ok - $(known_verdict a)"
+	known_start "$tmp/known-one" <<<two
+	echo "not ok - $(known_verdict a)"
+) | sees known "what has passed is known until the sources change, and counted" "$(printf 'not ok - %s\n' \
+	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
+	'1 passed, 1 failed, 1 left, of 4 builds' passed '')"
 
 # survive.sh
 printf '%s\n' '[    1.0] Linux version 6.12' '[    2.0] kprobe_abuse: loading' >"$tmp/console"

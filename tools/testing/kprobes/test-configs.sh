@@ -17,6 +17,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/results.sh
 . "$here/results.sh"
+# shellcheck source=tools/testing/kprobes/known.sh
+. "$here/known.sh"
 # shellcheck source=tools/testing/kprobes/arches.sh
 . "$here/arches.sh"
 
@@ -173,40 +175,19 @@ for n in ${KERNELS:-}; do
 	grep -q "^$n " "$tmp/kernels" || die "no kernel $n: there are $total, see $0 list"
 done
 
-# Results count for these sources only.
-id=$(cd "$top" && cat "$here"/configs/{space,generic.config,space-x86.config} \
-	kernel/kprobes.c kernel/kprobes/* arch/x86/kernel/kprobes/* include/linux/kprobes*.h \
-	lib/test_kprobes.c lib/tests/kprobes/* patches/* | sha1sum | cut -c1-16)
-if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
-	: >"$state/results"
-	echo "$id" >"$state/id"
-fi
-verdict_of() { awk -F '\t' -v n="$1" '$1 == n { v = $2 } END { print v }' "$state/results"; }
+known_start "$state" < <(cat "$here"/configs/{space,generic.config,space-x86.config} && product)
 
 say "$total kernels, $minutes minutes (build/logs/config-*, build/configs/results)"
 while read -r n values; do
 	case " ${KERNELS:-$n} " in *" $n "*) ;; *) continue ;; esac
-	[ "$(verdict_of "$n")" != passed ] || continue
+	[ "$(known_verdict "$n")" != passed ] || continue
 	[ $SECONDS -lt $((minutes * 60)) ] || break
 	began=$SECONDS
 	try "$n" </dev/null
-	printf '%s\t%s\t%s\t%s\n' "$n" "$verdict" "$passed passed, $skipped skipped" "$why" >>"$state/results"
+	known_add "$n" "$verdict" "$passed passed, $skipped skipped" "$why"
 	say "$n of $total: $values: $verdict: ${why:-$passed passed, $skipped skipped} ($((SECONDS - began)) s)"
 	# Each would keep some 200 MB; the compiler's cache has it all.
 	[ "$verdict" != passed ] || rm -rf "$build/configs-$n"
 done <"$tmp/kernels"
 
-good=0 bad=0 left=0
-while read -r n values; do
-	case $(verdict_of "$n") in
-	passed) good=$((good + 1)) ;;
-	'') left=$((left + 1)) ;;
-	*)
-		bad=$((bad + 1))
-		echo "$n: $values: $(awk -F '\t' -v n="$n" '$1 == n { v = $2 ": " $4 } END { print v }' "$state/results")"
-		;;
-	esac
-done <"$tmp/kernels"
-echo
-echo "$good passed, $bad failed, $left left, of $total kernels"
-[ $bad -eq 0 ] && [ $good -gt 0 ]
+known_sum kernels <"$tmp/kernels"

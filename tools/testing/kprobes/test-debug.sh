@@ -22,6 +22,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/debug-results.sh
 . "$here/debug-results.sh"
+# shellcheck source=tools/testing/kprobes/known.sh
+. "$here/known.sh"
 
 all='rt kcsan debug'
 minutes=${MINUTES:-120}
@@ -42,8 +44,8 @@ touch "$known"
 id()
 {
 	{
-		(cd "$top" && find arch include kernel lib samples patches \
-			tools/testing/kprobes/{guest,modules,emulator} tools/testing/kprobes/*.{sh,awk,list,py} \
+		product
+		(cd "$here" && find guest modules emulator ./*.{sh,awk,list,py} \
 			-type f | LC_ALL=C sort | xargs -d '\n' cat)
 		CONFIG=$1 config_options
 		cat "$here/expected/$1" 2>/dev/null || true

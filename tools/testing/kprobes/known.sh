@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# What has passed already, for runs that go on where the last one ended. Source it after
+# common.sh.
+# shellcheck shell=bash
+
+# A result is a line of a file: name, verdict, counts, and what is wrong. The last one of
+# a name counts.
+
+# product: all that the results of a kernel depend on, but for its options
+product()
+{
+	(cd "$top" && find arch include kernel lib samples patches -type f |
+		LC_ALL=C sort | xargs -d '\n' cat)
+}
+
+# known_start DIR: forget what is there if it is not for the sources on standard input,
+# or is not wanted (AGAIN=1)
+known_start()
+{
+	local id
+
+	known=$1/results
+	id=$(sha1sum | cut -c1-16)
+	[ -z "${AGAIN:-}" ] && [ "$(cat "$1/id" 2>/dev/null)" = "$id" ] && return
+	: >"$known"
+	echo "$id" >"$1/id"
+}
+
+# known_add NAME VERDICT COUNTS WHY
+known_add() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$known"; }
+
+# known_verdict NAME
+known_verdict() { awk -F '\t' -v n="$1" '$1 == n { v = $2 } END { print v }' "$known"; }
+
+# known_sum WHAT: the counts of those on standard input, a line each: NAME REST. Before
+# them come those that have not passed.
+known_sum()
+{
+	local n values verdict good=0 bad=0 impossible=0 left=0
+
+	while read -r n values; do
+		verdict=$(known_verdict "$n")
+		case $verdict in
+		passed) good=$((good + 1)) ;;
+		impossible) impossible=$((impossible + 1)) ;;
+		'') left=$((left + 1)) ;;
+		*) bad=$((bad + 1)) ;;
+		esac
+		case $verdict in passed | '') continue ;; esac
+		echo "$n:${values:+ $values:} $(awk -F '\t' -v n="$n" '$1 == n { v = $2 ": " $4 } END { print v }' "$known")"
+	done
+	echo
+	[ $impossible -eq 0 ] || echo "$impossible impossible"
+	echo "$good passed, $bad failed, $left left, of $((good + bad + impossible + left)) $1"
+	[ $bad -eq 0 ] && [ $good -gt 0 ]
+}
