@@ -41,6 +41,10 @@ help:
 #: make test-arches     all of these, a line each
 #: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
 #:               (MINUTES=60; goes on where it has ended)
+#: make test-builds     our files and all users of kprobes compile, without warnings: none,
+#:               tiny, default, all modules, 20 random configurations of x86_64, i386 and
+#:               arm64, each with KPROBES and without (MINUTES=60; goes on where it has
+#:               ended; BUILDS="arm64-* *-tinyconfig-n": only these, AGAIN=1)
 #: make test-debug      all tests on the kernels that watch for errors: KASAN, UBSAN, lockdep,
 #:               KCSAN, KFENCE, kmemleak, tracers (MINUTES=120; KERNELS="rt kcsan debug":
 #:               only these; AGAIN=1: also what has passed)
@@ -106,6 +110,9 @@ test-arches: tree
 
 test-configs: tree
 	@$(T)/test-configs.sh
+
+test-builds: tree
+	@$(T)/test-builds.sh
 
 test-debug: tree
 	@$(T)/test-debug.sh
@@ -198,6 +205,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run run-offset test test-names test-arches test-configs test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run run-offset test test-names test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -57,7 +57,7 @@ kunit_names()
 # selftest_names: likewise
 selftest_names()
 {
-	sed -n 's/^.*\<\(sees\|warns\|picks\|debugged\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+	sed -n 's/^.*\<\(sees\|warns\|picks\|debugged\|built\|survived\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
 }
 
 # The guest tests

@@ -25,6 +25,8 @@ set -euo pipefail
 . "$here/ftracetest-results.sh"
 # shellcheck source=tools/testing/kprobes/known.sh
 . "$here/known.sh"
+# shellcheck source=tools/testing/kprobes/builds-results.sh
+. "$here/builds-results.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -221,6 +223,8 @@ warns()
 }
 warns gcc_warning "a compiler's warning about our file is seen" \
 	"../linux/kernel/kprobes/table.c:12:5: warning: unused variable 'x' [-Wunused-variable]"
+warns gas_warning "the assembler's warning about our file is seen" \
+	"../linux/arch/x86/kernel/kprobes/detour.c:12: Warning: no instruction mnemonic suffix given"
 warns objtool_warning "objtool's warning about our object is seen" \
 	"arch/x86/kernel/kprobes/detour.o: warning: objtool: f() falls through to next function g()"
 warns objtool_vmlinux "objtool's warning about our function in vmlinux is seen" \
@@ -552,6 +556,58 @@ mkdir "$tmp/known-one"
 	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
 	'1 passed, 1 failed, 1 left, of 4 builds' passed '')"
 
+# test-builds.sh
+cat >"$tmp/dry" <<'END'
+set -e;  echo '  CC      init/main.o';  gcc -c -o init/main.o ../linux/init/main.c
+set -e;  echo '  CC [M]  lib/test_kprobes.o';  gcc -DMODULE -c -o lib/test_kprobes.o
+set -e;  echo '  CC      arch/arm64/kvm/hyp/nvhe/switch.nvhe.o';  gcc -c
+set -e;  echo '  AS      kernel/kprobes/entry.o';  gcc -c
+set -e;  echo '  CC      kernel/kprobes.o';  gcc -c
+set -e;  echo '  CC      mm/slub.o';  gcc -c -o mm/slub.o kernel/exit.o
+END
+printf '%s\n' init/main.c kernel/exit.c kernel/kprobes.c kernel/kprobes/entry.S lib/test_kprobes.c \
+	arch/arm64/kvm/hyp/nvhe/switch.c >"$tmp/sources"
+objects_on "$tmp/dry" "$tmp/sources" | paste -sd' ' | sed 's/^/not ok - /' |
+	sees build_on "what kbuild compiles is known" \
+	"not ok - arch/arm64/kvm/hyp/nvhe/switch.nvhe.o init/main.o kernel/kprobes.o kernel/kprobes/entry.o lib/test_kprobes.o"
+mkdir "$tmp/build-one"
+# built NAME PROVES WANTED y|n COMMAND: the faults of a build, after that in its folder
+built()
+{
+	(
+		cd "$tmp/build-one"
+		printf '%s\n' init/main.o kernel/exit.o kernel/kprobes.o >on
+		echo kernel/kprobes.o >ours
+		: | tee {tree,base}-{missing,complaints} ours-missing >warnings
+		eval "$5"
+		build_faults . "$4" | sed 's/^/not ok - /'
+	) | sees "$1" "$2" "${3:+not ok - $3}"
+}
+# complains LINE FILE: as a tree and its base do
+complains() { echo "$1" >log; complaints "$2" log; }
+built build_good "a build without faults is good" '' y :
+built build_broken "a file of ours that does not compile is seen" \
+	'kernel/kprobes.o: does not compile' y 'echo kernel/kprobes.o >ours-missing'
+built build_warns "a warning about ours is seen" 'kernel/kprobes.c:1:2: warning: that' y \
+	'echo "kernel/kprobes.c:1:2: warning: that" >warnings'
+built build_caller "a caller that does not compile is seen" \
+	'kernel/exit.o: does not compile, unlike in the base' y 'echo kernel/exit.o >tree-missing'
+built build_base "a caller that does not compile in the base either is the base's" '' y \
+	'echo kernel/exit.o | tee tree-missing >base-missing
+	complains "/b/linux/kernel/exit.c:7:1: error: that" /b/linux >tree-complaints
+	complains "../stock/base/kernel/exit.c:9:1: error: that" /b/stock/base >base-complaints'
+built build_other "an error that the base does not have is seen" 'kernel/exit.c: error: that' y \
+	'echo kernel/exit.o | tee tree-missing >base-missing
+	complains "/b/linux/kernel/exit.c:7:1: error: that" /b/linux >tree-complaints
+	complains "/b/stock/base/kernel/exit.c:7:1: error: another" /b/stock/base >base-complaints'
+built build_caller_warns "a warning about a caller is seen" 'kernel/exit.o: warning: objtool: f: that' y \
+	'complains "kernel/exit.o: warning: objtool: f+0x12: that" /b/linux >tree-complaints'
+built build_unlisted "a list of objects that is not whole is seen" \
+	'init/main.o: kbuild does not list it' y 'sed -i 1d on'
+built build_without "ours that are not compiled are seen" \
+	'kernel/kprobes.o: kbuild does not list it' y ': >ours'
+built build_with "ours that are compiled without KPROBES are seen" \
+	'kernel/kprobes.o: compiled without KPROBES' n :
 # survive.sh
 printf '%s\n' '[    1.0] Linux version 6.12' '[    2.0] kprobe_abuse: loading' >"$tmp/console"
 printf '%s\n' 'calls 20000' 'wrong 3' 'late 0' 'unseen 0' 'spoiled 0' >"$tmp/survived"

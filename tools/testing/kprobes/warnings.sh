@@ -21,7 +21,7 @@ our_warnings()
 			while ((getline line < symbols) > 0)
 				symbol[line] = 1
 		}
-		!/warning:|WARNING:/ { next }
+		!/[Ww]arning:|WARNING:/ { next }
 		{
 			ours = 0
 			tool = /objtool:|modpost:/
@@ -59,7 +59,9 @@ warnings_of()
 		[[ $f != *.[cS] ]] || [ ! -e "$out/${f%.*}.o" ] || objects+=("$out/${f%.*}.o")
 	done <"$tmp/files"
 	nm "${objects[@]}" 2>/dev/null | awk 'NF == 3 && tolower($2) != "u" { print $3 }' >"$tmp/symbols"
-	our_warnings "$log" "$tmp/files" "$tmp/symbols" >"$tmp/warnings"
+	# The compiler cache leaves some paths absolute.
+	sed "s,$src/,,g" "$log" >"$tmp/log"
+	our_warnings "$tmp/log" "$tmp/files" "$tmp/symbols" >"$tmp/warnings"
 	if [ -s "$tmp/warnings" ]; then
 		rm -f "${objects[@]}" "$out/vmlinux.o" "$out"/kprobes-modules/*.o
 		sort -u "$tmp/warnings"
