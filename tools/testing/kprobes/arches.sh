@@ -5,7 +5,7 @@
 # For architectures other than x86, there are kernels without user space: the KUnit suites
 # are built in, and end the guest. Where Debian has programs for the architecture, there
 # is configs/NAME-user.config, too: see guest.sh.
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # "make test-arches" runs these. Each has a configs/NAME.config.
 arches="arm64 riscv64 s390x ppc64le ppc64 arm mips"

@@ -102,17 +102,23 @@ folders()
 # configure KIND y|n
 configure()
 {
-	local kind=$1 seed='' only=$out/.kprobes-config
+	local kind=$1 seed='' menus='' only=$out/.kprobes-config
 
 	case $kind in
 	samples) kind=defconfig ;;
-	random*) seed=${kind#random} kind=randconfig ;;
+	random*)
+		seed=${kind#random} kind=randconfig
+		# By chance alone, few would come to our suites and samples.
+		menus='DEBUG_KERNEL RUNTIME_TESTING_MENU KUNIT SAMPLES'
+		;;
 	esac
 	{
 		cat "$here/configs/builds.config"
 		echo "CONFIG_KPROBES=$2"
 		# It would select KPROBES.
 		[ "$2" = y ] || echo CONFIG_KGDB_HONOUR_BLOCKLIST=n
+		# shellcheck disable=SC2086
+		[ -z "$menus" ] || printf 'CONFIG_%s=y\n' $menus
 	} >"$only"
 	rm -f "$out/.config"
 	KCONFIG_SEED=$seed KCONFIG_ALLCONFIG=$only kmake -s "$kind" || return
