@@ -236,7 +236,7 @@ static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 }
 
-#ifdef MODULE
+#if defined(MODULE) && defined(CONFIG_MODULE_UNLOAD)
 /* The module is held while its text is looked at, and no longer. */
 static void refused_probe_does_not_hold_its_module(struct kunit *test)
 {
@@ -494,7 +494,7 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 	KUNIT_CASE(pieces_of_refused_functions_are_refused),
 	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
-#ifdef MODULE
+#if defined(MODULE) && defined(CONFIG_MODULE_UNLOAD)
 	KUNIT_CASE(refused_probe_does_not_hold_its_module),
 #endif
 	KUNIT_CASE(blacklisted_function_may_be_called_by_handlers),

@@ -136,6 +136,10 @@ SYM_FUNC_START(kpt_call_at)
 .Lcall_next:
 	RETURN
 SYM_FUNC_END(kpt_call_at)
+#ifdef CONFIG_FRAME_POINTER
+/* It has no frame: fault handlers return from it by what is on top of the stack. */
+STACK_FRAME_NON_STANDARD kpt_call_at
+#endif
 OFFSET kpt_call_at_at, .Lcall_at, kpt_call_at
 OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
 
