@@ -17,17 +17,17 @@
 #define FIVE_NOPS	"nop; nop; nop; nop; nop"
 #define ONE_MOV		"movl $0x90909090, %ecx"
 
-#define FUNCTION(name, five_bytes, target)		\
-asm(".pushsection .text, \"ax\"\n"			\
-    ".type " #name ", @function\n"			\
-    #name ":\n"						\
-    "	xorl %eax, %eax\n"				\
-    "	" five_bytes "\n"				\
-    "	testl %eax, %eax\n"				\
-    "	jz " #name " + " #target "\n"			\
-    "	" ASM_RET					\
-    ".size " #name ", . - " #name "\n"			\
-    ".popsection\n")
+#define FUNCTION(name, five_bytes, target)				\
+	asm(".pushsection .text, \"ax\"\n"				\
+	    "	.type	" #name ", @function\n"				\
+	    #name ":\n"							\
+	    "	xorl	%eax, %eax\n"					\
+	    "	" five_bytes "\n"					\
+	    "	testl	%eax, %eax\n"					\
+	    "	jz	" #name " + " #target "\n"			\
+	    ASM_RET							\
+	    "	.size	" #name ", . - " #name "\n"			\
+	    ".popsection\n")
 
 MODULE_DESCRIPTION("Functions whose text changes from one module to the next");
 MODULE_LICENSE("GPL");
