@@ -27,8 +27,9 @@
  *
  * Not compared: the FPU's instruction pointer, which is where the instruction ran; dead
  * stack below the stack pointer, where exceptions leave their frames; the registers after
- * instructions that read a clock or noise. If an instruction has moved the stack pointer
- * elsewhere, no post-handler runs: the trap after it would push onto that.
+ * instructions that read a clock, noise or the address of the page tables. If an
+ * instruction has moved the stack pointer elsewhere, no post-handler runs: the trap after
+ * it would push onto that.
  *
  *	kprobe_execute/run	write: records of 16 bytes, a length (0: not known) and 15
  *				bytes that start with an instruction
@@ -152,7 +153,7 @@ enum exec_why {
  * @branch: bytes of its distance, if it is a direct branch
  * @indirect: it is a branch through its operand
  * @ends:   execution does not go on after it
- * @varies: it reads a clock or noise
+ * @varies: it reads a clock, noise or the address of the page tables
  * @runs:   in how many states
  * @disp:   displacement, if registers are fit to it
  * @rnd:    chosen by chance, the same in each run

@@ -416,11 +416,13 @@ static void decode_branch(struct exec_enc *e)
 		  (op == 0xff && reg(e) == 4);
 }
 
-static bool reads_clock(const struct exec_enc *e)
+static bool reads_what_varies(const struct exec_enc *e)
 {
 	if (is_avx(e))
 		return false;
 	switch (opcode(e)) {
+	case 0x0f20:	/* MOV from CR3: a kernel thread keeps the page tables of the last task */
+		return reg(e) == 3;
 	case 0x0f31:	/* RDTSC */
 	case 0x0f33:	/* RDPMC */
 		return true;
@@ -449,7 +451,7 @@ bool exec_decode(struct exec_enc *e)
 	e->string = !is_avx(e) && is_string(op);
 	decode_memory(e);
 	decode_branch(e);
-	e->varies = reads_clock(e);
+	e->varies = reads_what_varies(e);
 	e->why = why_not(e);
 	e->runs = STATE_BAD;
 	/* Addresses that are too short fault in any case. */
