@@ -241,17 +241,8 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 /* A call is the last instruction of those displaced, or it keeps the point from a jump. */
 static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} calls[] = {
-		{ kpt_jump_returns3, AT(returns3) },
-		{ kpt_jump_returns4, AT(returns4) },
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(calls); i++)
-		check_stays_breakpoint(test, calls[i].addr, calls[i].fn, 1);
+	check_stays_breakpoint(test, AT(returns3), kpt_jump_returns3, 1);
+	check_stays_breakpoint(test, AT(returns4), kpt_jump_returns4, 1);
 	check_becomes_jump(test, AT(returns5), kpt_jump_returns5, 1);
 }
 
