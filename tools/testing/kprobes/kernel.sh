@@ -94,6 +94,10 @@ lock "$name"
 ccache_env
 # With debug information the directory is part of the result.
 ! config_options | grep -q '^CONFIG_DEBUG_INFO_DWARF' || unset CCACHE_NOHASHDIR
+# The kernel of a first "make run" is built with an empty cache: ccache does not run the
+# preprocessor there, a tenth of the time. Other kernels differ in a few options each:
+# what the preprocessor says serves more than one of them.
+[ "$CONFIG" != run ] || export CCACHE_DEPEND=1
 
 if [ "${1:-}" = make ]; then
 	[ -e "$out/.config" ] || die "no kernel in build/$CONFIG: make kernel"
