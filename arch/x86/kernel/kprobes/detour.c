@@ -165,11 +165,7 @@ int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 {
 	regs->ip = x86_detour_ip(d, regs->ip);
 	kprobe_unshow(KPROBE_CTX_TASK);
-	/* The detour has counted, also in a kernel in which preempt_disable() does not. */
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
-		preempt_enable_notrace();
-	else
-		__preempt_count_sub(1);
+	preempt_enable_notrace();
 	return DETOUR_LEAVE;
 }
 

@@ -532,12 +532,27 @@ static void emit_handler(struct gen *g, struct kprobe *only, void *handler)
 	emit_call(g, handler);
 }
 
+/* preempt_disable_notrace() */
+static void emit_preempt_disable(struct gen *g)
+{
+	/* incl preempt_count */
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x04);
+}
+
+/* preempt_enable_no_resched_notrace(); the count is 0 if a reschedule is due. */
+static void emit_preempt_enable(struct gen *g)
+{
+	/* decl preempt_count */
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
+}
+
 /* Enter the handler's context, call it, leave the context: see detour_hit(). */
 static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 			const struct direct *to, unsigned int branch[5])
 {
-	/* incl preempt_count */
-	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x04);
+	emit_preempt_disable(g);
 	/* cmp $0, running */
 	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0x83, 0x3c);
 	EMIT(g, 0);
@@ -574,9 +589,9 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 	/* mov $0, running */
 	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, 0);
-	/* decl preempt_count, which is 0 if a reschedule is due */
-	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
-	branch[3] = emit_jcc32(g, 4);			/* jz */
+	emit_preempt_enable(g);
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		branch[3] = emit_jcc32(g, 4);		/* jz */
 }
 
 /* Can the detour call the handlers itself, and is that faster? */
@@ -611,13 +626,15 @@ static void emit_turned_away(struct gen *g, const struct x86_detour *d,
 	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, 0);
 	emit_land32(g, branch[0]);
-	EMIT_PERCPU(g, pcpu_hot.preempt_count, 0xff, 0x0c);
+	emit_preempt_enable(g);
 	emit_dispatch(g, detour_hit);
 	emit_jmp(g, g->slot + d->restore);
 	emit_land32(g, branch[2]);
 	if (to->post)
 		emit_land32(g, branch[4]);
 	emit_dispatch(g, detour_changed);
+	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		return;
 	emit_land32(g, branch[3]);
 	emit_call(g, detour_resched);
 	emit_jmp(g, g->slot + d->restore);
