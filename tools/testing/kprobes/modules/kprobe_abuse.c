@@ -75,7 +75,6 @@ static int disable_kprobes(struct kprobe **kps, int num)
 #define NR_SHARED	4
 #define MAX_BATCH	12
 #define MAX_PLACES	256
-#define RESULT(x)	((x) * 3 + 1)
 
 /* Results of a call, as bits. */
 #define GOOD		BIT(0)
@@ -116,32 +115,14 @@ static unsigned int bit_of(int ret)
 
 BYTES(abuse_bytes_a);
 BYTES(abuse_bytes_b);
-
-noinline unsigned long abuse_traced(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
-
-noinline notrace unsigned long abuse_plain(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
+TARGET(abuse, traced)
+notrace TARGET(abuse, plain)
 
 /* A jprobe ends the handlers of a hit, so it has a function of its own. */
-noinline notrace unsigned long abuse_jprobed(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
+notrace TARGET(abuse, jprobed)
 
 /* Its handlers call the API. */
-noinline notrace unsigned long abuse_from_handlers(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
+notrace TARGET(abuse, from_handlers)
 
 /* What may not be probed: a jump label, and the trap of a warning. */
 static DEFINE_STATIC_KEY_FALSE(abuse_key);
@@ -1407,12 +1388,7 @@ static int add_place(char *line)
 	return 0;
 }
 
-static ssize_t places_write(struct file *file, const char __user *ubuf, size_t count,
-			    loff_t *ppos)
-{
-	return write_lines(ubuf, count, &lock, add_place);
-}
-DEFINE_WRITE_ATTRIBUTE(places);
+DEFINE_WRITE_ATTRIBUTE_BY(places, write_lines, &lock, add_place);
 
 static void free_memory(void)
 {
@@ -1452,11 +1428,9 @@ static int __init kprobe_abuse_init(void)
 	if (ret)
 		return ret;
 	init_text = (unsigned long)kprobe_abuse_init;
-	dir = debugfs_create_dir("kprobe_abuse", NULL);
+	dir = control_dir(&run_fops, &result_fops);
 	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
 	debugfs_create_file("places", 0200, dir, NULL, &places_fops);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 
 /* After the entry five instructions of one byte, then one of five bytes. */
 #define BYTES(name)							\
+	unsigned long name(unsigned long x);				\
 	asm(".pushsection .text\n"					\
 	    "	.balign	16, 0xcc\n"					\
 	    "	.type	" #name ", @function\n"				\

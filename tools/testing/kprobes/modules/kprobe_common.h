@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What several of the test modules do: threads, files that are written to, what is left over. */
+/* What several of the test modules do: functions to probe, threads, control files. */
 #ifndef _KPROBE_COMMON_H
 #define _KPROBE_COMMON_H
 
+#include <linux/compiler.h>
 #include <linux/cpumask.h>
+#include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -11,6 +13,7 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -18,6 +21,19 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+
+/* -------------------------------- Targets ------------------------------- */
+
+#define RESULT(x)	((x) * 3 + 1)
+
+/* MODULE_NAME(), to be probed. With "notrace" in front, it is no ftrace site. */
+#define TARGET(module, name)						\
+	unsigned long module##_##name(unsigned long x);			\
+	noinline unsigned long module##_##name(unsigned long x)		\
+	{								\
+		OPTIMIZER_HIDE_VAR(x);					\
+		return RESULT(x);					\
+	}
 
 /* ------------------------------- Threads -------------------------------- */
 
@@ -55,6 +71,18 @@ static inline int threads_add(struct threads *t, int (*fn)(void *), void *arg, i
 	t->task[t->nr++] = task;
 	wake_up_process(task);
 	return 0;
+}
+
+/* The same with @cpu as argument; counts it in @errors if that fails. */
+static inline void threads_start(struct threads *t, int (*fn)(void *), int cpu, const char *name,
+				 atomic_long_t *errors)
+{
+	int ret = threads_add(t, fn, (void *)(long)cpu, cpu, name);
+
+	if (!ret)
+		return;
+	pr_err("a thread does not start: %d\n", ret);
+	atomic_long_inc(errors);
 }
 
 /* A CPU that goes offline loses the threads that are bound to it. They can come back. */
@@ -145,6 +173,26 @@ static inline ssize_t write_seconds(const char __user *ubuf, size_t count, struc
 	ret = run(seconds);
 	mutex_unlock(lock);
 	return ret ? : count;
+}
+
+/* name_fops, of a file whose text write_lines() or write_seconds() hands to @fn. */
+#define DEFINE_WRITE_ATTRIBUTE_BY(name, by, lock, fn)				\
+static ssize_t name##_write(struct file *file, const char __user *ubuf,		\
+			    size_t count, loff_t *ppos)				\
+{										\
+	return by(ubuf, count, lock, fn);					\
+}										\
+DEFINE_WRITE_ATTRIBUTE(name)
+
+/* The directory of the module, with what most of them have: begin a run, and see the result. */
+static inline struct dentry *control_dir(const struct file_operations *run,
+					 const struct file_operations *result)
+{
+	struct dentry *dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
+
+	debugfs_create_file("run", 0200, dir, NULL, run);
+	debugfs_create_file("result", 0400, dir, NULL, result);
+	return dir;
 }
 
 #endif /* _KPROBE_COMMON_H */

@@ -250,9 +250,7 @@ static int __init kprobe_cpus_init(void)
 {
 	/* What else they have does not matter, it is numbered without holes. */
 	nr_cpus = min_t(int, num_online_cpus(), MAX_CPUS);
-	dir = debugfs_create_dir("kprobe_cpus", NULL);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	dir = control_dir(&run_fops, &result_fops);
 	return 0;
 }
 

@@ -430,9 +430,7 @@ static int __init kprobe_crowd_init(void)
 		free_all();
 		return err;
 	}
-	dir = debugfs_create_dir("kprobe_crowd", NULL);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	dir = control_dir(&run_fops, &result_fops);
 	return 0;
 }
 

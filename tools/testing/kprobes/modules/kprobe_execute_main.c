@@ -29,6 +29,7 @@
 
 #include "common.h"
 #include "testing.h"
+#include "kprobe_common.h"
 #include "kprobe_execute.h"
 
 #define RECORD		(1 + MAX_INSN_SIZE)
@@ -1116,9 +1117,7 @@ static int __init kprobe_execute_init(void)
 	ret = register_die_notifier(&exec_die_nb);
 	if (ret)
 		goto out_ftrace;
-	dir = debugfs_create_dir("kprobe_execute", NULL);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	dir = control_dir(&run_fops, &result_fops);
 	return 0;
 
 out_ftrace:

@@ -24,24 +24,13 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "kprobe_oops.h"
-
-#define RESULT(x)	((x) * 3 + 1)
+#include "kprobe_common.h"
 
 /* RCU has to be told to be less patient than that. */
 #define HANG_SECONDS	12
 
-noinline unsigned long oops_traced(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
-
-noinline notrace unsigned long oops_plain(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
+TARGET(oops, traced)
+notrace TARGET(oops, plain)
 
 enum what { NOTHING, NULL_POINTER, BAD_POINTER, BUG_TRAP, WARNING, STACK, HANG, FIXED };
 
@@ -268,13 +257,12 @@ static int run(const char *how, const char *name, const char *state, const char 
 static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
 			 loff_t *ppos)
 {
-	char buf[64] = { }, how[16], name[16], state[16], what[16];
+	char buf[64], how[16], name[16], state[16], what[16];
 	int ret;
 
-	if (count >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, ubuf, count))
-		return -EFAULT;
+	ret = copy_text(buf, sizeof(buf), ubuf, count);
+	if (ret)
+		return ret;
 	if (sscanf(buf, "%15s %15s %15s %15s", how, name, state, what) != 4)
 		return -EINVAL;
 	mutex_lock(&lock);
@@ -282,11 +270,7 @@ static ssize_t run_write(struct file *file, const char __user *ubuf, size_t coun
 	mutex_unlock(&lock);
 	return ret ? : count;
 }
-
-static const struct file_operations run_fops = {
-	.owner = THIS_MODULE,
-	.write = run_write,
-};
+DEFINE_WRITE_ATTRIBUTE(run);
 
 static int __init kprobe_oops_init(void)
 {

@@ -53,7 +53,6 @@
 #define PROBES		5
 #define WATCHERS	(PROBES + 1)	/* the fprobe is the last */
 #define MAX_IN		(DEPTH + 1)
-#define RESULT(x)	((x) * 3 + 1)
 
 /**
  * struct caller - a task of a pairing run
@@ -529,12 +528,7 @@ static int start_pairing(unsigned int seconds)
 	return run_pairing(seconds);
 }
 
-static ssize_t pairing_write(struct file *file, const char __user *ubuf, size_t count,
-			     loff_t *ppos)
-{
-	return write_seconds(ubuf, count, &lock, start_pairing);
-}
-DEFINE_WRITE_ATTRIBUTE(pairing);
+DEFINE_WRITE_ATTRIBUTE_BY(pairing, write_seconds, &lock, start_pairing);
 
 static ssize_t hold_write(struct file *file, const char __user *ubuf, size_t count,
 			  loff_t *ppos)

@@ -81,18 +81,8 @@ static int add_page(char *line)
 	return 0;
 }
 
-static ssize_t set_write(struct file *file, const char __user *ubuf, size_t count, loff_t *ppos)
-{
-	return write_lines(ubuf, count, &lock, set_one);
-}
-DEFINE_WRITE_ATTRIBUTE(set);
-
-static ssize_t pages_write(struct file *file, const char __user *ubuf, size_t count,
-			   loff_t *ppos)
-{
-	return write_lines(ubuf, count, &lock, add_page);
-}
-DEFINE_WRITE_ATTRIBUTE(pages);
+DEFINE_WRITE_ATTRIBUTE_BY(set, write_lines, &lock, set_one);
+DEFINE_WRITE_ATTRIBUTE_BY(pages, write_lines, &lock, add_page);
 
 /* Free slots are full of breakpoints. */
 static bool slot_is_free(const u8 *slot, unsigned int size)

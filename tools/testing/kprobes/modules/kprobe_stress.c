@@ -39,11 +39,11 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "kprobe_churn.h"
 #include "kprobe_common.h"
 
 #define MAX_PAIRS	4000
 #define MAX_BATCH	256
-#define POISON		0x5aa5
 
 struct probe {
 	struct kprobe kp;
@@ -51,14 +51,9 @@ struct probe {
 	char *name;
 };
 
-struct churned {
-	struct kprobe kp;
-	unsigned int alive;
-};
-
 static struct probe (*pairs)[2];
 static unsigned int nr_pairs, nr_refused;
-static atomic_long_t late_hits, churned_hits, rounds, registered, errors;
+static atomic_long_t rounds, registered, errors;
 static DEFINE_PER_CPU(unsigned long, calls);
 static DEFINE_MUTEX(lock);
 static bool stop, counting;
@@ -71,24 +66,6 @@ static int count_hit(struct kprobe *kp, struct pt_regs *regs)
 	if (READ_ONCE(counting) || !p->name)
 		this_cpu_inc(*p->hits);
 	return 0;
-}
-
-static int churned_hit(struct kprobe *kp, struct pt_regs *regs)
-{
-	struct churned *c = container_of(kp, struct churned, kp);
-
-	if (READ_ONCE(c->alive) != POISON)
-		atomic_long_inc(&late_hits);
-	atomic_long_inc(&churned_hits);
-	return 0;
-}
-
-static void churned_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
-{
-	struct churned *c = container_of(kp, struct churned, kp);
-
-	if (READ_ONCE(c->alive) != POISON)
-		atomic_long_inc(&late_hits);
 }
 
 /* An ftrace site, and a function that is not. */
@@ -174,12 +151,11 @@ static void churn_batch(struct rnd_state *rnd)
 
 	kps = kcalloc(num, sizeof(*kps), GFP_KERNEL);
 	for (i = 0; kps && i < num; i++) {
-		struct churned *c = kzalloc(sizeof(*c), GFP_KERNEL);
+		struct churned *c = churned_alloc();
 
 		if (!c)
 			goto out;
 		kps[i] = &c->kp;
-		c->alive = POISON;
 		c->kp.symbol_name = pairs[(first + i * 7) % nr_pairs][0].name;
 		c->kp.pre_handler = churned_hit;
 		if ((style + i) % 5 == 0)
@@ -220,7 +196,7 @@ static void churn_batch(struct rnd_state *rnd)
 out:
 	for (i = 0; i < num; i++) {
 		if (kps[i])
-			kfree(container_of(kps[i], struct churned, kp));
+			churned_free(container_of(kps[i], struct churned, kp));
 	}
 	kfree(kps);
 }
@@ -237,12 +213,6 @@ static int churn_thread(void *seed)
 	return threads_stay();
 }
 
-static void start_on(struct threads *t, int (*fn)(void *), int cpu, const char *name)
-{
-	if (threads_add(t, fn, (void *)(long)cpu, cpu, name))
-		atomic_long_inc(&errors);
-}
-
 static int run_for(unsigned int seconds)
 {
 	struct threads threads;
@@ -256,8 +226,8 @@ static int run_for(unsigned int seconds)
 	WRITE_ONCE(counting, true);
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		start_on(&threads, caller_thread, cpu, "kps_call/%u");
-		start_on(&threads, churn_thread, cpu, "kps_churn/%u");
+		threads_start(&threads, caller_thread, cpu, "kps_call/%u", &errors);
+		threads_start(&threads, churn_thread, cpu, "kps_churn/%u", &errors);
 	}
 	cpus_read_unlock();
 	sleep_for(seconds);
@@ -291,19 +261,8 @@ static int take_symbol(char *name)
 	return 0;
 }
 
-static ssize_t symbols_write(struct file *file, const char __user *ubuf,
-			     size_t count, loff_t *ppos)
-{
-	return write_lines(ubuf, count, &lock, take_symbol);
-}
-DEFINE_WRITE_ATTRIBUTE(symbols);
-
-static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
-			 loff_t *ppos)
-{
-	return write_seconds(ubuf, count, &lock, run_for);
-}
-DEFINE_WRITE_ATTRIBUTE(run);
+DEFINE_WRITE_ATTRIBUTE_BY(symbols, write_lines, &lock, take_symbol);
+DEFINE_WRITE_ATTRIBUTE_BY(run, write_seconds, &lock, run_for);
 
 static int result_show(struct seq_file *m, void *unused)
 {
@@ -349,7 +308,7 @@ static int result_show(struct seq_file *m, void *unused)
 		   probe_hits(&own[1]) + own[1].kp.nmissed);
 	seq_printf(m, "rounds %ld\nregistered %ld\nchurned_hits %ld\nlate %ld\nerrors %ld\n",
 		   atomic_long_read(&rounds), atomic_long_read(&registered),
-		   atomic_long_read(&churned_hits), atomic_long_read(&late_hits),
+		   atomic_long_read(&churned_hits), atomic_long_read(&late),
 		   atomic_long_read(&errors));
 	mutex_unlock(&lock);
 	return 0;
@@ -374,10 +333,8 @@ static int __init kprobe_stress_init(void)
 		vfree(pairs);
 		return ret;
 	}
-	dir = debugfs_create_dir("kprobe_stress", NULL);
+	dir = control_dir(&run_fops, &result_fops);
 	debugfs_create_file("symbols", 0200, dir, NULL, &symbols_fops);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
+#include "kprobe_common.h"
 #include "kprobe_target.h"
 
 #define NR_ARG 1000
@@ -60,13 +61,13 @@ static atomic_t last;
 static ssize_t call_write(struct file *file, const char __user *user,
 			  size_t len, loff_t *pos)
 {
-	char buf[32] = {}, name[16];
+	char buf[32], name[16];
 	unsigned int i, n, times;
+	int ret;
 
-	if (len >= sizeof(buf))
-		return -EINVAL;
-	if (copy_from_user(buf, user, len))
-		return -EFAULT;
+	ret = copy_text(buf, sizeof(buf), user, len);
+	if (ret)
+		return ret;
 	if (sscanf(buf, "%15s %u", name, &times) != 2)
 		return -EINVAL;
 
@@ -81,11 +82,7 @@ static ssize_t call_write(struct file *file, const char __user *user,
 
 	return -EINVAL;
 }
-
-static const struct file_operations call_fops = {
-	.owner = THIS_MODULE,
-	.write = call_write,
-};
+DEFINE_WRITE_ATTRIBUTE(call);
 
 static int calls_show(struct seq_file *m, void *v)
 {

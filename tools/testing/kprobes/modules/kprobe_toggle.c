@@ -36,13 +36,12 @@
 #include <asm/ibt.h>
 #include <asm/nospec-branch.h>
 
+#include "kprobe_churn.h"
 #include "kprobe_common.h"
 #include "kprobe_toggle.h"
 
-#define POISON		0x5aa5
 #define CALL_INTERVAL_NS	(700 * NSEC_PER_USEC)
 #define JUMP_OPCODE	0xe9
-#define RESULT(x)	((x) * 3 + 1)
 
 /* --------------------------------- Lanes -------------------------------- */
 
@@ -178,11 +177,7 @@ asm(".macro place fn\n"
 
 const unsigned long toggle_three = 3;
 
-noinline notrace unsigned long toggle_leaf(unsigned long x)
-{
-	barrier();
-	return RESULT(x);
-}
+notrace TARGET(toggle, leaf)
 
 static kprobe_opcode_t *place(unsigned int lane, unsigned int n)
 {
@@ -215,7 +210,7 @@ struct counted {
 static struct counted counted[NR_LANES];
 static DEFINE_PER_CPU(unsigned long, calls);
 static DEFINE_PER_CPU(struct hrtimer, timers);
-static atomic_long_t wrong, late, rounds, errors, churned, to_jump, to_breakpoint;
+static atomic_long_t wrong, rounds, errors, churned, to_jump, to_breakpoint;
 static DEFINE_MUTEX(lock);
 static bool stop;
 static struct dentry *dir;
@@ -278,46 +273,18 @@ static void start_timer(void *unused)
 
 /* -------------------------------- Churn --------------------------------- */
 
-struct churned {
-	struct kprobe kp;
-	unsigned int alive;
-};
-
-static int churned_hit(struct kprobe *kp, struct pt_regs *regs)
+static struct churned *churned_at(struct rnd_state *rnd, kprobe_opcode_t *addr)
 {
-	if (READ_ONCE(container_of(kp, struct churned, kp)->alive) != POISON)
-		atomic_long_inc(&late);
-	return 0;
-}
-
-static void churned_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
-{
-	if (READ_ONCE(container_of(kp, struct churned, kp)->alive) != POISON)
-		atomic_long_inc(&late);
-}
-
-static struct churned *churned_alloc(struct rnd_state *rnd, kprobe_opcode_t *addr)
-{
-	struct churned *c = kzalloc(sizeof(*c), GFP_KERNEL);
+	struct churned *c = churned_alloc();
 
 	if (!c)
 		return NULL;
-	c->alive = POISON;
 	c->kp.addr = addr;
 	if (prandom_u32_state(rnd) % 4)
 		c->kp.pre_handler = churned_hit;
 	if (!(prandom_u32_state(rnd) % 3))
 		c->kp.post_handler = churned_post;
 	return c;
-}
-
-/* A hit after this is noticed. */
-static void churned_free(struct churned *c)
-{
-	if (!c)
-		return;
-	WRITE_ONCE(c->alive, 0);
-	kfree(c);
 }
 
 static void check(int err)
@@ -351,7 +318,7 @@ static void churn_one(struct rnd_state *rnd)
 	unsigned int flips;
 	struct churned *c;
 
-	c = churned_alloc(rnd, random_place(rnd));
+	c = churned_at(rnd, random_place(rnd));
 	if (!c)
 		return;
 	if (prandom_u32_state(rnd) % 4 == 0)
@@ -377,7 +344,7 @@ static void churn_batch(struct rnd_state *rnd)
 	struct kprobe *kps[24] = { };
 
 	for (i = 0; i < num; i++) {
-		struct churned *c = churned_alloc(rnd, random_place(rnd));
+		struct churned *c = churned_at(rnd, random_place(rnd));
 
 		if (!c)
 			goto out;
@@ -436,12 +403,6 @@ static int churn_thread(void *seed)
 
 /* ------------------------------- Control -------------------------------- */
 
-static void start_on(struct threads *t, int (*fn)(void *), int cpu, const char *name)
-{
-	if (threads_add(t, fn, (void *)(long)cpu, cpu, name))
-		atomic_long_inc(&errors);
-}
-
 static int run_for(unsigned int seconds)
 {
 	struct threads threads;
@@ -452,9 +413,9 @@ static int run_for(unsigned int seconds)
 	WRITE_ONCE(stop, false);
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		start_on(&threads, caller_thread, cpu, "kpg_call/%u");
-		start_on(&threads, caller_thread, cpu, "kpg_more/%u");
-		start_on(&threads, churn_thread, cpu, "kpg_churn/%u");
+		threads_start(&threads, caller_thread, cpu, "kpg_call/%u", &errors);
+		threads_start(&threads, caller_thread, cpu, "kpg_more/%u", &errors);
+		threads_start(&threads, churn_thread, cpu, "kpg_churn/%u", &errors);
 	}
 	on_each_cpu(start_timer, NULL, 1);
 	cpus_read_unlock();
@@ -468,12 +429,7 @@ static int run_for(unsigned int seconds)
 	return 0;
 }
 
-static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
-			 loff_t *ppos)
-{
-	return write_seconds(ubuf, count, &lock, run_for);
-}
-DEFINE_WRITE_ATTRIBUTE(run);
+DEFINE_WRITE_ATTRIBUTE_BY(run, write_seconds, &lock, run_for);
 
 static int result_show(struct seq_file *m, void *unused)
 {
@@ -552,9 +508,7 @@ static int __init kprobe_toggle_init(void)
 			return ret;
 		}
 	}
-	dir = debugfs_create_dir("kprobe_toggle", NULL);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
+	dir = control_dir(&run_fops, &result_fops);
 	return 0;
 }
 

@@ -18,8 +18,7 @@ struct lane_text {
 
 extern const struct lane_text toggle_lanes[NR_LANES];
 
-/* What the lanes use. */
-unsigned long toggle_leaf(unsigned long x);
+/* What a lane uses. */
 extern const unsigned long toggle_three;
 
 #endif

@@ -51,33 +51,21 @@
 #include <asm/text-patching.h>
 
 #include "kprobe_bytes.h"
+#include "kprobe_churn.h"
 #include "kprobe_left.h"
-#include "kprobe_torture.h"
 
-#define POISON		0x70727565
 #define MAX_BATCH	32
 #define MANY_CPUS	2u
 #define JUMP_OPCODE	0xe9
 #define JUMP_LENGTH	5
 #define ENOUGH		100
-#define RESULT(x)	((x) * 3 + 1)
 
 /* -------------------------------- Targets ------------------------------- */
 
 BYTES(torture_bytes_a);
 BYTES(torture_bytes_b);
-
-noinline unsigned long torture_traced(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
-
-noinline notrace unsigned long torture_plain(unsigned long x)
-{
-	OPTIMIZER_HIDE_VAR(x);
-	return RESULT(x);
-}
+TARGET(torture, traced)
+notrace TARGET(torture, plain)
 
 enum { BYTES_A, BYTES_B, TRACED, PLAIN, NR_TARGETS };
 
@@ -151,8 +139,7 @@ enum { IN_TASK, IN_SOFTIRQ, IN_HARDIRQ, IN_NMI, IN_HANDLER, NR_CONTEXTS };
 static unsigned long by_context[NR_CONTEXTS];
 static unsigned int cpus_with_tasks, cpus_with_nmis;
 static DEFINE_PER_CPU(unsigned long [NR_CONTEXTS], context_calls);
-static atomic_long_t wrong, late, errors, rounds, singles, batches, returns, mistakes;
-static atomic_long_t churned_hits, jumps_seen;
+static atomic_long_t wrong, errors, rounds, singles, batches, returns, mistakes, jumps_seen;
 static DEFINE_MUTEX(lock);
 static bool stop;
 static struct dentry *dir;
@@ -410,54 +397,25 @@ static void switch_nmis(bool on)
 
 /* -------------------------------- Writers ------------------------------- */
 
-struct churned {
-	union {
-		struct kprobe kp;
-		struct kretprobe rp;
-	};
-	unsigned int alive;
-};
-
-static_assert(!offsetof(struct kretprobe, kp));
-
-static void look_at(unsigned int *alive)
-{
-	if (READ_ONCE(*alive) != POISON)
-		atomic_long_inc(&late);
-	atomic_long_inc(&churned_hits);
-}
-
-static int churned_hit(struct kprobe *kp, struct pt_regs *regs)
-{
-	look_at(&container_of(kp, struct churned, kp)->alive);
-	return 0;
-}
-
-static void churned_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
-{
-	look_at(&container_of(kp, struct churned, kp)->alive);
-}
-
 static int churned_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct kretprobe *rp = get_kretprobe(ri);
 
 	if (rp)
-		look_at(&container_of(rp, struct churned, rp)->alive);
+		churned_look(container_of(rp, struct churned, rp));
 	return 0;
 }
 
-static struct churned *churned_alloc(struct rnd_state *rnd, bool is_return)
+static struct churned *churned_aim(struct rnd_state *rnd, bool is_return)
 {
 	struct target *t = &targets[prandom_u32_state(rnd) % NR_TARGETS];
-	struct churned *c = kzalloc(sizeof(*c), GFP_KERNEL);
+	struct churned *c = churned_alloc();
 	unsigned int r = prandom_u32_state(rnd);
 
 	if (!c) {
 		atomic_long_inc(&errors);
 		return NULL;
 	}
-	c->alive = POISON;
 	c->kp.addr = entry(t);
 	if (is_return) {
 		c->rp.handler = r & 1 ? churned_return : NULL;
@@ -475,15 +433,6 @@ static struct churned *churned_alloc(struct rnd_state *rnd, bool is_return)
 	if (!(r & 0xc00))
 		c->kp.flags = KPROBE_FLAG_DISABLED;
 	return c;
-}
-
-/* A handler that still runs is noticed. */
-static void churned_free(struct churned *c)
-{
-	if (!c)
-		return;
-	WRITE_ONCE(c->alive, 0);
-	kfree(c);
 }
 
 static void check(bool good, const char *what, int got)
@@ -506,7 +455,7 @@ static void pause(struct rnd_state *rnd)
 
 static void churn_single(struct rnd_state *rnd)
 {
-	struct churned *c = churned_alloc(rnd, false);
+	struct churned *c = churned_aim(rnd, false);
 	unsigned int flips;
 	int ret;
 
@@ -529,7 +478,7 @@ static void churn_single(struct rnd_state *rnd)
 
 static void churn_return(struct rnd_state *rnd)
 {
-	struct churned *c = churned_alloc(rnd, true);
+	struct churned *c = churned_aim(rnd, true);
 	int ret;
 
 	if (!c)
@@ -558,7 +507,7 @@ static void churn_batch(struct rnd_state *rnd)
 
 	for (i = 0; i < num; i++) {
 		/* The probe is the first member. */
-		all[i] = churned_alloc(rnd, is_return);
+		all[i] = churned_aim(rnd, is_return);
 		if (!all[i])
 			goto out;
 	}
@@ -581,7 +530,7 @@ out:
 /* What has to be refused, and must not disturb anything. */
 static void make_mistakes(struct rnd_state *rnd)
 {
-	struct churned *c = churned_alloc(rnd, false), *bad = churned_alloc(rnd, false);
+	struct churned *c = churned_aim(rnd, false), *bad = churned_aim(rnd, false);
 	struct kprobe *both[2];
 	int ret;
 
@@ -648,13 +597,6 @@ static int writer_thread(void *cpu)
 
 /* -------------------------------- A run --------------------------------- */
 
-static void start_on(struct threads *t, int (*fn)(void *), int cpu, const char *name)
-{
-	int ret = threads_add(t, fn, (void *)(long)cpu, cpu, name);
-
-	check(!ret, "a thread does not start", ret);
-}
-
 static void run_threads(unsigned int seconds)
 {
 	struct threads threads;
@@ -668,10 +610,10 @@ static void run_threads(unsigned int seconds)
 	cpus_read_lock();
 	/* Those of a CPU that is offline now go there when it comes. */
 	for_each_present_cpu(cpu) {
-		start_on(&threads, reader_thread, cpu, "kpt_reader/%u");
-		start_on(&threads, reader_thread, cpu, "kpt_second/%u");
-		start_on(&threads, writer_thread, cpu, "kpt_writer/%u");
-		start_on(&threads, nmi_thread, cpu, "kpt_nmi/%u");
+		threads_start(&threads, reader_thread, cpu, "kpt_reader/%u", &errors);
+		threads_start(&threads, reader_thread, cpu, "kpt_second/%u", &errors);
+		threads_start(&threads, writer_thread, cpu, "kpt_writer/%u", &errors);
+		threads_start(&threads, nmi_thread, cpu, "kpt_nmi/%u", &errors);
 	}
 	on_each_cpu(start_timers, NULL, 1);
 	cpus_read_unlock();
@@ -841,12 +783,7 @@ static int result_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
-static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
-			 loff_t *ppos)
-{
-	return write_seconds(ubuf, count, &lock, run_for);
-}
-DEFINE_WRITE_ATTRIBUTE(run);
+DEFINE_WRITE_ATTRIBUTE_BY(run, write_seconds, &lock, run_for);
 
 static ssize_t nmi_write(struct file *file, const char __user *ubuf, size_t count,
 			 loff_t *ppos)
@@ -882,11 +819,9 @@ static int __init kprobe_torture_init(void)
 		free_counts();
 		return ret;
 	}
-	dir = debugfs_create_dir("kprobe_torture", NULL);
+	dir = control_dir(&run_fops, &result_fops);
 	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
-	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
 	debugfs_create_file("nmi", 0200, dir, NULL, &nmi_fops);
-	debugfs_create_file("result", 0400, dir, NULL, &result_fops);
 	return 0;
 }
 
