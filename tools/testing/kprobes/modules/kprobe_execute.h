@@ -78,6 +78,16 @@
 #define R_BP		5
 #define R_SI		6
 #define R_DI		7
+#ifdef CONFIG_X86_64
+#define R_R8		8
+#define R_R9		9
+#define R_R10		10
+#define R_R11		11
+#define R_R12		12
+#define R_R13		13
+#define R_R14		14
+#define R_R15		15
+#endif
 
 /* exec_exit */
 #define EXIT_FALL	0
