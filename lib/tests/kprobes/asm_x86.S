@@ -6,11 +6,14 @@
 #ifndef _LIB_TESTS_KPROBES_ASM_X86_S
 #define _LIB_TESTS_KPROBES_ASM_X86_S
 
+#include <linux/linkage.h>
 #include <asm/asm.h>
 #include <asm/bitsperlong.h>
-#include <asm/linkage.h>
 
 #define WORD	(__BITS_PER_LONG / 8)
+
+/* What a function returns if its instruction has faulted: as in targets_x86.h. */
+#define KPT_FAULTED	0x5afe
 
 #ifdef CONFIG_X86_64
 #define FIRST	%rdi		/* the argument, on entry */
@@ -36,6 +39,32 @@
 .Lreturn\@:
 	RET
 	.skip 5 - (. - .Lreturn\@), 0xcc
+.endm
+
+/* KPT_RESULT() of the argument, without changing flags. */
+.macro RETURN_RESULT
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RETURN
+.endm
+
+/* Of five bytes, however near the label is. */
+.macro JMP_NEAR label:req
+	.byte	0xe9
+	.long	\label - . - 4
+.endm
+
+/* A constant: where a label is, from the start of its function. */
+.macro OFFSET name:req, label:req, fn:req
+	.pushsection .rodata, "a", @progbits
+	.balign 4
+SYM_DATA(\name, .long \label - \fn)
+	.popsection
+.endm
+
+/* The probe of a function goes here: that is its constant fn_at. */
+.macro PROBE_AT fn:req
+	OFFSET \fn\()_at, 100f, \fn
+100:
 .endm
 
 #endif /* _LIB_TESTS_KPROBES_ASM_X86_S */

@@ -11,20 +11,9 @@
 
 #include "asm_x86.S"
 
-/* The probe goes here. */
 .macro AT name:req
-	.pushsection .rodata, "a", @progbits
-	.balign 4
-	.globl kpt_detour_\name\()_at
-	.type kpt_detour_\name\()_at, @object
-	.size kpt_detour_\name\()_at, 4
-kpt_detour_\name\()_at:
-	.long	100f - kpt_detour_\name
-	.popsection
-100:
+	PROBE_AT kpt_detour_\name
 .endm
-
-#define KPT_FAULTED	0x5afe
 
 	.text
 
@@ -73,8 +62,7 @@ SYM_FUNC_START(kpt_detour_jump)
 	.skip	8, 0xcc
 .Ljump_to:
 	ENDBR
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 SYM_FUNC_END(kpt_detour_jump)
 STACK_FRAME_NON_STANDARD kpt_detour_jump
 
@@ -96,8 +84,7 @@ SYM_FUNC_START(kpt_detour_jump_mem)
 	.skip	8, 0xcc
 .Ljump_mem_to:
 	ENDBR
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 SYM_FUNC_END(kpt_detour_jump_mem)
 STACK_FRAME_NON_STANDARD kpt_detour_jump_mem
 

@@ -140,23 +140,22 @@ kpt_insn_\@:
 	DONE
 .endm
 
-.macro REFUSE title:req insn:vararg
+.macro REFUSE_BY probe:req title:req insn:vararg
 	CASE "\title" how=REFUSED
 	jmp	108f
-	PROBE \insn
+	\probe \insn
 	.skip	5, 0x90
 108:
 	DONE
 .endm
 
+.macro REFUSE title:req insn:vararg
+	REFUSE_BY PROBE, "\title", \insn
+.endm
+
 /* The same with what objtool knows as an indirect branch, or as a return. */
 .macro REFUSE_SAFE title:req insn:vararg
-	CASE "\title" how=REFUSED
-	jmp	108f
-	PROBE_SAFE \insn
-	.skip	5, 0x90
-108:
-	DONE
+	REFUSE_BY PROBE_SAFE, "\title", \insn
 .endm
 
 /* The address of a label that has no ENDBR, without a relocation. */

@@ -4,11 +4,6 @@
 
 TABLE kpt_insn_flow
 
-.macro JMP_NEAR label:req
-	.byte	0xe9
-	.long	\label - . - 4
-.endm
-
 .macro JCC_NEAR code:req label:req
 	.byte	0x0f, 0x80 + \code
 	.long	\label - . - 4
@@ -54,17 +49,16 @@ CASE "call rel32" how=BRANCH|CALLS to=2f
 	CALLED
 DONE
 
-CASE "call reg" how=BRANCH|CALLS to=2f
-	LEA_LABEL 2f, _ASM_AX
-	PROBE_SAFE call *%_ASM_AX
+.macro CALL_REG title:req reg:req
+CASE "\title" how=BRANCH|CALLS to=2f
+	LEA_LABEL 2f, \reg
+	PROBE_SAFE call *%\reg
 	CALLED
 DONE
+.endm
 
-CASE "call reg, another one" how=BRANCH|CALLS to=2f
-	LEA_LABEL 2f, _ASM_CX
-	PROBE_SAFE call *%_ASM_CX
-	CALLED
-DONE
+CALL_REG "call reg", _ASM_AX
+CALL_REG "call reg, another one", _ASM_CX
 
 CASE "call mem" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
@@ -90,17 +84,8 @@ CASE "call that pops its return address" how=BRANCH|CALLS
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "call r8" how=BRANCH|CALLS to=2f
-	LEA_LABEL 2f, r8
-	PROBE_SAFE call *%r8
-	CALLED
-DONE
-
-CASE "call r11" how=BRANCH|CALLS to=2f
-	LEA_LABEL 2f, r11
-	PROBE_SAFE call *%r11
-	CALLED
-DONE
+CALL_REG "call r8", r8
+CALL_REG "call r11", r11
 
 CASE "call mem, rip relative" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
@@ -140,12 +125,16 @@ CASE "jmp backwards" how=BRANCH to=2f
 3:
 DONE
 
-CASE "jmp reg" how=BRANCH|INDIRECT to=2f
-	LEA_LABEL 2f, _ASM_AX
-	PROBE_SAFE jmp *%_ASM_AX
+.macro JMP_REG title:req reg:req
+CASE "\title" how=BRANCH|INDIRECT to=2f
+	LEA_LABEL 2f, \reg
+	PROBE_SAFE jmp *%\reg
 	UNUSED
 	JUMPED
 DONE
+.endm
+
+JMP_REG "jmp reg", _ASM_AX
 
 CASE "jmp mem" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, _ASM_AX
@@ -156,12 +145,7 @@ CASE "jmp mem" how=BRANCH|INDIRECT to=2f
 DONE
 
 #ifdef CONFIG_X86_64
-CASE "jmp r11" how=BRANCH|INDIRECT to=2f
-	LEA_LABEL 2f, r11
-	PROBE_SAFE jmp *%r11
-	UNUSED
-	JUMPED
-DONE
+JMP_REG "jmp r11", r11
 
 CASE "jmp mem, rip relative" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, _ASM_AX
@@ -194,41 +178,20 @@ CASE "loop" how=BRANCH hits=3
 	PROBE loop 1b
 DONE
 
-CASE "loope" how=BRANCH|CONDITIONAL|ALL_FLAGS to=2f
-	mov	$3, %ecx
-	PROBE loope 2f
+.macro COUNTS title:req count:req how:req insn:vararg
+CASE "\title" how=BRANCH|CONDITIONAL|\how to=2f
+	mov	$\count, %ecx
+	PROBE \insn
 	JUMPED
 DONE
+.endm
 
-CASE "loopne" how=BRANCH|CONDITIONAL|ALL_FLAGS to=2f
-	mov	$3, %ecx
-	PROBE loopne 2f
-	JUMPED
-DONE
-
-CASE "loop, last time" how=BRANCH|CONDITIONAL to=2f
-	mov	$1, %ecx
-	PROBE loop 2f
-	JUMPED
-DONE
-
-CASE "loop from zero" how=BRANCH|CONDITIONAL to=2f
-	xor	%ecx, %ecx
-	PROBE loop 2f
-	JUMPED
-DONE
-
-CASE "jrcxz, taken" how=BRANCH|CONDITIONAL to=2f
-	xor	%ecx, %ecx
-	PROBE JCXZ 2f
-	JUMPED
-DONE
-
-CASE "jrcxz, not taken" how=BRANCH|CONDITIONAL to=2f
-	mov	$1, %ecx
-	PROBE JCXZ 2f
-	JUMPED
-DONE
+COUNTS "loope", 3, ALL_FLAGS, loope 2f
+COUNTS "loopne", 3, ALL_FLAGS, loopne 2f
+COUNTS "loop, last time", 1, 0, loop 2f
+COUNTS "loop from zero", 0, 0, loop 2f
+COUNTS "jrcxz, taken", 0, 0, JCXZ 2f
+COUNTS "jrcxz, not taken", 1, 0, JCXZ 2f
 
 #ifdef CONFIG_X86_64
 CASE "jecxz, upper half set" how=BRANCH|CONDITIONAL to=2f

@@ -17,19 +17,8 @@
 #include "asm_x86.S"
 #include "jump_x86.h"
 
-#define KPT_FAULTED	0x5afe
-
-/* The probe goes here. */
 .macro AT name:req
-	.pushsection .rodata, "a", @progbits
-	.balign 4
-	.globl kpt_jump_\name\()_at
-	.type kpt_jump_\name\()_at, @object
-	.size kpt_jump_\name\()_at, 4
-kpt_jump_\name\()_at:
-	.long	100f - kpt_jump_\name
-	.popsection
-100:
+	PROBE_AT kpt_jump_\name
 .endm
 
 	.text
@@ -129,13 +118,9 @@ SYM_FUNC_START(kpt_jump_inner\n)
 	mov	$3, %ecx
 	xor	%eax, %eax
 	AT inner\n
-	.rept	\n
-	nop
-	.endr
+	.fill	\n, 1, 0x90
 .Linner\n:
-	.rept	5 - \n
-	nop
-	.endr
+	.fill	5 - \n, 1, 0x90
 	ADD_ARG
 	dec	%ecx
 	jnz	.Linner\n
@@ -144,16 +129,9 @@ SYM_FUNC_START(kpt_jump_inner\n)
 SYM_FUNC_END(kpt_jump_inner\n)
 .endm
 
-INNER 1
-INNER 2
-INNER 3
-INNER 4
-INNER 5
-
-.macro JMP_NEAR label:req
-	.byte	0xe9
-	.long	\label - . - 4
-.endm
+.irp n, 1, 2, 3, 4, 5
+	INNER \n
+.endr
 
 .macro JCC_NEAR label:req
 	.byte	0x0f, 0x85
@@ -278,27 +256,36 @@ SYM_FUNC_END(kpt_jump_label)
 	_ASM_PTR kpt_jump_label_key - .
 	.popsection
 
+/* Two functions: the cold part branches into the bytes. */
+.macro SPLIT name:req cold:req
 	.pushsection .text.unlikely, "ax", @progbits
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_split.cold)
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_\cold)
 	dec	%ecx
-	jmp	.Lsplit_inside
-SYM_FUNC_END(kpt_jump_split.cold)
+	jmp	.L\name\()_inside
+SYM_FUNC_END(kpt_jump_\cold)
 	.popsection
 
-SYM_FUNC_START(kpt_jump_split)
+SYM_FUNC_START(kpt_jump_\name)
 	GET_ARG
 	mov	$3, %ecx
-	AT split
+	AT \name
 	xor	%eax, %eax
-.Lsplit_inside:
+.L\name\()_inside:
 	ADD_ARG
 	cmp	$1, %ecx
-	jne	kpt_jump_split.cold
+	jne	kpt_jump_\cold
 	inc	%_ASM_AX
 	RETURN
-SYM_FUNC_END(kpt_jump_split)
-STACK_FRAME_NON_STANDARD kpt_jump_split
-STACK_FRAME_NON_STANDARD kpt_jump_split.cold
+SYM_FUNC_END(kpt_jump_\name)
+STACK_FRAME_NON_STANDARD kpt_jump_\name
+STACK_FRAME_NON_STANDARD kpt_jump_\cold
+.endm
+
+SPLIT split, split.cold
+/* That name is also that of a cold part in targets_x86.S. */
+SPLIT twin, twin.cold
+/* Some compilers number cold parts. */
+SPLIT numbered, numbered.cold.12
 
 /* The other way round: the bytes are in the cold part. The probe is at its entry. */
 	.pushsection .text.unlikely, "ax", @progbits
@@ -323,52 +310,6 @@ SYM_FUNC_END(kpt_jump_cooled)
 STACK_FRAME_NON_STANDARD kpt_jump_cooled
 STACK_FRAME_NON_STANDARD kpt_jump_cooled.cold
 
-/* The same; but that name is also that of a cold part in targets_x86.S. */
-	.pushsection .text.unlikely, "ax", @progbits
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
-	dec	%ecx
-	jmp	.Ltwin_inside
-SYM_FUNC_END(kpt_jump_twin.cold)
-	.popsection
-
-SYM_FUNC_START(kpt_jump_twin)
-	GET_ARG
-	mov	$3, %ecx
-	AT twin
-	xor	%eax, %eax
-.Ltwin_inside:
-	ADD_ARG
-	cmp	$1, %ecx
-	jne	kpt_jump_twin.cold
-	inc	%_ASM_AX
-	RETURN
-SYM_FUNC_END(kpt_jump_twin)
-STACK_FRAME_NON_STANDARD kpt_jump_twin
-STACK_FRAME_NON_STANDARD kpt_jump_twin.cold
-
-/* The same, with the name of compilers that number cold parts. */
-	.pushsection .text.unlikely, "ax", @progbits
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_numbered.cold.12)
-	dec	%ecx
-	jmp	.Lnumbered_inside
-SYM_FUNC_END(kpt_jump_numbered.cold.12)
-	.popsection
-
-SYM_FUNC_START(kpt_jump_numbered)
-	GET_ARG
-	mov	$3, %ecx
-	AT numbered
-	xor	%eax, %eax
-.Lnumbered_inside:
-	ADD_ARG
-	cmp	$1, %ecx
-	jne	kpt_jump_numbered.cold.12
-	inc	%_ASM_AX
-	RETURN
-SYM_FUNC_END(kpt_jump_numbered)
-STACK_FRAME_NON_STANDARD kpt_jump_numbered
-STACK_FRAME_NON_STANDARD kpt_jump_numbered.cold.12
-
 SYM_FUNC_START(kpt_jump_fixup)
 	GET_ARG
 .Lfixup_load:
@@ -376,8 +317,7 @@ SYM_FUNC_START(kpt_jump_fixup)
 	AT fixup
 	xor	%ecx, %ecx
 .Lfixup:
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 	_ASM_EXTABLE(.Lfixup_load, .Lfixup)
 SYM_FUNC_END(kpt_jump_fixup)
 
@@ -388,47 +328,32 @@ SYM_FUNC_START(kpt_jump_fixup\n)
 .Lfixup_load\n:
 	mov	(ARG), %_ASM_CX
 	AT fixup\n
-	.rept	\n
-	nop
-	.endr
+	.fill	\n, 1, 0x90
 .Lfixup\n:
-	.rept	5 - \n
-	nop
-	.endr
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	.fill	5 - \n, 1, 0x90
+	RETURN_RESULT
 	_ASM_EXTABLE(.Lfixup_load\n, .Lfixup\n)
 SYM_FUNC_END(kpt_jump_fixup\n)
 .endm
-
-FIXUP 1
-FIXUP 2
-FIXUP 3
-FIXUP 4
-FIXUP 5
 
 /* What may fault is at the n-th byte, or right after the jump. */
 .macro LOADS n:req
 SYM_FUNC_START(kpt_jump_loads\n)
 	GET_ARG
 	AT loads\n
-	.rept	\n
-	nop
-	.endr
+	.fill	\n, 1, 0x90
 .Lloads\n:
 	mov	(ARG), %_ASM_CX
 .Lloads_fault\n:
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 	_ASM_EXTABLE(.Lloads\n, .Lloads_fault\n)
 SYM_FUNC_END(kpt_jump_loads\n)
 .endm
 
-LOADS 1
-LOADS 2
-LOADS 3
-LOADS 4
-LOADS 5
+.irp n, 1, 2, 3, 4, 5
+	FIXUP \n
+	LOADS \n
+.endr
 
 SYM_FUNC_START(kpt_jump_load)
 	GET_ARG
@@ -452,8 +377,7 @@ SYM_FUNC_START(kpt_jump_ud2)
 	ud2
 	.skip	5, 0xcc
 1:
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_ud2)
 STACK_FRAME_NON_STANDARD kpt_jump_ud2
 
@@ -473,8 +397,7 @@ SYM_FUNC_START(kpt_jump_fentry)
 	_ASM_PTR .Lfentry
 	.popsection
 #endif
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_fentry)
 
 SYM_FUNC_START(kpt_jump_last)
@@ -594,8 +517,7 @@ SYM_FUNC_START(kpt_jump_nops)
 	.rept	40
 	nop
 	.endr
-	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
+	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_nops)
 
 #ifdef CONFIG_X86_32

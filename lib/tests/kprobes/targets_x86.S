@@ -17,15 +17,6 @@
 
 #include "asm_x86.S"
 
-#define KPT_FAULTED	0x5afe
-
-.macro OFFSET name:req, label:req, fn:req
-	.pushsection .rodata, "a", @progbits
-	.balign 4
-SYM_DATA(\name, .long \label - \fn)
-	.popsection
-.endm
-
 	.text
 
 SYM_FUNC_START(kpt_asm_entry)
