@@ -16,6 +16,16 @@
 
 #ifdef CONFIG_X86_64
 
+/* What x86_jprobe_call() has pushed. */
+.macro RESTORE_CALLER
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbx
+	pop	%rbp
+.endm
+
 /*
  * x86_jprobe_call(regs, handler, args, nr, frame): calls the handler with the
  * argument registers of regs, and nr words from args as the arguments on the stack.
@@ -50,12 +60,7 @@ SYM_FUNC_START(x86_jprobe_call)
 	CALL_NOSPEC r11
 
 	lea	-5*8(%rbp), %rsp
-	pop	%r15
-	pop	%r14
-	pop	%r13
-	pop	%r12
-	pop	%rbx
-	pop	%rbp
+	RESTORE_CALLER
 	RET
 SYM_FUNC_END(x86_jprobe_call)
 
@@ -65,17 +70,19 @@ SYM_CODE_START(x86_jprobe_leave)
 	ANNOTATE_NOENDBR
 	mov	%rdi, %rsp
 	UNWIND_HINT_UNDEFINED
-	pop	%r15
-	pop	%r14
-	pop	%r13
-	pop	%r12
-	pop	%rbx
-	pop	%rbp
+	RESTORE_CALLER
 	UNWIND_HINT_FUNC
 	RET
 SYM_CODE_END(x86_jprobe_leave)
 
 #else /* CONFIG_X86_32 */
+
+.macro RESTORE_CALLER
+	pop	%edi
+	pop	%esi
+	pop	%ebx
+	pop	%ebp
+.endm
 
 /* The same; nr and frame are on the stack. */
 SYM_FUNC_START(x86_jprobe_call)
@@ -101,19 +108,13 @@ SYM_FUNC_START(x86_jprobe_call)
 	CALL_NOSPEC ebx
 
 	lea	-3*4(%ebp), %esp
-	pop	%edi
-	pop	%esi
-	pop	%ebx
-	pop	%ebp
+	RESTORE_CALLER
 	RET
 SYM_FUNC_END(x86_jprobe_call)
 
 SYM_CODE_START(x86_jprobe_leave)
 	mov	%eax, %esp
-	pop	%edi
-	pop	%esi
-	pop	%ebx
-	pop	%ebp
+	RESTORE_CALLER
 	RET
 SYM_CODE_END(x86_jprobe_leave)
 
