@@ -324,21 +324,14 @@ static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 }
 
 #ifdef CONFIG_DEBUG_FS
-static struct kpt_mount debugfs;
-
-static void unmount(void *unused)
-{
-	kpt_unmount(&debugfs);
-}
-
 static void switch_to(struct kunit *test, const char *state)
 {
-	KUNIT_EXPECT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", state), 1l);
+	KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", state), 1l);
 }
 
 static void all_on(void *test)
 {
-	kpt_write(test, &debugfs, "kprobes/enabled", "1");
+	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
 }
 
 /* While all are off, another user of ftrace may come to a site. */
@@ -347,8 +340,7 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	struct kpt_probe *pr[NR_ARMED];
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unmount, NULL), 0);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	for (i = 0; i < NR_ARMED; i++)
 		pr[i] = armed[i] == kpt_traced2 ? kpt_probe_post(test, armed[i]) :
 						  kpt_probe(test, armed[i]);
@@ -356,7 +348,7 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
 	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
 	switch_to(test, "1");
-	KUNIT_EXPECT_STREQ(test, kpt_read(test, &debugfs, "kprobes/enabled"), "1\n");
+	KUNIT_EXPECT_STREQ(test, kpt_read(test, &kpt_debugfs, "kprobes/enabled"), "1\n");
 	call_armed(test);
 	wait_for_kprobe_optimizer();
 	call_armed(test);
@@ -395,7 +387,8 @@ static struct kunit_case batch_cases[] = {
 
 static struct kunit_suite batch_suite = {
 	.name = "kprobes_batch",
-	.suite_init = kpt_suite_init,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = kpt_case_init,
 	.test_cases = batch_cases,
 };

@@ -11,39 +11,26 @@
 
 #include "fixture.h"
 
-static struct kpt_mount debugfs;
-
-static int control_suite_init(struct kunit_suite *suite)
-{
-	int ret = IS_ENABLED(CONFIG_DEBUG_FS) ? kpt_mount("debugfs", &debugfs) : 0;
-
-	return ret ?: kpt_suite_init(suite);
-}
-
-static void control_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&debugfs);
-}
-
 static struct file *open_file(struct kunit *test, const char *name, int flags)
 {
-	return kpt_open(test, &debugfs, name, flags);
+	return kpt_open(test, &kpt_debugfs, name, flags);
 }
 
 static char *read_file(struct kunit *test, const char *name)
 {
-	return kpt_read(test, &debugfs, name);
+	return kpt_read(test, &kpt_debugfs, name);
 }
 
 static ssize_t write_file(struct kunit *test, const char *name, const char *text)
 {
-	return kpt_write(test, &debugfs, name, text);
+	return kpt_write(test, &kpt_debugfs, name, text);
 }
 
 static int control_init(struct kunit *test)
 {
-	if (!debugfs.mnt)
+	if (!IS_ENABLED(CONFIG_DEBUG_FS))
 		kunit_skip(test, "no debugfs in this kernel");
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	/* Probes are armed for this case, whatever the last one left. */
 	write_file(test, "kprobes/enabled", "1");
 	return kpt_case_init(test);
@@ -658,8 +645,8 @@ static struct kunit_case control_cases[] = {
 
 static struct kunit_suite control_suite = {
 	.name = "kprobes_control",
-	.suite_init = control_suite_init,
-	.suite_exit = control_suite_exit,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = control_init,
 	.test_cases = control_cases,
 };

@@ -16,26 +16,6 @@
 
 #include "jump_x86.h"
 
-#define SYSCTL	"sys/debug/kprobes-optimization"
-
-static struct kpt_mount procfs;
-static struct kpt_mount debugfs;
-
-static int way_suite_init(struct kunit_suite *suite)
-{
-	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
-		kpt_mount("proc", &procfs);
-	if (IS_ENABLED(CONFIG_DEBUG_FS))
-		kpt_mount("debugfs", &debugfs);
-	return kpt_suite_init(suite);
-}
-
-static void way_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&debugfs);
-	kpt_unmount(&procfs);
-}
-
 /* --- Where the optimizer is ------------------------------------------------ */
 
 /**
@@ -89,7 +69,7 @@ static void expect_on_the_way(struct kunit *test, struct kpt_probe *pr)
 {
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
 	KUNIT_EXPECT_EQ(test, text_at(pr->kp.addr), INT3_INSN_OPCODE);
-	if (debugfs.mnt)
+	if (kpt_debugfs.mnt)
 		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp), "soon"));
 }
 
@@ -482,35 +462,26 @@ static void neighbour_set_on_the_way_keeps_it_a_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 3);
 }
 
-static void sysctl_on(void *test)
-{
-	kpt_write(test, &procfs, SYSCTL, "1\n");
-}
-
 static void jumps_switched_off_on_the_way(struct kunit *test)
 {
 	struct kpt_probe *pr = probe_on_two(test, true);
 	struct way *w;
 
-	if (!procfs.mnt)
-		kunit_skip(test, "no sysctl files in this kernel");
 	w = bring(test, pr);
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, sysctl_on, test), 0);
+	kpt_forbid_jumps(test);
 	call(test);
 	let_go(test, w);
 	expect_breakpoint(test, pr);
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
-	kunit_release_action(test, sysctl_on, test);
-	wait_for_kprobe_optimizer();
+	kpt_allow_jumps(test);
 	expect_jump(test, pr);
 }
 
 static void all_on(void *test)
 {
-	kpt_write(test, &debugfs, "kprobes/enabled", "1");
+	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
 }
 
 static void all_switched_off_on_the_way(struct kunit *test)
@@ -519,11 +490,10 @@ static void all_switched_off_on_the_way(struct kunit *test)
 	unsigned char text[16];
 	struct way *w;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
+	kpt_needs_debugfs(test);
 	memcpy(text, AT(two), sizeof(text));
 	w = bring(test, pr);
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "0"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0"), 1l);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
 	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
 	let_go(test, w);
@@ -891,8 +861,8 @@ static struct kunit_case way_cases[] = {
 
 static struct kunit_suite way_suite = {
 	.name = "kprobes_diverted",
-	.suite_init = way_suite_init,
-	.suite_exit = way_suite_exit,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = kpt_case_init,
 	.test_cases = way_cases,
 };

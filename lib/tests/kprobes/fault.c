@@ -8,94 +8,8 @@
 
 #include "fixture.h"
 
-#define SYSCTL		"sys/debug/kprobes-optimization"
-
 /* The result that only a fault handler sets, not a fix-up. */
 #define MENDED		0x1234ul
-
-enum fault_state { BREAKPOINT, JUMP, FTRACE };
-
-/**
- * struct fault_way - how a point is hit
- * @name:  for the test's title
- * @state: the state
- */
-struct fault_way {
-	const char *name;
-	enum fault_state state;
-};
-
-static const struct fault_way fault_ways[] = {
-	{ "breakpoint", BREAKPOINT },
-#ifdef CONFIG_OPTPROBES
-	{ "jump", JUMP },
-#endif
-#ifdef CONFIG_KPROBES_ON_FTRACE
-	{ "ftrace site", FTRACE },
-#endif
-};
-
-static const void *next_way(const struct fault_way *prev, char *desc, bool displaced)
-{
-	const struct fault_way *way = prev ? prev + 1 : fault_ways;
-
-	if (way == fault_ways + ARRAY_SIZE(fault_ways) ||
-	    (displaced && way->state == FTRACE))
-		return NULL;
-	strscpy(desc, way->name, KUNIT_PARAM_DESC_SIZE);
-	return way;
-}
-
-static const void *way_gen(const void *prev, char *desc)
-{
-	return next_way(prev, desc, false);
-}
-
-/* An ftrace site displaces nothing. */
-static const void *displaced_gen(const void *prev, char *desc)
-{
-	return next_way(prev, desc, true);
-}
-
-static enum fault_state state_of(struct kunit *test)
-{
-	return ((const struct fault_way *)test->param_value)->state;
-}
-
-static struct kpt_mount procfs;
-
-static int fault_suite_init(struct kunit_suite *suite)
-{
-	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
-		kpt_mount("proc", &procfs);
-	return kpt_suite_init(suite);
-}
-
-static void fault_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&procfs);
-}
-
-/* Whether breakpoints may become jumps. */
-static void fault_switch(struct kunit *test, const char *to)
-{
-#ifdef CONFIG_OPTPROBES
-	kpt_write(test, &procfs, SYSCTL, to);
-#endif
-}
-
-static int fault_init(struct kunit *test)
-{
-	if (test->param_value && state_of(test) == BREAKPOINT)
-		fault_switch(test, "0\n");
-	return kpt_case_init(test);
-}
-
-static void fault_exit(struct kunit *test)
-{
-	if (test->param_value && state_of(test) == BREAKPOINT)
-		fault_switch(test, "1\n");
-}
 
 /**
  * struct fault_probe - a probe that records its faults
@@ -168,22 +82,11 @@ static struct fault_probe *fault_alloc(struct kunit *test, void *addr,
 	return fp;
 }
 
-/* All probes are set: the point has to get into the state of the case. */
-static void settle(struct kunit *test, struct kpt_probe *pr)
-{
-	enum fault_state state = state_of(test);
-
-	wait_for_kprobe_optimizer();
-	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(&pr->kp), state == JUMP, "%s",
-			    kpt_jump_reason(test, &pr->kp));
-	KUNIT_ASSERT_EQ(test, kprobe_ftrace(&pr->kp), state == FTRACE);
-}
-
 /* --- Faults of handlers --------------------------------------------------- */
 
 static kpt_fn_t hit_fn(struct kunit *test)
 {
-	return state_of(test) == FTRACE ? kpt_traced : kpt_asm_entry;
+	return kpt_state(test) == KPT_FTRACE ? kpt_traced : kpt_asm_entry;
 }
 
 static void call(struct kunit *test)
@@ -238,7 +141,7 @@ static void fault_in_pre_handler_is_dealt_with(struct kunit *test)
 	fp->pr.on_pre = pre_peeks;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	check_mended(test, fp, at(kpt_peek, kpt_peek_at), X86_TRAP_PF);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -255,7 +158,7 @@ static void fault_in_post_handler_is_dealt_with(struct kunit *test)
 	fp->pr.on_post = post_peeks;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	check_mended(test, fp, at(kpt_peek, kpt_peek_at), X86_TRAP_PF);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -276,7 +179,7 @@ static void check_comes_first(struct kunit *test, void *arg,
 	fp->pr.on_pre = pre;
 	fp->pr.arg = arg;
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	check_mended(test, fp, where, trapnr);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -325,7 +228,7 @@ static void fault_of_the_fault_handler_does_not_come_back(struct kunit *test)
 	fp->pr.on_pre = pre_peeks;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -350,7 +253,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	fp[3]->pr.on_pre = pre_peeks;
 	fp[3]->pr.arg = kpt_bad_address(test);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&fp[0]->pr.kp), 0);
-	settle(test, &fp[3]->pr);
+	kpt_settle(test, &fp[3]->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp[3]->got, MENDED);
 	KUNIT_EXPECT_EQ(test, fp[0]->faults, 0);
@@ -360,7 +263,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	KUNIT_EXPECT_EQ(test, fp[3]->faults, 0);
 
 	KUNIT_ASSERT_EQ(test, enable_kprobe(&fp[0]->pr.kp), 0);
-	settle(test, &fp[3]->pr);
+	kpt_settle(test, &fp[3]->pr.kp);
 	clock = 0;
 	call(test);
 	/* It has kept its place. */
@@ -368,7 +271,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	KUNIT_EXPECT_EQ(test, fp[1]->tick, 6);
 	KUNIT_EXPECT_EQ(test, fp[2]->tick, 7);
 	kpt_unregister(test, &fp[2]->pr);
-	settle(test, &fp[3]->pr);
+	kpt_settle(test, &fp[3]->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp[2]->faults, 2);
 	KUNIT_EXPECT_EQ(test, fp[3]->faults, 1);
@@ -385,14 +288,14 @@ static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *t
 	fp->pr.on_pre = pre_peeks;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, off->faults, 0);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
 
 	KUNIT_ASSERT_EQ(test, enable_kprobe(&off->pr.kp), 0);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, off->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->faults, 2);
@@ -434,7 +337,7 @@ static void handlers_are_those_of_the_time_of_registration(struct kunit *test)
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
 	fp->pr.kp.fault_handler = NULL;
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
 }
@@ -490,7 +393,7 @@ static void faults_of_return_probes_are_dealt_with(struct kunit *test)
 	fr->rp.entry_handler = entry_peeks;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
 	wait_for_kprobe_optimizer();
-	KUNIT_EXPECT_EQ(test, kprobe_optimized(&fr->rp.kp), state_of(test) == JUMP);
+	KUNIT_EXPECT_EQ(test, kprobe_optimized(&fr->rp.kp), kpt_state(test) == KPT_JUMP);
 	KUNIT_EXPECT_EQ(test, hit_fn(test)(7), KPT_RESULT(7ul));
 	unregister_kretprobe(&fr->rp);
 	KUNIT_EXPECT_EQ(test, fr->entry, MENDED);
@@ -568,7 +471,7 @@ static void check_parting(struct kunit *test, bool disable)
 	fp->pr.on_pre = pre_awaits_parting;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	task = kpt_thread(test, call_once, pa, cpumask_any_but(cpu_online_mask, cpu),
 			  "parting");
 	while (!READ_ONCE(pa->inside) && waits++ < PARTING_SPINS)
@@ -711,7 +614,7 @@ static void check_displaced(struct kunit *test, void *addr, kpt_fn_t run,
 		if (post)
 			fp->pr.kp.post_handler = kpt_post;
 		kpt_register(test, &fp->pr);
-		settle(test, &fp->pr);
+		kpt_settle(test, &fp->pr.kp);
 		KUNIT_EXPECT_EQ(test, run(bad), MENDED);
 		/* As if it had faulted in place. */
 		check_mended(test, fp, addr, trapnr);
@@ -727,7 +630,7 @@ static void check_displaced(struct kunit *test, void *addr, kpt_fn_t run,
 			fp->on_fault = mend;
 			other = kpt_probe(test, addr);
 			KUNIT_ASSERT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
-			settle(test, &fp->pr);
+			kpt_settle(test, &fp->pr.kp);
 			KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
 			KUNIT_EXPECT_EQ(test, fp->faults, 2);
 			kpt_unregister(test, other);
@@ -780,7 +683,7 @@ static void call_through_bad_memory_is_dealt_with(struct kunit *test)
 			(unsigned long)kpt_bad_address(test), X86_TRAP_PF, false, mend_return);
 	fp = fault_alloc(test, at(kpt_call_at, kpt_call_at_at), mend_return);
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	KUNIT_EXPECT_EQ(test, run_call((unsigned long)&good),
 			KPT_RESULT((unsigned long)&good));
 	KUNIT_EXPECT_EQ(test, fp->faults, 0);
@@ -805,7 +708,7 @@ static void check_zeropad(struct kunit *test, unsigned long (*load)(const void *
 		if (post)
 			pr->kp.post_handler = kpt_post;
 		kpt_register(test, pr);
-		settle(test, pr);
+		kpt_settle(test, &pr->kp);
 		for (n = 1; n < sizeof(long); n++)
 			KUNIT_EXPECT_EQ(test, load(end - n), expected[n]);
 		KUNIT_EXPECT_EQ(test, pr->pre, sizeof(long) - 1);
@@ -817,7 +720,7 @@ static void check_zeropad(struct kunit *test, unsigned long (*load)(const void *
 static void load_beyond_a_page_is_padded_with_zeros(struct kunit *test)
 {
 	check_zeropad(test, kpt_zeropad, kpt_zeropad_at);
-	if (state_of(test) == BREAKPOINT)
+	if (kpt_state(test) == KPT_BREAKPOINT)
 		check_zeropad(test, kpt_zeropad_short, kpt_zeropad_short_at);
 }
 
@@ -833,7 +736,7 @@ static void fault_of_a_missed_hit_is_the_handlers(struct kunit *test)
 	outer->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &outer->pr);
 	kpt_register(test, &inner->pr);
-	settle(test, &outer->pr);
+	kpt_settle(test, &outer->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, outer->got, MENDED);
 	KUNIT_EXPECT_EQ(test, outer->faults, 1);
@@ -854,7 +757,7 @@ static void hit_from_a_fault_handler_is_missed(struct kunit *test)
 	struct kpt_probe *other = kpt_probe(test, kpt_plain2);
 
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	KUNIT_EXPECT_EQ(test, run_load((unsigned long)kpt_bad_address(test)), MENDED);
 	KUNIT_EXPECT_EQ(test, fp->got, KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, other->pre, 0);
@@ -866,34 +769,34 @@ static void faults_elsewhere_are_none_of_its_business(struct kunit *test)
 	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_return);
 
 	kpt_register(test, &fp->pr);
-	settle(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, run_load((unsigned long)kpt_bad_address(test)),
 			(unsigned long)KPT_FAULTED);
 	KUNIT_EXPECT_EQ(test, fp->faults, 0);
 }
 
-#define WAY_CASE(name)		KUNIT_CASE_PARAM(name, way_gen)
-#define DISPLACED_CASE(name)	KUNIT_CASE_PARAM(name, displaced_gen)
+#define STATE_CASE(name)		KUNIT_CASE_PARAM(name, kpt_state_gen)
+#define DISPLACED_CASE(name)	KUNIT_CASE_PARAM(name, kpt_displaced_state_gen)
 
 static struct kunit_case fault_cases[] = {
-	WAY_CASE(fault_in_pre_handler_is_dealt_with),
-	WAY_CASE(fault_in_post_handler_is_dealt_with),
-	WAY_CASE(page_fault_comes_before_the_exception_tables),
-	WAY_CASE(general_protection_comes_before_the_exception_tables),
-	WAY_CASE(divide_error_comes_before_the_exception_tables),
-	WAY_CASE(fault_of_the_fault_handler_does_not_come_back),
-	WAY_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
-	WAY_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
+	STATE_CASE(fault_in_pre_handler_is_dealt_with),
+	STATE_CASE(fault_in_post_handler_is_dealt_with),
+	STATE_CASE(page_fault_comes_before_the_exception_tables),
+	STATE_CASE(general_protection_comes_before_the_exception_tables),
+	STATE_CASE(divide_error_comes_before_the_exception_tables),
+	STATE_CASE(fault_of_the_fault_handler_does_not_come_back),
+	STATE_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
+	STATE_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(fault_handler_that_was_abandoned_keeps_none_from_running),
 #endif
-	WAY_CASE(handlers_are_those_of_the_time_of_registration),
+	STATE_CASE(handlers_are_those_of_the_time_of_registration),
 #ifdef CONFIG_KRETPROBES
-	WAY_CASE(faults_of_return_probes_are_dealt_with),
+	STATE_CASE(faults_of_return_probes_are_dealt_with),
 #endif
-	WAY_CASE(unregistering_keeps_the_fault_handler_to_the_end),
-	WAY_CASE(disabling_keeps_the_fault_handler_to_the_end),
+	STATE_CASE(unregistering_keeps_the_fault_handler_to_the_end),
+	STATE_CASE(disabling_keeps_the_fault_handler_to_the_end),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(no_fault_handler_runs_after_unregister),
 	KUNIT_CASE(no_fault_handler_runs_after_disable),
@@ -904,19 +807,17 @@ static struct kunit_case fault_cases[] = {
 	DISPLACED_CASE(divide_error_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(call_through_bad_memory_is_dealt_with),
 	DISPLACED_CASE(load_beyond_a_page_is_padded_with_zeros),
-	WAY_CASE(fault_of_a_missed_hit_is_the_handlers),
+	STATE_CASE(fault_of_a_missed_hit_is_the_handlers),
 	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),
-	WAY_CASE(faults_elsewhere_are_none_of_its_business),
+	STATE_CASE(faults_elsewhere_are_none_of_its_business),
 	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite fault_suite = {
 	.name = "kprobes_fault",
-	.suite_init = fault_suite_init,
-	.suite_exit = fault_suite_exit,
-	.init = fault_init,
-	.exit = fault_exit,
+	.suite_init = kpt_suite_init,
+	.init = kpt_state_case_init,
 	.test_cases = fault_cases,
 };
 

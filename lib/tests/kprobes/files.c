@@ -21,7 +21,10 @@
 /* Room for a line of each of some thousand probes. */
 #define BUF_SIZE	(128 * PAGE_SIZE)
 
-int kpt_mount(const char *name, struct kpt_mount *m)
+struct kpt_mount kpt_debugfs;
+static struct kpt_mount procfs;
+
+static int mount(const char *name, struct kpt_mount *m)
 {
 	struct vfsmount *mnt;
 
@@ -37,13 +40,27 @@ int kpt_mount(const char *name, struct kpt_mount *m)
 	return 0;
 }
 
-void kpt_unmount(struct kpt_mount *m)
+static void unmount(struct kpt_mount *m)
 {
 	if (!m->mnt)
 		return;
 	kern_unmount(m->mnt);
 	module_put(m->type->owner);
 	m->mnt = NULL;
+}
+
+void kpt_mount_files(void)
+{
+	if (IS_ENABLED(CONFIG_DEBUG_FS))
+		mount("debugfs", &kpt_debugfs);
+	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
+		mount("proc", &procfs);
+}
+
+void kpt_unmount_files(struct kunit_suite *suite)
+{
+	unmount(&kpt_debugfs);
+	unmount(&procfs);
 }
 
 struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name, int flags)
@@ -136,34 +153,34 @@ char *kpt_line_with(struct kunit *test, const char *text, const char *what)
 /* The line of kprobes/points on a probe, for a test to say why it failed. */
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 {
-	struct kpt_mount debugfs = { };
+	struct kpt_mount own = { }, *m = kpt_debugfs.mnt ? &kpt_debugfs : &own;
 	const char *line = NULL;
 	struct file *file;
 	char addr[20];
 
-	if (!IS_ENABLED(CONFIG_DEBUG_FS) || kpt_mount("debugfs", &debugfs))
+	if (!IS_ENABLED(CONFIG_DEBUG_FS) || (!m->mnt && mount("debugfs", m)))
 		return "(no debugfs)";
-	file = file_open_root_mnt(debugfs.mnt, "kprobes/points", O_RDONLY, 0);
+	file = file_open_root_mnt(m->mnt, "kprobes/points", O_RDONLY, 0);
 	if (!IS_ERR(file)) {
 		fput(file);
 		snprintf(addr, sizeof(addr), "%0*lx", (int)(2 * sizeof(long)),
 			 (unsigned long)kp->addr);
-		line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/points"), addr);
+		line = kpt_line_with(test, kpt_read(test, m, "kprobes/points"), addr);
 	}
-	kpt_unmount(&debugfs);
+	unmount(&own);
 	return line ?: "(not in kprobes/points)";
 }
 
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
 static ssize_t write_sysctl(struct kunit *test, const char *text)
 {
-	struct kpt_mount procfs = { };
+	struct kpt_mount own = { }, *m = procfs.mnt ? &procfs : &own;
 	ssize_t ret;
 
-	if (!IS_ENABLED(CONFIG_PROC_SYSCTL) || kpt_mount("proc", &procfs))
+	if (!IS_ENABLED(CONFIG_PROC_SYSCTL) || (!m->mnt && mount("proc", m)))
 		return -ENODEV;
-	ret = kpt_write(test, &procfs, "sys/debug/kprobes-optimization", text);
-	kpt_unmount(&procfs);
+	ret = kpt_write(test, m, "sys/debug/kprobes-optimization", text);
+	unmount(&own);
 	return ret;
 }
 
@@ -175,8 +192,11 @@ static void allow_jumps(void *test)
 /* For a case about breakpoints: they stay breakpoints, however long it takes. */
 void kpt_forbid_jumps(struct kunit *test)
 {
-	if (write_sysctl(test, "0\n") != 2)
+	ssize_t ret = write_sysctl(test, "0\n");
+
+	if (ret == -ENODEV)
 		kunit_skip(test, "jumps cannot be switched off in this kernel");
+	KUNIT_ASSERT_EQ(test, ret, 2l);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_jumps, test), 0);
 }
 

@@ -362,8 +362,24 @@ struct kpt_mount {
 	struct file_system_type *type;
 };
 
-int kpt_mount(const char *name, struct kpt_mount *m);
-void kpt_unmount(struct kpt_mount *m);
+/* Mounted as long as a suite runs that has asked for it, if the kernel has it. */
+extern struct kpt_mount kpt_debugfs;
+void kpt_mount_files(void);
+void kpt_unmount_files(struct kunit_suite *suite);
+
+/* For the suite_init() of such a suite, with kpt_unmount_files() as suite_exit(). */
+static inline int kpt_files_suite_init(struct kunit_suite *suite)
+{
+	kpt_mount_files();
+	return kpt_suite_init(suite);
+}
+
+static inline void kpt_needs_debugfs(struct kunit *test)
+{
+	if (!kpt_debugfs.mnt)
+		kunit_skip(test, "no debugfs in this kernel");
+}
+
 struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name, int flags);
 char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
@@ -404,6 +420,29 @@ const void *kpt_site_gen(const void *prev, char *desc);
 
 /* The same, but for return probes, which are set on entries only. */
 const void *kpt_entry_site_gen(const void *prev, char *desc);
+
+/* How a point is hit, for suites whose cases run once for each. */
+enum kpt_state { KPT_BREAKPOINT, KPT_JUMP, KPT_FTRACE };
+
+const void *kpt_state_gen(const void *prev, char *desc);
+
+/* The same without ftrace sites, which displace nothing. */
+const void *kpt_displaced_state_gen(const void *prev, char *desc);
+
+enum kpt_state kpt_state(struct kunit *test);
+
+/* All probes are set: the point has to get into the state of the case. */
+void kpt_settle(struct kunit *test, struct kprobe *kp);
+
+/* For init() of such a suite. Other cases may be among its own. */
+static inline int kpt_state_case_init(struct kunit *test)
+{
+	int ret = kpt_case_init(test);
+
+	if (!ret && test->param_value && kpt_state(test) == KPT_BREAKPOINT)
+		kpt_forbid_jumps(test);
+	return ret;
+}
 
 /* A kernel address that faults. */
 void *kpt_bad_address(struct kunit *test);

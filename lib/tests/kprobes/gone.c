@@ -165,20 +165,6 @@ static void __exit leave(void)
 }
 module_exit(leave);
 
-static struct kpt_mount debugfs;
-
-static int gone_suite_init(struct kunit_suite *suite)
-{
-	if (IS_ENABLED(CONFIG_DEBUG_FS))
-		kpt_mount("debugfs", &debugfs);
-	return 0;
-}
-
-static void gone_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&debugfs);
-}
-
 static int gone_init(struct kunit *test)
 {
 	if (!gone.set)
@@ -231,9 +217,8 @@ static void blacklist_forgets_text_that_is_gone(struct kunit *test)
 	char *text, *line;
 
 	KUNIT_EXPECT_EQ(test, gone.piece_error, -EINVAL);
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
-	text = kpt_read(test, &debugfs, "kprobes/blacklist");
+	kpt_needs_debugfs(test);
+	text = kpt_read(test, &kpt_debugfs, "kprobes/blacklist");
 	while ((line = strsep(&text, "\n"))) {
 		if (sscanf(line, "0x%lx-0x%lx", &start, &end) != 2 || !start)
 			continue;
@@ -283,9 +268,8 @@ static void they_are_listed_as_gone(struct kunit *test)
 	unsigned int lines = 0;
 	char *text;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
-	text = kpt_read(test, &debugfs, "kprobes/list");
+	kpt_needs_debugfs(test);
+	text = kpt_read(test, &kpt_debugfs, "kprobes/list");
 	/* Whether one was switched off does not matter any more. */
 	KUNIT_EXPECT_NULL(test, strstr(text, "[GONE][DISABLED]"));
 	while ((text = strstr(text, "[GONE]"))) {
@@ -311,10 +295,9 @@ static void nothing_but_the_users_is_left_of_them(struct kunit *test)
 
 static void all_switched_off_and_on_leaves_them_alone(struct kunit *test)
 {
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "0"), 1l);
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "1"), 1l);
+	kpt_needs_debugfs(test);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1"), 1l);
 	their_users_see_that_they_are_gone(test);
 }
 
@@ -324,11 +307,10 @@ static void their_hits_are_not_counted(struct kunit *test)
 {
 	char *line;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "1"), 1l);
-	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/points"), "  gone  ");
-	KUNIT_EXPECT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "0"), 1l);
+	kpt_needs_debugfs(test);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
+	line = kpt_line_with(test, kpt_read(test, &kpt_debugfs, "kprobes/points"), "  gone  ");
+	KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "0"), 1l);
 	KUNIT_ASSERT_NOT_NULL(test, line);
 	/* Its probes, how many of them are enabled, and how often they were hit. */
 	line = strstr(line, "  gone  ") + strlen("  gone  ");
@@ -382,8 +364,8 @@ static struct kunit_case gone_cases[] = {
 
 static struct kunit_suite gone_suite = {
 	.name = "kprobes_gone",
-	.suite_init = gone_suite_init,
-	.suite_exit = gone_suite_exit,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = gone_init,
 	.test_cases = gone_cases,
 };

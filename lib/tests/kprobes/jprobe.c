@@ -10,64 +10,6 @@
 #include "fixture.h"
 #include "fprobe.h"
 
-#define SYSCTL		"sys/debug/kprobes-optimization"
-
-enum jprobe_state { BREAKPOINT, JUMP, FTRACE };
-
-static const char *const states[] = {
-	[BREAKPOINT] = "breakpoint",
-#ifdef CONFIG_OPTPROBES
-	[JUMP] = "jump",
-#endif
-#ifdef CONFIG_KPROBES_ON_FTRACE
-	[FTRACE] = "ftrace site",
-#endif
-};
-
-static const void *state_gen(const void *prev, char *desc)
-{
-	const char *const *state = prev;
-
-	do {
-		state = state ? state + 1 : states;
-		if (state == states + ARRAY_SIZE(states))
-			return NULL;
-	} while (!*state);
-	strscpy(desc, *state, KUNIT_PARAM_DESC_SIZE);
-	return state;
-}
-
-static enum jprobe_state state_of(struct kunit *test)
-{
-	return (const char *const *)test->param_value - states;
-}
-
-static struct kpt_mount procfs;
-static struct kpt_mount debugfs;
-
-static int jprobe_suite_init(struct kunit_suite *suite)
-{
-	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
-		kpt_mount("proc", &procfs);
-	if (IS_ENABLED(CONFIG_DEBUG_FS))
-		kpt_mount("debugfs", &debugfs);
-	return kpt_suite_init(suite);
-}
-
-static void jprobe_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&debugfs);
-	kpt_unmount(&procfs);
-}
-
-/* Whether breakpoints may become jumps. */
-static void jprobe_switch(struct kunit *test, const char *to)
-{
-#ifdef CONFIG_OPTPROBES
-	kpt_write(test, &procfs, SYSCTL, to);
-#endif
-}
-
 /* Records of the handlers, which do not know the probe that they belong to. */
 static struct seen {
 	unsigned long arg[10];
@@ -86,20 +28,12 @@ static struct seen {
 static int jprobe_init(struct kunit *test)
 {
 	memset(&seen, 0, sizeof(seen));
-	if (test->param_value && state_of(test) == BREAKPOINT)
-		jprobe_switch(test, "0\n");
-	return kpt_case_init(test);
-}
-
-static void jprobe_exit(struct kunit *test)
-{
-	if (test->param_value && state_of(test) == BREAKPOINT)
-		jprobe_switch(test, "1\n");
+	return kpt_state_case_init(test);
 }
 
 static kpt_many_t *many_fn(struct kunit *test)
 {
-	return state_of(test) == FTRACE ? kpt_many_traced : kpt_many;
+	return kpt_state(test) == KPT_FTRACE ? kpt_many_traced : kpt_many;
 }
 
 static void unregister_action(void *jp)
@@ -124,17 +58,6 @@ static struct jprobe *jprobe_set(struct kunit *test, void *addr, void *entry)
 	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
 	return jp;
-}
-
-/* All probes are set: the point has to get into the state of the case. */
-static void settle(struct kunit *test, struct kprobe *kp)
-{
-	enum jprobe_state state = state_of(test);
-
-	wait_for_kprobe_optimizer();
-	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(kp), state == JUMP, "%s",
-			    kpt_jump_reason(test, kp));
-	KUNIT_ASSERT_EQ(test, kprobe_ftrace(kp), state == FTRACE);
 }
 
 static unsigned long call_many(kpt_many_t *fn)
@@ -257,7 +180,7 @@ static void handler_sees_all_arguments(struct kunit *test)
 	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
 	unsigned int i;
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	for (i = 1; i <= 100; i++) {
 		memset(seen.arg, 0, sizeof(seen.arg));
 		call(test);
@@ -271,7 +194,7 @@ static void handler_ends_with_jprobe_return(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
@@ -282,7 +205,7 @@ static void tracers_do_not_notice_how_the_handler_ends(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 #ifdef CONFIG_FUNCTION_GRAPH_TRACER
 	KUNIT_EXPECT_EQ(test, atomic_read(&current->tracing_graph_pause), 0);
@@ -302,7 +225,7 @@ static void post_handler_of_the_kprobe_in_it_does_not_run(struct kunit *test)
 	jp->kp.post_handler = unexpected_post;
 	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
@@ -312,7 +235,7 @@ static void handler_may_clobber_its_copies(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	call(test);
 	expect_args(test);
@@ -323,7 +246,7 @@ static void handler_may_return_instead(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), returning_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	call(test);
 	expect_args(test);
@@ -334,7 +257,7 @@ static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *tes
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), deep_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 2);
@@ -355,7 +278,7 @@ static void hooked_returns_of_the_ended_handler_are_forgotten(struct kunit *test
 	struct kpt_fprobe *e = kpt_fprobe(test, ips, ARRAY_SIZE(ips), 12);
 	unsigned int nr;
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	for (nr = 1; nr <= 3; nr++) {
 		call(test);
 		KUNIT_EXPECT_EQ(test, seen.calls, nr);
@@ -373,7 +296,7 @@ static void handler_runs_with_preemption_off(struct kunit *test)
 	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
 	int before = preempt_count();
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_FALSE(test, seen.preemptible);
 	KUNIT_EXPECT_EQ(test, preempt_count(), before);
@@ -386,7 +309,7 @@ static void registers_and_stack_stay_as_they_are(struct kunit *test)
 	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
 	struct kpt_probe *behind = kpt_probe(test, many_fn(test));
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, front->pre, 1);
@@ -407,7 +330,7 @@ static void several_probes_on_one_function_run_in_order(struct kunit *test)
 	first = jprobe_set(test, many_fn(test), clobbering_handler);
 	jprobe_set(test, many_fn(test), second_handler);
 	kpt_register(test, last);
-	settle(test, &first->kp);
+	kpt_settle(test, &first->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 2);
 	KUNIT_EXPECT_EQ(test, seen.second, 1);
@@ -442,7 +365,7 @@ static void return_probe_on_the_same_function(struct kunit *test)
 	unregister_kretprobe(&rp);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, returned, RESULT);
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 }
 #endif
 
@@ -451,7 +374,7 @@ static void hits_from_the_handler_are_missed(struct kunit *test)
 	struct jprobe *jp = jprobe_set(test, many_fn(test), calling_handler);
 	struct kpt_probe *inner = kpt_probe(test, kpt_plain);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	seen.call = kpt_plain;
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.got, KPT_RESULT(7ul));
@@ -473,7 +396,7 @@ static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
 	struct jprobe *inner = jprobe_set(test, swap ? kpt_many_traced : kpt_many,
 					  second_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	seen.call = call_probed;
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.got, KPT_RESULT(7ul));
@@ -509,18 +432,18 @@ static void handler_is_that_of_the_context(struct kunit *test)
 {
 	struct jprobe *jp, *inner;
 
-	if (state_of(test) == BREAKPOINT)
+	if (kpt_state(test) == KPT_BREAKPOINT)
 		kunit_skip(test, "interrupts are off there");
 	inner = jprobe_set(test, kpt_many_c, second_handler);
 	jp = jprobe_set(test, many_fn(test), interrupted_handler);
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.got, RESULT);
 	/* jprobe_return() of an interrupt has not ended this one. */
 	KUNIT_EXPECT_EQ(test, seen.inner, 1);
 	/* kpt_many() ends in kpt_many_c(). */
-	KUNIT_EXPECT_EQ(test, seen.second, state_of(test) == JUMP ? 2 : 1);
-	KUNIT_EXPECT_EQ(test, seen.calls, state_of(test) == JUMP ? 3 : 2);
+	KUNIT_EXPECT_EQ(test, seen.second, kpt_state(test) == KPT_JUMP ? 2 : 1);
+	KUNIT_EXPECT_EQ(test, seen.calls, kpt_state(test) == KPT_JUMP ? 3 : 2);
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
 	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 0ul);
@@ -548,7 +471,7 @@ static void fault_handler_may_end_the_handler(struct kunit *test)
 	jp->kp.fault_handler = end_handler;
 	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, seen.inner, 1);
@@ -559,12 +482,12 @@ static void disabled_jprobe_sees_nothing(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
 
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	KUNIT_ASSERT_EQ(test, disable_jprobe(jp), 0);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 0);
 	KUNIT_ASSERT_EQ(test, enable_jprobe(jp), 0);
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	kunit_release_action(test, unregister_action, jp);
@@ -579,7 +502,7 @@ static void handler_is_that_of_the_time_of_registration(struct kunit *test)
 
 	jp->entry = NULL;
 	jp->kp.pre_handler = kpt_pre;
-	settle(test, &jp->kp);
+	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 }
@@ -758,15 +681,14 @@ static void list_shows_type_j(struct kunit *test)
 {
 	char *line;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
+	kpt_needs_debugfs(test);
 	jprobe_set(test, kpt_many_c, plain_handler);
-	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/list"), "kpt_many_c+");
+	line = kpt_line_with(test, kpt_read(test, &kpt_debugfs, "kprobes/list"), "kpt_many_c+");
 	KUNIT_ASSERT_NOT_NULL(test, line);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, "  j  kpt_many_c+0x"), "%s", line);
 }
 
-#define STATE_CASE(name)	KUNIT_CASE_PARAM(name, state_gen)
+#define STATE_CASE(name)	KUNIT_CASE_PARAM(name, kpt_state_gen)
 
 static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(handler_sees_all_arguments),
@@ -808,10 +730,9 @@ static struct kunit_case jprobe_cases[] = {
 
 static struct kunit_suite jprobe_suite = {
 	.name = "kprobes_jprobe",
-	.suite_init = jprobe_suite_init,
-	.suite_exit = jprobe_suite_exit,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = jprobe_init,
-	.exit = jprobe_exit,
 	.test_cases = jprobe_cases,
 };
 

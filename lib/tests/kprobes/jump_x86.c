@@ -26,9 +26,6 @@
 #include "insn_x86.h"
 #include "jump_x86.h"
 
-static struct kpt_mount procfs;
-static struct kpt_mount debugfs;
-
 /* Where the probe of a target goes, without a relocation that objtool sees. */
 static unsigned char *jump_at(void *fn, u32 at)
 {
@@ -226,7 +223,7 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 		pr = kpt_probe(test, inner[i].addr);
 		wait_for_kprobe_optimizer();
 		expect_no_jump(test, pr);
-		if (debugfs.mnt)
+		if (kpt_debugfs.mnt)
 			KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(kpt_jump_reason(test, &pr->kp),
 							       "leads inside: kpt_jump_inner"),
 						  "at %u", i + 1);
@@ -1865,38 +1862,13 @@ static void return_probe_on_a_jump(struct kunit *test)
 
 /* --- Switches ------------------------------------------------------------ */
 
-#define SYSCTL	"sys/debug/kprobes-optimization"
-
-static int jump_suite_init(struct kunit_suite *suite)
-{
-	if (IS_ENABLED(CONFIG_PROC_SYSCTL))
-		kpt_mount("proc", &procfs);
-	if (IS_ENABLED(CONFIG_DEBUG_FS))
-		kpt_mount("debugfs", &debugfs);
-	return kpt_suite_init(suite);
-}
-
-static void jump_suite_exit(struct kunit_suite *suite)
-{
-	kpt_unmount(&debugfs);
-	kpt_unmount(&procfs);
-}
-
-static void sysctl_on(void *test)
-{
-	kpt_write(test, &procfs, SYSCTL, "1\n");
-}
-
 static void sysctl_off_turns_all_back_and_on_again(struct kunit *test)
 {
 	struct kpt_probe *a, *b, *late;
 
-	if (!procfs.mnt)
-		kunit_skip(test, "no sysctl files in this kernel");
 	a = jump_probe(test, AT(two));
 	b = jump_probe_post(test, AT(alone));
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, sysctl_on, test), 0);
+	kpt_forbid_jumps(test);
 	expect_no_jump(test, a);
 	expect_no_jump(test, b);
 	late = kpt_probe(test, AT(loop));
@@ -1909,8 +1881,7 @@ static void sysctl_off_turns_all_back_and_on_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->pre, 1);
 	KUNIT_EXPECT_EQ(test, b->post, 1);
 
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "1\n"), 2l);
-	wait_for_kprobe_optimizer();
+	kpt_allow_jumps(test);
 	expect_jump(test, a);
 	expect_jump(test, b);
 	expect_jump(test, late);
@@ -1946,12 +1917,9 @@ static void sysctl_off_keeps_back_those_that_wait(struct kunit *test)
 	struct kpt_probe *pr;
 	unsigned int detours;
 
-	if (!procfs.mnt)
-		kunit_skip(test, "no sysctl files in this kernel");
 	detours = kpt_counts(true).detours.live;
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, sysctl_on, test), 0);
 	pr = kpt_probe(test, AT(two));
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &procfs, SYSCTL, "0\n"), 2l);
+	kpt_forbid_jumps(test);
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_counts(false).detours.live, detours);
@@ -1964,17 +1932,16 @@ static void switched_off_as_a_whole_the_text_is_the_original(struct kunit *test)
 	unsigned char before[16];
 	struct kpt_probe *pr;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
+	kpt_needs_debugfs(test);
 	memcpy(before, AT(two), sizeof(before));
 	pr = jump_probe(test, AT(two));
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "0"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0"), 1l);
 	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_MEMEQ(test, before, AT(two), sizeof(before));
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/enabled", "1"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1"), 1l);
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
@@ -1984,17 +1951,17 @@ static void switched_off_as_a_whole_the_text_is_the_original(struct kunit *test)
 static void list_shows_optimized(struct kunit *test)
 {
 	struct kpt_probe *pr, *other;
-	char *line;
+	char *list, *line;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
+	kpt_needs_debugfs(test);
 	pr = jump_probe(test, AT(two));
 	other = kpt_probe(test, AT(target));
 	wait_for_kprobe_optimizer();
-	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/list"), "kpt_jump_two+");
+	list = kpt_read(test, &kpt_debugfs, "kprobes/list");
+	line = kpt_line_with(test, list, "kpt_jump_two+");
 	KUNIT_ASSERT_NOT_NULL(test, line);
 	KUNIT_EXPECT_NOT_NULL(test, strstr(line, "[OPTIMIZED]"));
-	line = kpt_line_with(test, kpt_read(test, &debugfs, "kprobes/list"), "kpt_jump_target+");
+	line = kpt_line_with(test, list, "kpt_jump_target+");
 	KUNIT_ASSERT_NOT_NULL(test, line);
 	KUNIT_EXPECT_NULL(test, strstr(line, "[OPTIMIZED]"));
 	expect_jump(test, pr);
@@ -2022,15 +1989,14 @@ static void reasons_are_in_the_points_file(struct kunit *test)
 	char *text, *line;
 	unsigned int i;
 
-	if (!debugfs.mnt)
-		kunit_skip(test, "no debugfs in this kernel");
+	kpt_needs_debugfs(test);
 	pr = jump_probe(test, AT(two));
 	kpt_probe(test, AT(target));
 	kpt_probe(test, AT(last));
 	kpt_probe(test, AT(fixup));
 	kpt_probe(test, AT(ud2));
 	wait_for_kprobe_optimizer();
-	text = kpt_read(test, &debugfs, "kprobes/points");
+	text = kpt_read(test, &kpt_debugfs, "kprobes/points");
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		line = kpt_line_with(test, text, names[i]);
 		KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%s is not in it", names[i]);
@@ -2042,7 +2008,7 @@ static void reasons_are_in_the_points_file(struct kunit *test)
 		KUNIT_EXPECT_GE(test, strlen(last_column(line)), 4ul);
 	}
 	kpt_unregister(test, pr);
-	text = kpt_read(test, &debugfs, "kprobes/points");
+	text = kpt_read(test, &kpt_debugfs, "kprobes/points");
 	KUNIT_EXPECT_NULL(test, strstr(text, "kpt_jump_two+"));
 }
 
@@ -2141,8 +2107,8 @@ static struct kunit_case jump_cases[] = {
 
 static struct kunit_suite jump_suite = {
 	.name = "kprobes_jump",
-	.suite_init = jump_suite_init,
-	.suite_exit = jump_suite_exit,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = kpt_case_init,
 	.test_cases = jump_cases,
 };

@@ -315,6 +315,7 @@ static int memory_suite_init(struct kunit_suite *suite)
 {
 	unsigned int i;
 
+	kpt_mount_files();
 	nr_failers = 0;
 	memset(failers, 0, sizeof(failers));
 	for (i = 0; i < NR_ALLOCATORS; i++) {
@@ -341,6 +342,7 @@ static void memory_suite_exit(struct kunit_suite *suite)
 	track_exit();
 	for (i = 0; i < NR_ALLOCATORS; i++)
 		unregister_kprobe(&failers[i]);
+	kpt_unmount_files(suite);
 }
 
 static unsigned int pools_between_cases;
@@ -550,12 +552,9 @@ static void registering_without_pages_changes_nothing(struct kunit *test)
 }
 
 #ifdef CONFIG_DEBUG_FS
-static struct kpt_mount debugfs;
-
 static void stop_counting(void *test)
 {
-	kpt_write(test, &debugfs, "kprobes/hits", "0");
-	kpt_unmount(&debugfs);
+	kpt_write(test, &kpt_debugfs, "kprobes/hits", "0");
 }
 
 /* A point without memory for a counter is hit as ever. */
@@ -563,9 +562,9 @@ static void registering_counted_probes_without_memory_changes_nothing(struct kun
 {
 	unsigned int i;
 
-	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "1"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (kinds[i].nr == 1 && !kinds[i].fault)
 			register_without(test, &kinds[i]);
@@ -827,9 +826,9 @@ static void what_hits_may_read_is_freed_after_a_grace_period(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	kpt_forbid_jumps(test);
-	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
-	KUNIT_ASSERT_EQ(test, kpt_write(test, &debugfs, "kprobes/hits", "1"), 1l);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
 	crowd_fill(c);
 	for (i = 0; i < NR_CROWD; i++)
 		c->kp[i].fault_handler = fault_handler;

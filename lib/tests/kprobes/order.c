@@ -340,16 +340,9 @@ enum who { ITSELF, ONE_BEFORE, ONE_BEHIND };
 enum how { LEAVES, IS_SWITCHED_OFF, ALL_ARE_SWITCHED_OFF };
 
 #ifdef CONFIG_DEBUG_FS
-static struct kpt_mount debugfs;
-
-static void unmount(void *unused)
-{
-	kpt_unmount(&debugfs);
-}
-
 static int switch_all(struct kunit *test, const char *on)
 {
-	return kpt_write(test, &debugfs, "kprobes/enabled", on) == 1 ? 0 : -EIO;
+	return kpt_write(test, &kpt_debugfs, "kprobes/enabled", on) == 1 ? 0 : -EIO;
 }
 
 static void all_on(void *test)
@@ -527,8 +520,7 @@ static void disabling_waits_for_its_slow_handler(struct kunit *test)
 #ifdef CONFIG_DEBUG_FS
 static void switching_all_off_waits_for_a_slow_handler(struct kunit *test)
 {
-	KUNIT_ASSERT_EQ(test, kpt_mount("debugfs", &debugfs), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unmount, NULL), 0);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
 	check_slow_all(test, ITSELF, ALL_ARE_SWITCHED_OFF);
 }
@@ -1024,7 +1016,8 @@ static struct kunit_case order_cases[] = {
 
 static struct kunit_suite order_suite = {
 	.name = "kprobes_order",
-	.suite_init = kpt_suite_init,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = kpt_case_init,
 	.test_cases = order_cases,
 };

@@ -224,6 +224,51 @@ const void *kpt_entry_site_gen(const void *prev, char *desc)
 	return site;
 }
 
+static const char *const states[] = {
+	[KPT_BREAKPOINT] = "breakpoint",
+#ifdef CONFIG_OPTPROBES
+	[KPT_JUMP] = "jump",
+#endif
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	[KPT_FTRACE] = "ftrace site",
+#endif
+};
+
+const void *kpt_state_gen(const void *prev, char *desc)
+{
+	const char *const *state = prev;
+
+	do {
+		state = state ? state + 1 : states;
+		if (state == states + ARRAY_SIZE(states))
+			return NULL;
+	} while (!*state);
+	strscpy(desc, *state, KUNIT_PARAM_DESC_SIZE);
+	return state;
+}
+
+const void *kpt_displaced_state_gen(const void *prev, char *desc)
+{
+	const char *const *state = kpt_state_gen(prev, desc);
+
+	return state && state - states != KPT_FTRACE ? state : NULL;
+}
+
+enum kpt_state kpt_state(struct kunit *test)
+{
+	return (const char *const *)test->param_value - states;
+}
+
+void kpt_settle(struct kunit *test, struct kprobe *kp)
+{
+	enum kpt_state state = kpt_state(test);
+
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(kp), state == KPT_JUMP, "%s",
+			    kpt_jump_reason(test, kp));
+	KUNIT_ASSERT_EQ(test, kprobe_ftrace(kp), state == KPT_FTRACE);
+}
+
 static void vfree_action(void *p)
 {
 	vfree(p);
