@@ -18,19 +18,11 @@
 
 #include "tests/kprobes/fixture.h"
 
-#define API_TARGET(n)							\
-static noinline notrace unsigned long kpt_api_target_##n(unsigned long arg) \
-{									\
-	OPTIMIZER_HIDE_VAR(arg);					\
-	barrier();							\
-	return KPT_RESULT(arg) + (n);					\
-}
-
-API_TARGET(0)
-API_TARGET(1)
-API_TARGET(2)
-API_TARGET(3)
-API_TARGET(4)
+static notrace KPT_FUNCTION(api_target_0, KPT_RESULT(arg))
+static notrace KPT_FUNCTION(api_target_1, KPT_RESULT(arg) + 1)
+static notrace KPT_FUNCTION(api_target_2, KPT_RESULT(arg) + 2)
+static notrace KPT_FUNCTION(api_target_3, KPT_RESULT(arg) + 3)
+static notrace KPT_FUNCTION(api_target_4, KPT_RESULT(arg) + 4)
 
 #define NR_TARGETS	5
 
@@ -193,15 +185,16 @@ static void module_symbol_is_resolved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
-static void symbol_and_offset_add_up(struct kunit *test)
+/* From the address or from the symbol of a function to its Nth nop. */
+static void check_offset(struct kunit *test, bool by_name, unsigned int n)
 {
 #ifdef CONFIG_X86
-	struct kpt_probe *pr = kpt_alloc(test, NULL);
+	struct kpt_probe *pr = kpt_alloc(test, by_name ? NULL : kpt_api_nops);
 
-	pr->kp.symbol_name = "kpt_api_nops";
-	pr->kp.offset = nops_offset + 17;
+	pr->kp.symbol_name = by_name ? "kpt_api_nops" : NULL;
+	pr->kp.offset = nops_offset + n;
 	kpt_register(test, pr);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, nop_addr(17));
+	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, nop_addr(n));
 	KUNIT_EXPECT_EQ(test, kpt_api_nops(), 7ul);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 #else
@@ -209,19 +202,14 @@ static void symbol_and_offset_add_up(struct kunit *test)
 #endif
 }
 
+static void symbol_and_offset_add_up(struct kunit *test)
+{
+	check_offset(test, true, 17);
+}
+
 static void addr_and_offset_add_up(struct kunit *test)
 {
-#ifdef CONFIG_X86
-	struct kpt_probe *pr = kpt_alloc(test, kpt_api_nops);
-
-	pr->kp.offset = nops_offset + 18;
-	kpt_register(test, pr);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, nop_addr(18));
-	KUNIT_EXPECT_EQ(test, kpt_api_nops(), 7ul);
-	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-#else
-	kunit_skip(test, "needs known instructions");
-#endif
+	check_offset(test, false, 18);
 }
 
 static void inside_an_instruction_is_eilseq(struct kunit *test)
@@ -348,12 +336,7 @@ static void jump_label_site_is_refused(struct kunit *test)
 }
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
-static noinline unsigned long kpt_api_callee(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 1;
-}
-
+static KPT_FUNCTION(api_callee, arg + 1)
 DEFINE_STATIC_CALL(kpt_api_call, kpt_api_callee);
 
 static noinline unsigned long kpt_api_static_caller(unsigned long arg)

@@ -12,44 +12,17 @@
 #include "fixture.h"
 
 /* Neighbours, to show an area that is too large. */
-static noinline notrace unsigned long kpt_before_marked(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 1;
-}
-
-static noinline notrace unsigned long kpt_marked(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 2;
-}
-
+static notrace KPT_FUNCTION(before_marked, arg + 1)
+static notrace KPT_FUNCTION(marked, arg + 2)
 NOKPROBE_SYMBOL(kpt_marked);
+static notrace KPT_FUNCTION(after_marked, arg + 3)
 
-static noinline notrace unsigned long kpt_after_marked(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 3;
-}
+static __kprobes KPT_FUNCTION(in_section, arg + 4)
 
-static noinline unsigned long __kprobes kpt_in_section(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 4;
-}
-
-static noinstr unsigned long kpt_noinstr(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 5;
-}
+static noinstr KPT_FUNCTION(noinstr, arg + 5)
 
 /* The section is longer than that of __kprobes. */
-static noinstr unsigned long kpt_noinstr_last(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 6;
-}
+static noinstr KPT_FUNCTION(noinstr_last, arg + 6)
 
 /*
  * Symbols that compilers make when they split a function, and one whose name only

@@ -15,31 +15,6 @@
 
 /* --- Recursion ----------------------------------------------------------- */
 
-/* The probed function that a handler calls, and the results. */
-struct inner {
-	kpt_fn_t fn;
-	unsigned long arg;
-	unsigned long result;
-	unsigned int calls;
-};
-
-static void call_inner(struct inner *inner)
-{
-	inner->result = inner->fn(inner->arg);
-	inner->calls++;
-}
-
-static int pre_calls_inner(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	call_inner(pr->arg);
-	return 0;
-}
-
-static void post_calls_inner(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	call_inner(pr->arg);
-}
-
 static void check_hit_from_handler(struct kunit *test, bool from_post,
 				   kpt_fn_t fn)
 {
@@ -47,15 +22,9 @@ static void check_hit_from_handler(struct kunit *test, bool from_post,
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *a = kpt_probe(test, fn);
 	struct kpt_probe *b = kpt_probe_post(test, fn);
-	struct inner inner = { .fn = fn, .arg = 5 };
+	struct kpt_inner inner = { .fn = fn, .arg = 5 };
 
-	if (from_post) {
-		outer->kp.post_handler = kpt_post;
-		outer->on_post = post_calls_inner;
-	} else {
-		outer->on_pre = pre_calls_inner;
-	}
-	outer->arg = &inner;
+	kpt_let_call(outer, from_post, &inner);
 	kpt_register(test, outer);
 
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
@@ -100,36 +69,30 @@ static void ftrace_hit_from_post_handler_is_missed(struct kunit *test)
 }
 #endif
 
-static void own_hit_from_handler_is_missed(struct kunit *test)
+/* The handler calls the function that it probes: endless, if it ran again. */
+static void check_own_hit(struct kunit *test, bool from_post)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
-	struct inner inner = { .fn = site->fn, .arg = 5 };
+	struct kpt_inner inner = { .fn = site->fn, .arg = 5 };
 
-	/* The handler calls the function that it probes: endless, if it ran again. */
-	pr->on_pre = pre_calls_inner;
-	pr->arg = &inner;
+	kpt_let_call(pr, from_post, &inner);
 	kpt_register(test, pr);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, from_post);
 	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 }
 
+static void own_hit_from_handler_is_missed(struct kunit *test)
+{
+	check_own_hit(test, false);
+}
+
 static void own_hit_from_post_handler_is_missed(struct kunit *test)
 {
-	const struct kpt_site *site = kpt_site(test);
-	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
-	struct inner inner = { .fn = site->fn, .arg = 5 };
-
-	pr->on_post = post_calls_inner;
-	pr->kp.post_handler = kpt_post;
-	pr->arg = &inner;
-	kpt_register(test, pr);
-	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-	KUNIT_EXPECT_EQ(test, pr->post, 1);
-	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
-	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+	check_own_hit(test, true);
 }
 
 #ifdef CONFIG_X86
@@ -146,7 +109,7 @@ static unsigned long run_load(unsigned long arg)
 static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *test)
 {
 	char *divide = (char *)kpt_divide, *load = (char *)kpt_load;
-	struct inner inner = { .fn = kpt_divide, .arg = 7 };
+	struct kpt_inner inner = { .fn = kpt_divide, .arg = 7 };
 	unsigned long value = 17, seen;
 	struct kpt_probe *pr, *inside, *other;
 	unsigned int own;
@@ -169,9 +132,7 @@ static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *t
 		inner.fn = own ? kpt_divide : run_load;
 		inner.arg = own ? 5 : (unsigned long)&value;
 		inner.calls = 0;
-		pr->kp.post_handler = kpt_post;
-		pr->on_post = post_calls_inner;
-		pr->arg = &inner;
+		kpt_let_call(pr, true, &inner);
 		kpt_register(test, pr);
 		wait_for_kprobe_optimizer();
 		KUNIT_ASSERT_FALSE(test, kprobe_optimized(&pr->kp));
@@ -203,10 +164,9 @@ static void hits_from_handler_are_missed_however_many(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_recurse);
-	struct inner inner = { .fn = kpt_recurse, .arg = DEPTH };
+	struct kpt_inner inner = { .fn = kpt_recurse, .arg = DEPTH };
 
-	outer->on_pre = pre_calls_inner;
-	outer->arg = &inner;
+	kpt_let_call(outer, false, &inner);
 	kpt_register(test, outer);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, inner.result, (unsigned long)DEPTH);
@@ -230,11 +190,10 @@ static void missed_hits_of_a_disabled_probe_are_not_counted(struct kunit *test)
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *on = kpt_probe(test, kpt_plain2);
 	struct kpt_probe *off = kpt_probe(test, kpt_plain2);
-	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
+	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 5 };
 
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&off->kp), 0);
-	outer->on_pre = pre_calls_inner;
-	outer->arg = &inner;
+	kpt_let_call(outer, false, &inner);
 	kpt_register(test, outer);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, on->kp.nmissed, 1ul);
@@ -350,7 +309,7 @@ static void ftrace_sites_have_no_hits_when_ftrace_is_killed(struct kunit *test)
  * @armed and waits for @done. @over says that the interrupt came in time.
  */
 struct intrusion {
-	struct inner inner;
+	struct kpt_inner inner;
 	struct irq_work work;
 	struct hrtimer timer;
 	enum hrtimer_mode mode;
@@ -366,7 +325,7 @@ static void intrude(struct intrusion *in)
 	in->in_hardirq = in_hardirq();
 	in->in_softirq = in_serving_softirq() && !in->in_hardirq;
 	in->over = READ_ONCE(in->armed);
-	call_inner(&in->inner);
+	kpt_call_inner(&in->inner);
 	/* The handler spins for this on the same CPU. */
 	WRITE_ONCE(in->done, true);
 }
@@ -458,10 +417,9 @@ static void hit_from_handler_in_hardirq_is_missed(struct kunit *test)
 	struct intrusion *in = alloc_intrusion(test, site->fn);
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
-	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
+	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 5 };
 
-	outer->on_pre = pre_calls_inner;
-	outer->arg = &inner;
+	kpt_let_call(outer, false, &inner);
 	kpt_register(test, outer);
 	irq_work_queue(&in->work);
 	irq_work_sync(&in->work);
@@ -506,18 +464,28 @@ static int pre_awaits_ipi(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
+/* The post-handler waits, if there is no @on_pre. */
 static struct kpt_probe *busy_handler(struct kunit *test, struct intrusion *in,
 				      int (*on_pre)(struct kpt_probe *pr,
 						    struct pt_regs *regs))
 {
-	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
+	struct kpt_probe *busy = kpt_alloc_with(test, kpt_traced, true, !on_pre);
 
 	kpt_needs_nesting(test);
 	busy->on_pre = on_pre;
+	busy->on_post = post_awaits_irq_work;
 	busy->arg = in;
 	kpt_register(test, busy);
 	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&busy->kp));
 	return busy;
+}
+
+/* The interrupt arrives while the handler of kpt_traced() waits for it. */
+static void call_busy(struct kunit *test, struct intrusion *in)
+{
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	irq_work_sync(&in->work);
+	KUNIT_ASSERT_TRUE(test, in->done);
 }
 
 static void check_not_missed(struct kunit *test, struct intrusion *in,
@@ -540,8 +508,7 @@ static void check_hit_over_handler(struct kunit *test, kpt_fn_t fn)
 	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work);
 	struct kpt_probe *pr = kpt_probe_post(test, fn);
 
-	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
-	irq_work_sync(&in->work);
+	call_busy(test, in);
 	KUNIT_EXPECT_TRUE(test, in->in_hardirq);
 	check_not_missed(test, in, busy, pr);
 }
@@ -561,17 +528,9 @@ static void own_hit_by_interrupt_over_handler_runs(struct kunit *test)
 {
 	struct intrusion *in = alloc_intrusion(test, kpt_traced);
 	struct kpt_probe *first = kpt_probe(test, kpt_traced);
-	struct kpt_probe *busy;
+	struct kpt_probe *busy = busy_handler(test, in, NULL);
 
-	kpt_needs_nesting(test);
-	busy = kpt_alloc(test, kpt_traced);
-	busy->kp.post_handler = kpt_post;
-	busy->on_post = post_awaits_irq_work;
-	busy->arg = in;
-	kpt_register(test, busy);
-	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
-	irq_work_sync(&in->work);
-	KUNIT_ASSERT_TRUE(test, in->done);
+	call_busy(test, in);
 	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, first->pre, 2);
 	KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
@@ -582,16 +541,10 @@ static void own_hit_by_interrupt_over_handler_runs(struct kunit *test)
 static void hit_by_interrupt_over_post_handler_runs(struct kunit *test)
 {
 	struct intrusion *in = alloc_intrusion(test, kpt_plain2);
-	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
+	struct kpt_probe *busy = busy_handler(test, in, NULL);
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
 
-	kpt_needs_nesting(test);
-	busy->kp.post_handler = kpt_post;
-	busy->on_post = post_awaits_irq_work;
-	busy->arg = in;
-	kpt_register(test, busy);
-	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
-	irq_work_sync(&in->work);
+	call_busy(test, in);
 	check_not_missed(test, in, busy, pr);
 }
 
@@ -694,7 +647,7 @@ static int pre_awaits_irq_work_then_recurses(struct kpt_probe *pr, struct pt_reg
 	struct intrusion *in = pr->arg;
 
 	pre_awaits_irq_work(pr, regs);
-	call_inner(&in->inner);
+	kpt_call_inner(&in->inner);
 	return 0;
 }
 
@@ -704,9 +657,7 @@ static void interrupt_leaves_the_handler_below_as_it_was(struct kunit *test)
 	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work_then_recurses);
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
 
-	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
-	irq_work_sync(&in->work);
-	KUNIT_ASSERT_TRUE(test, in->done);
+	call_busy(test, in);
 	KUNIT_EXPECT_EQ(test, in->inner.calls, 2);
 	KUNIT_EXPECT_EQ(test, busy->pre, 1);
 	/* The interrupt's hit ran, the handler's hit was missed. */
@@ -726,14 +677,11 @@ static void recursion_in_an_interrupt_over_a_handler_is_missed(struct kunit *tes
 	struct kpt_probe *busy = busy_handler(test, in, pre_awaits_irq_work);
 	struct kpt_probe *above = kpt_alloc(test, kpt_plain);
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
-	struct inner inner = { .fn = kpt_plain2, .arg = 5 };
+	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 5 };
 
-	above->on_pre = pre_calls_inner;
-	above->arg = &inner;
+	kpt_let_call(above, false, &inner);
 	kpt_register(test, above);
-	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
-	irq_work_sync(&in->work);
-	KUNIT_ASSERT_TRUE(test, in->done);
+	call_busy(test, in);
 	KUNIT_EXPECT_EQ(test, busy->pre, 1);
 	KUNIT_EXPECT_EQ(test, above->pre, 1);
 	KUNIT_EXPECT_EQ(test, above->kp.nmissed, 0ul);
@@ -747,15 +695,8 @@ static void recursion_in_an_interrupt_over_a_handler_is_missed(struct kunit *tes
 static void handler_of_an_ftrace_site_keeps_interrupts_off(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_traced);
-	bool off;
 
-	local_irq_disable();
-	kpt_traced(7);
-	off = irqs_disabled();
-	local_irq_enable();
-	KUNIT_EXPECT_TRUE(test, off);
-	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
-	KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+	kpt_call_irqs_off(test, pr, kpt_traced);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
 }
@@ -765,7 +706,7 @@ static void handler_of_an_ftrace_site_keeps_interrupts_off(struct kunit *test)
 
 struct softirq_hit {
 	struct tasklet_struct tasklet;
-	struct inner inner;
+	struct kpt_inner inner;
 	bool in_softirq;
 };
 
@@ -774,7 +715,7 @@ static void softirq_hit_fn(struct tasklet_struct *t)
 	struct softirq_hit *hit = container_of(t, struct softirq_hit, tasklet);
 
 	hit->in_softirq = in_serving_softirq();
-	call_inner(&hit->inner);
+	kpt_call_inner(&hit->inner);
 }
 
 static void probe_hit_in_softirq_runs(struct kunit *test)

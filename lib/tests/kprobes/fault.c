@@ -123,6 +123,20 @@ static int pre_divides(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
+/* A probe whose handler reads what cannot be read, in the state of the case. */
+static struct fault_probe *peeking_probe(struct kunit *test,
+					 int (*on_fault)(struct fault_probe *fp,
+							 struct pt_regs *regs))
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), on_fault);
+
+	fp->pr.on_pre = pre_peeks;
+	fp->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
+	return fp;
+}
+
 static void check_mended(struct kunit *test, struct fault_probe *fp, void *where,
 			 int trapnr)
 {
@@ -136,12 +150,8 @@ static void check_mended(struct kunit *test, struct fault_probe *fp, void *where
 
 static void fault_in_pre_handler_is_dealt_with(struct kunit *test)
 {
-	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+	struct fault_probe *fp = peeking_probe(test, mend_peek);
 
-	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = kpt_bad_address(test);
-	kpt_register(test, &fp->pr);
-	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	check_mended(test, fp, at(kpt_peek, kpt_peek_at), X86_TRAP_PF);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -223,12 +233,8 @@ static int fault_again(struct fault_probe *fp, struct pt_regs *regs)
 
 static void fault_of_the_fault_handler_does_not_come_back(struct kunit *test)
 {
-	struct fault_probe *fp = fault_alloc(test, hit_fn(test), fault_again);
+	struct fault_probe *fp = peeking_probe(test, fault_again);
 
-	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = kpt_bad_address(test);
-	kpt_register(test, &fp->pr);
-	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -280,15 +286,11 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 /* Like its other handlers. */
 static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *test)
 {
-	struct fault_probe *off = fault_alloc(test, hit_fn(test), NULL);
-	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+	struct fault_probe *off = fault_alloc(test, hit_fn(test), NULL), *fp;
 
 	off->pr.kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, &off->pr);
-	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = kpt_bad_address(test);
-	kpt_register(test, &fp->pr);
-	kpt_settle(test, &fp->pr.kp);
+	fp = peeking_probe(test, mend_peek);
 	call(test);
 	KUNIT_EXPECT_EQ(test, off->faults, 0);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
@@ -331,13 +333,9 @@ static void fault_handler_that_was_abandoned_keeps_none_from_running(struct kuni
 
 static void handlers_are_those_of_the_time_of_registration(struct kunit *test)
 {
-	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
+	struct fault_probe *fp = peeking_probe(test, mend_peek);
 
-	fp->pr.on_pre = pre_peeks;
-	fp->pr.arg = kpt_bad_address(test);
-	kpt_register(test, &fp->pr);
 	fp->pr.kp.fault_handler = NULL;
-	kpt_settle(test, &fp->pr.kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
 }

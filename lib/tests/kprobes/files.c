@@ -71,7 +71,8 @@ struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name,
 	return file;
 }
 
-static char __user *user_buffer(struct kunit *test, size_t size)
+/* Memory of the test's thread. */
+unsigned long kpt_user_area(struct kunit *test, size_t size)
 {
 	unsigned long area;
 
@@ -79,7 +80,7 @@ static char __user *user_buffer(struct kunit *test, size_t size)
 			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
 	KUNIT_ASSERT_NE(test, area, 0ul);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
-	return (char __user *)area;
+	return area;
 }
 
 static void vfree_action(void *p)
@@ -90,7 +91,7 @@ static void vfree_action(void *p)
 /* The whole file, as a string. */
 char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name)
 {
-	char __user *buf = user_buffer(test, PAGE_SIZE);
+	char __user *buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
 	char *text = vzalloc(BUF_SIZE);
 	size_t len = 0;
 	struct file *file;
@@ -122,7 +123,7 @@ ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, con
 
 	file = kpt_open(test, m, name, O_WRONLY);
 	if (file->f_op->write) {
-		buf = user_buffer(test, PAGE_SIZE);
+		buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
 		n = copy_to_user(buf, text, len) ? -EFAULT :
 		    file->f_op->write(file, buf, len, &pos);
 	} else {

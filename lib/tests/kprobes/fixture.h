@@ -11,6 +11,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/irqflags.h>
 #include <linux/kallsyms.h>
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
@@ -113,6 +114,13 @@ static inline void kpt_needs_nesting(struct kunit *test)
 #endif
 }
 
+/* For what is known of registers and instructions. */
+static inline void kpt_needs_x86(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "x86 only");
+}
+
 /* Where to probe a function. Other addresses stay what they are. */
 static inline void *kpt_text(const void *fn)
 {
@@ -127,6 +135,17 @@ static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
 	KUNIT_ASSERT_NOT_NULL(test, pr);
 	pr->kp.addr = addr ? kpt_text(addr) : NULL;
 	pr->kp.pre_handler = kpt_pre;
+	return pr;
+}
+
+/* The same with the handlers that are wanted. */
+static inline struct kpt_probe *kpt_alloc_with(struct kunit *test, void *addr, bool pre,
+					       bool post)
+{
+	struct kpt_probe *pr = kpt_alloc(test, addr);
+
+	pr->kp.pre_handler = pre ? kpt_pre : NULL;
+	pr->kp.post_handler = post ? kpt_post : NULL;
 	return pr;
 }
 
@@ -194,9 +213,8 @@ static inline struct kpt_probe *kpt_probe(struct kunit *test, void *addr)
 /* The same with a post-handler too. */
 static inline struct kpt_probe *kpt_probe_post(struct kunit *test, void *addr)
 {
-	struct kpt_probe *pr = kpt_alloc(test, addr);
+	struct kpt_probe *pr = kpt_alloc_with(test, addr, true, true);
 
-	pr->kp.post_handler = kpt_post;
 	kpt_register(test, pr);
 	return pr;
 }
@@ -383,6 +401,7 @@ static inline void kpt_needs_debugfs(struct kunit *test)
 struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name, int flags);
 char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
+unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);
@@ -390,6 +409,74 @@ void kpt_allow_jumps(struct kunit *test);
 
 /* The type of all functions to probe. */
 typedef unsigned long (*kpt_fn_t)(unsigned long arg);
+
+/* kpt_NAME(), one of which the compiler does not know the result. Attributes go first. */
+#define KPT_FUNCTION(name, result)					\
+	noinline unsigned long kpt_##name(unsigned long arg)		\
+	{								\
+		OPTIMIZER_HIDE_VAR(arg);				\
+		barrier();						\
+		return result;						\
+	}
+
+/**
+ * struct kpt_inner - a probed function that a handler calls; what @arg of the handler's
+ *		      probe points to
+ * @fn:	    the function
+ * @arg:    its argument
+ * @result: of the latest call
+ * @calls:  how many there were
+ */
+struct kpt_inner {
+	kpt_fn_t fn;
+	unsigned long arg;
+	unsigned long result;
+	unsigned int calls;
+};
+
+static inline void kpt_call_inner(struct kpt_inner *inner)
+{
+	inner->result = inner->fn(inner->arg);
+	inner->calls++;
+}
+
+static inline int kpt_pre_calls(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_call_inner(pr->arg);
+	return 0;
+}
+
+static inline void kpt_post_calls(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_call_inner(pr->arg);
+}
+
+/* One of the handlers of a probe that is not registered yet does it. */
+static inline void kpt_let_call(struct kpt_probe *pr, bool post, struct kpt_inner *inner)
+{
+	pr->arg = inner;
+	if (post) {
+		pr->kp.post_handler = kpt_post;
+		pr->on_post = kpt_post_calls;
+	} else {
+		pr->on_pre = kpt_pre_calls;
+	}
+}
+
+/* With interrupts off: the handlers see that, and they stay off. */
+static inline void kpt_call_irqs_off(struct kunit *test, struct kpt_probe *pr, kpt_fn_t fn)
+{
+	bool off;
+
+	pr->irqs_on = false;
+	local_irq_disable();
+	fn(7);
+	off = irqs_disabled();
+	local_irq_enable();
+	KUNIT_EXPECT_TRUE(test, off);
+	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
+	KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+}
 
 /*
  * Functions to probe. Each kpt_site is a place that is hit once when @fn is

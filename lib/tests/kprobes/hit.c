@@ -4,7 +4,6 @@
  * of being hit, see kpt_sites[].
  */
 #include <linux/kthread.h>
-#include <linux/mman.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
@@ -89,8 +88,7 @@ static void ip_reads_one_behind_the_probe_in_pre_handler(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
 
-	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "x86 only");
+	kpt_needs_x86(test);
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, instruction_pointer(&pr->pre_regs),
 			(unsigned long)pr->kp.addr + 1);
@@ -162,8 +160,7 @@ static void handlers_see_interrupts_as_the_path_promises(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
 
-	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "x86 only");
+	kpt_needs_x86(test);
 	call(test, site);
 	if (site->ftrace)
 		KUNIT_EXPECT_FALSE(test, pr->irqs_off);
@@ -490,9 +487,7 @@ static void null_handlers_in_every_combination(struct kunit *test)
 	unsigned int kinds;
 
 	for (kinds = 0; kinds < 4; kinds++) {
-		pr = kpt_alloc(test, kpt_addr(site));
-		pr->kp.pre_handler = kinds & 1 ? kpt_pre : NULL;
-		pr->kp.post_handler = kinds & 2 ? kpt_post : NULL;
+		pr = kpt_alloc_with(test, kpt_addr(site), kinds & 1, kinds & 2);
 		kpt_register(test, pr);
 		call(test, site);
 		call(test, site);
@@ -512,9 +507,7 @@ static void null_handlers_in_every_pair_of_combinations(struct kunit *test)
 	for (kinds = 0; kinds < 16; kinds++) {
 		for (n = 0; n < 2; n++) {
 			k = kinds >> (2 * n);
-			pr[n] = kpt_alloc(test, kpt_addr(site));
-			pr[n]->kp.pre_handler = k & 1 ? kpt_pre : NULL;
-			pr[n]->kp.post_handler = k & 2 ? kpt_post : NULL;
+			pr[n] = kpt_alloc_with(test, kpt_addr(site), k & 1, k & 2);
 			kpt_register(test, pr[n]);
 		}
 		call(test, site);
@@ -723,43 +716,41 @@ static int read_bad_address(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-static void fault_in_pre_handler_is_fixed_up(struct kunit *test)
-{
-	const struct kpt_site *site = kpt_site(test);
-	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
-
-	skip_if_lockdep_is_misled(test);
-	pr->on_pre = read_bad_address;
-	pr->arg = kpt_bad_address(test);
-	kpt_register(test, pr);
-	call(test, site);
-	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	KUNIT_EXPECT_NULL(test, pr->arg);
-	call(test, site);
-	KUNIT_EXPECT_EQ(test, pr->pre, 2);
-	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
-}
-
 static void post_reads_bad_address(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	read_bad_address(pr, regs);
 }
 
-static void fault_in_post_handler_is_fixed_up(struct kunit *test)
+static void check_fixed_up(struct kunit *test, bool post)
 {
 	const struct kpt_site *site = kpt_site(test);
-	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_alloc_with(test, kpt_addr(site), true, post);
+	unsigned int i;
 
 	skip_if_lockdep_is_misled(test);
-	pr->on_post = post_reads_bad_address;
-	pr->kp.post_handler = kpt_post;
+	if (post)
+		pr->on_post = post_reads_bad_address;
+	else
+		pr->on_pre = read_bad_address;
 	pr->arg = kpt_bad_address(test);
 	kpt_register(test, pr);
-	call(test, site);
-	KUNIT_EXPECT_EQ(test, pr->post, 1);
-	KUNIT_EXPECT_NULL(test, pr->arg);
-	call(test, site);
-	KUNIT_EXPECT_EQ(test, pr->post, 2);
+	for (i = 1; i <= 2; i++) {
+		call(test, site);
+		KUNIT_EXPECT_EQ(test, pr->pre, i);
+		KUNIT_EXPECT_EQ(test, pr->post, post ? i : 0);
+		KUNIT_EXPECT_NULL(test, pr->arg);
+	}
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void fault_in_pre_handler_is_fixed_up(struct kunit *test)
+{
+	check_fixed_up(test, false);
+}
+
+static void fault_in_post_handler_is_fixed_up(struct kunit *test)
+{
+	check_fixed_up(test, true);
 }
 
 static int read_user_address(struct kpt_probe *pr, struct pt_regs *regs)
@@ -780,10 +771,7 @@ static void user_access_in_a_handler_does_not_page_in(struct kunit *test)
 	unsigned long area;
 
 	skip_if_lockdep_is_misled(test);
-	area = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, area, 0ul);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	area = kpt_user_area(test, PAGE_SIZE);
 	pr->on_pre = read_user_address;
 	pr->arg = (void *)area;
 	kpt_register(test, pr);
@@ -915,10 +903,7 @@ static void null_pointer_read_with_fixup(struct kunit *test)
 {
 	unsigned long good;
 
-	good = kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, good, 0ul);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(good));
+	good = kpt_user_area(test, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, put_user(98ul, (unsigned long __user *)good), 0);
 	check_fault(test, (char *)kpt_load_user + kpt_load_user_at, run_load_user,
 		    good, 0);
@@ -928,10 +913,7 @@ static void user_fault_in_the_instruction_is_fixed_up(struct kunit *test)
 {
 	unsigned long good, bad;
 
-	good = kunit_vm_mmap(test, NULL, 0, 2 * PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, good, 0ul);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(good));
+	good = kpt_user_area(test, 2 * PAGE_SIZE);
 	bad = good + PAGE_SIZE;
 	KUNIT_ASSERT_EQ(test, vm_munmap(bad, PAGE_SIZE), 0);
 	KUNIT_ASSERT_EQ(test, put_user(99ul, (unsigned long __user *)good), 0);
@@ -949,10 +931,7 @@ static void user_fault_in_the_instruction_is_paged_in(struct kunit *test)
 	unsigned long area;
 	unsigned int i;
 
-	area = kunit_vm_mmap(test, NULL, 0, 16 * PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, area, 0ul);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	area = kpt_user_area(test, 16 * PAGE_SIZE);
 	for (i = 0; i < 16; i++) {
 		pr->pre = 0;
 		pr->post = 0;

@@ -289,9 +289,8 @@ static void check_instruction(struct kunit *test)
 		const struct probe_mode *mode = &probe_modes[m];
 
 		for (n = 0; n < 2 && mode->probe[n].set; n++) {
-			pr[n] = kpt_alloc(test, (char *)c->fn + c->at);
-			pr[n]->kp.pre_handler = mode->probe[n].pre ? kpt_pre : NULL;
-			pr[n]->kp.post_handler = mode->probe[n].post ? kpt_post : NULL;
+			pr[n] = kpt_alloc_with(test, (char *)c->fn + c->at,
+					       mode->probe[n].pre, mode->probe[n].post);
 			kpt_register(test, pr[n]);
 		}
 		memset(got, 0, nr * sizeof(*got));

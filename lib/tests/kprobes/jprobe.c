@@ -51,12 +51,17 @@ static struct jprobe *jprobe_alloc(struct kunit *test, void *addr, void *entry)
 	return jp;
 }
 
+static void jprobe_register(struct kunit *test, struct jprobe *jp)
+{
+	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
+}
+
 static struct jprobe *jprobe_set(struct kunit *test, void *addr, void *entry)
 {
 	struct jprobe *jp = jprobe_alloc(test, addr, entry);
 
-	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
+	jprobe_register(test, jp);
 	return jp;
 }
 
@@ -190,14 +195,17 @@ static void handler_sees_all_arguments(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
 }
 
-static void handler_ends_with_jprobe_return(struct kunit *test)
+static void check_called_once(struct kunit *test, struct jprobe *jp)
 {
-	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
-
 	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+}
+
+static void handler_ends_with_jprobe_return(struct kunit *test)
+{
+	check_called_once(test, jprobe_set(test, many_fn(test), plain_handler));
 }
 
 /* Nothing of the handler stays with the task: tracers of calls go on where they were. */
@@ -223,45 +231,35 @@ static void post_handler_of_the_kprobe_in_it_does_not_run(struct kunit *test)
 	struct jprobe *jp = jprobe_alloc(test, many_fn(test), plain_handler);
 
 	jp->kp.post_handler = unexpected_post;
-	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
+	jprobe_register(test, jp);
+	check_called_once(test, jp);
+}
+
+static void check_called_twice(struct kunit *test, void *handler)
+{
+	struct jprobe *jp = jprobe_set(test, many_fn(test), handler);
+
 	kpt_settle(test, &jp->kp);
 	call(test);
-	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	call(test);
+	expect_args(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
 	KUNIT_EXPECT_EQ(test, seen.behind, 0);
 }
 
 static void handler_may_clobber_its_copies(struct kunit *test)
 {
-	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
-
-	kpt_settle(test, &jp->kp);
-	call(test);
-	call(test);
-	expect_args(test);
-	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+	check_called_twice(test, clobbering_handler);
 }
 
 static void handler_may_return_instead(struct kunit *test)
 {
-	struct jprobe *jp = jprobe_set(test, many_fn(test), returning_handler);
-
-	kpt_settle(test, &jp->kp);
-	call(test);
-	call(test);
-	expect_args(test);
-	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+	check_called_twice(test, returning_handler);
 }
 
 static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *test)
 {
-	struct jprobe *jp = jprobe_set(test, many_fn(test), deep_handler);
-
-	kpt_settle(test, &jp->kp);
-	call(test);
-	call(test);
-	KUNIT_EXPECT_EQ(test, seen.calls, 2);
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	check_called_twice(test, deep_handler);
 	KUNIT_EXPECT_EQ(test, uses_stack(8), 0);
 }
 
@@ -469,13 +467,9 @@ static void fault_handler_may_end_the_handler(struct kunit *test)
 	struct jprobe *jp = jprobe_alloc(test, many_fn(test), faulting_handler);
 
 	jp->kp.fault_handler = end_handler;
-	KUNIT_ASSERT_EQ(test, register_jprobe(jp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_action, jp), 0);
-	kpt_settle(test, &jp->kp);
-	call(test);
-	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	jprobe_register(test, jp);
+	check_called_once(test, jp);
 	KUNIT_EXPECT_EQ(test, seen.inner, 1);
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
 }
 
 static void disabled_jprobe_sees_nothing(struct kunit *test)

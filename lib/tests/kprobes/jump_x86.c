@@ -11,7 +11,6 @@
 #include <linux/kallsyms.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/mman.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
@@ -45,6 +44,14 @@ static bool is_jump(const void *addr)
 	return text_at(addr) == JMP32_INSN_OPCODE;
 }
 
+/* A function, and where its probe goes. */
+struct place {
+	kpt_fn_t fn;
+	unsigned char *addr;
+};
+
+#define PLACE(name)	{ kpt_jump_##name, AT(name) }
+
 /* The text and the flags of the probe must agree. */
 static void expect_jump(struct kunit *test, struct kpt_probe *pr)
 {
@@ -70,6 +77,19 @@ static struct kpt_probe *settle(struct kunit *test, struct kpt_probe *pr)
 	return pr;
 }
 
+/* For cases that hit a probe as a breakpoint, and then as a jump. */
+static void set_as(struct kunit *test, struct kpt_probe *pr, bool jump)
+{
+	if (jump) {
+		kpt_allow_jumps(test);
+		expect_jump(test, pr);
+	} else {
+		kpt_forbid_jumps(test);
+		kpt_register(test, pr);
+		expect_no_jump(test, pr);
+	}
+}
+
 static struct kpt_probe *jump_probe(struct kunit *test, void *addr)
 {
 	return settle(test, kpt_alloc(test, addr));
@@ -77,10 +97,7 @@ static struct kpt_probe *jump_probe(struct kunit *test, void *addr)
 
 static struct kpt_probe *jump_probe_post(struct kunit *test, void *addr)
 {
-	struct kpt_probe *pr = kpt_alloc(test, addr);
-
-	pr->kp.post_handler = kpt_post;
-	return settle(test, pr);
+	return settle(test, kpt_alloc_with(test, addr, true, true));
 }
 
 /* A probe that must not become a jump, and works nevertheless. */
@@ -207,14 +224,8 @@ static void branch_target_inside_refuses(struct kunit *test)
 /* At each of the inner bytes, and right after them. */
 static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} inner[] = {
-		{ kpt_jump_inner1, AT(inner1) },
-		{ kpt_jump_inner2, AT(inner2) },
-		{ kpt_jump_inner3, AT(inner3) },
-		{ kpt_jump_inner4, AT(inner4) },
+	const struct place inner[] = {
+		PLACE(inner1), PLACE(inner2), PLACE(inner3), PLACE(inner4),
 	};
 	struct kpt_probe *pr;
 	unsigned int i;
@@ -245,20 +256,10 @@ static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 
 static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} by[] = {
-		{ kpt_jump_by_jcc8, AT(by_jcc8) },
-		{ kpt_jump_by_jcc32, AT(by_jcc32) },
-		{ kpt_jump_by_jmp8, AT(by_jmp8) },
-		{ kpt_jump_by_jmp32, AT(by_jmp32) },
-		{ kpt_jump_by_loopne, AT(by_loopne) },
-		{ kpt_jump_by_loope, AT(by_loope) },
-		{ kpt_jump_by_loop, AT(by_loop) },
-		{ kpt_jump_by_jcxz, AT(by_jcxz) },
-		{ kpt_jump_by_call, AT(by_call) },
-		{ kpt_jump_by_xbegin, AT(by_xbegin) },
+	const struct place by[] = {
+		PLACE(by_jcc8), PLACE(by_jcc32), PLACE(by_jmp8), PLACE(by_jmp32),
+		PLACE(by_loopne), PLACE(by_loope), PLACE(by_loop), PLACE(by_jcxz),
+		PLACE(by_call), PLACE(by_xbegin),
 	};
 	unsigned int i;
 
@@ -275,19 +276,10 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 /* Nor does what a function ends in share code, if execution does not go on after it. */
 static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} ends[] = {
-		{ kpt_jump_ends_ret, AT(ends_ret) },
-		{ kpt_jump_ends_ret_imm, AT(ends_ret_imm) },
-		{ kpt_jump_ends_jmp8, AT(ends_jmp8) },
-		{ kpt_jump_ends_jmp32, AT(ends_jmp32) },
-		{ kpt_jump_ends_call, AT(ends_call) },
-		{ kpt_jump_ends_int3, AT(ends_int3) },
-		{ kpt_jump_ends_ud2, AT(ends_ud2) },
-		{ kpt_jump_ends_nop, AT(ends_nop) },
-		{ kpt_jump_ends_nop3, AT(ends_nop3) },
+	const struct place ends[] = {
+		PLACE(ends_ret), PLACE(ends_ret_imm), PLACE(ends_jmp8), PLACE(ends_jmp32),
+		PLACE(ends_call), PLACE(ends_int3), PLACE(ends_ud2), PLACE(ends_nop),
+		PLACE(ends_nop3),
 	};
 	unsigned int i;
 
@@ -377,22 +369,11 @@ static void fixup_target_inside_refuses(struct kunit *test)
 /* What has a fix-up, or is one, at each of the inner bytes, and right after them. */
 static void fault_at_each_inner_byte_refuses(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} inner[][5] = {
+	const struct place inner[][5] = {
 		{
-			{ kpt_jump_fixup1, AT(fixup1) },
-			{ kpt_jump_fixup2, AT(fixup2) },
-			{ kpt_jump_fixup3, AT(fixup3) },
-			{ kpt_jump_fixup4, AT(fixup4) },
-			{ kpt_jump_fixup5, AT(fixup5) },
+			PLACE(fixup1), PLACE(fixup2), PLACE(fixup3), PLACE(fixup4), PLACE(fixup5),
 		}, {
-			{ kpt_jump_loads1, AT(loads1) },
-			{ kpt_jump_loads2, AT(loads2) },
-			{ kpt_jump_loads3, AT(loads3) },
-			{ kpt_jump_loads4, AT(loads4) },
-			{ kpt_jump_loads5, AT(loads5) },
+			PLACE(loads1), PLACE(loads2), PLACE(loads3), PLACE(loads4), PLACE(loads5),
 		}
 	};
 	unsigned long good = 7;
@@ -960,18 +941,10 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 	struct kpt_probe *pr;
 
 	for (post = 0; post < 2; post++) {
-		pr = kpt_alloc(test, AT(sp));
-		pr->kp.post_handler = post ? kpt_post : NULL;
+		pr = kpt_alloc_with(test, AT(sp), true, post);
 		pr->on_pre = move_stack;
-		kpt_forbid_jumps(test);
-		kpt_register(test, pr);
 		for (state = 0; state < 2; state++) {
-			if (state) {
-				kpt_allow_jumps(test);
-				expect_jump(test, pr);
-			} else {
-				expect_no_jump(test, pr);
-			}
+			set_as(test, pr, state);
 			for (by = 0; by <= farthest(state); by += 8) {
 				pr->arg = (void *)by;
 				got = kpt_jump_sp(0);
@@ -1103,10 +1076,7 @@ static void null_handlers_in_every_combination(struct kunit *test)
 	unsigned int kinds;
 
 	for (kinds = 0; kinds < 4; kinds++) {
-		pr = kpt_alloc(test, AT(two));
-		pr->kp.pre_handler = kinds & 1 ? kpt_pre : NULL;
-		pr->kp.post_handler = kinds & 2 ? kpt_post : NULL;
-		settle(test, pr);
+		pr = settle(test, kpt_alloc_with(test, AT(two), kinds & 1, kinds & 2));
 		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, pr->pre, kinds & 1 ? 1 : 0);
 		KUNIT_EXPECT_EQ(test, pr->post, kinds & 2 ? 1 : 0);
@@ -1118,20 +1088,12 @@ static void null_handlers_in_every_combination(struct kunit *test)
 static void handlers_see_interrupts_as_the_function_has_them(struct kunit *test)
 {
 	struct kpt_probe *pr = jump_probe_post(test, AT(two));
-	bool off;
 
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_FALSE(test, pr->irqs_off);
 	KUNIT_EXPECT_TRUE(test, pr->pre_regs.flags & X86_EFLAGS_IF);
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());
-	pr->irqs_on = false;
-	local_irq_disable();
-	kpt_jump_two(7);
-	off = irqs_disabled();
-	local_irq_enable();
-	KUNIT_EXPECT_TRUE(test, off);
-	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
-	KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+	kpt_call_irqs_off(test, pr, kpt_jump_two);
 	KUNIT_EXPECT_FALSE(test, pr->pre_regs.flags & X86_EFLAGS_IF);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
@@ -1177,15 +1139,8 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 		pr = kpt_alloc(test, odd[i].addr);
 		pr->on_pre = note_own_flags;
 		pr->kp.post_handler = kpt_post;
-		kpt_forbid_jumps(test);
-		kpt_register(test, pr);
 		for (jump = 0; jump < 2; jump++) {
-			if (jump) {
-				kpt_allow_jumps(test);
-				expect_jump(test, pr);
-			} else {
-				expect_no_jump(test, pr);
-			}
+			set_as(test, pr, jump);
 			KUNIT_EXPECT_EQ(test, odd[i].fn(7), KPT_RESULT(7ul));
 			KUNIT_EXPECT_EQ_MSG(test, (unsigned long)pr->arg & odd[i].flag, 0ul,
 					    "%ps, jump %u", odd[i].fn, jump);
@@ -1311,15 +1266,8 @@ static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 			pr->on_pre = go_where_told;
 		pr->arg = AT(segments) + KPT_TWO_SECOND;
 		result = way == 2 ? KPT_RESULT(107ul) : KPT_RESULT(7ul);
-		kpt_forbid_jumps(test);
-		kpt_register(test, pr);
 		for (jump = 0; jump < 2; jump++) {
-			if (jump) {
-				kpt_allow_jumps(test);
-				expect_jump(test, pr);
-			} else {
-				expect_no_jump(test, pr);
-			}
+			set_as(test, pr, jump);
 			KUNIT_EXPECT_EQ(test, kpt_jump_segments(7), result);
 			KUNIT_EXPECT_EQ(test, pr->pre, 1 + jump);
 			expect_no_segments(test, &pr->pre_regs);
@@ -1381,24 +1329,6 @@ static void every_changed_register_takes_effect(struct kunit *test)
 
 /* --- Contexts ------------------------------------------------------------ */
 
-struct inner {
-	kpt_fn_t fn;
-	unsigned long result;
-};
-
-static int pre_calls(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	struct inner *inner = pr->arg;
-
-	inner->result = inner->fn(5);
-	return 0;
-}
-
-static void post_calls(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	pre_calls(pr, regs);
-}
-
 /* From a handler of a jump or of a breakpoint, through a jump or a breakpoint. */
 static void hit_from_a_handler_is_missed(struct kunit *test)
 {
@@ -1412,7 +1342,7 @@ static void hit_from_a_handler_is_missed(struct kunit *test)
 		{ kpt_jump_target, false, 1 },
 	};
 	unsigned char *addr[] = { AT(two), AT(loop), AT(target) };
-	struct inner inner;
+	struct kpt_inner inner = { .arg = 5 };
 	unsigned int o, i;
 
 	for (o = 0; o < ARRAY_SIZE(places); o++) {
@@ -1424,8 +1354,7 @@ static void hit_from_a_handler_is_missed(struct kunit *test)
 				continue;
 			inner.fn = places[i].fn;
 			inner.result = 0;
-			outer->on_pre = pre_calls;
-			outer->arg = &inner;
+			kpt_let_call(outer, false, &inner);
 			kpt_register(test, outer);
 			pr = kpt_probe_post(test, addr[i]);
 			wait_for_kprobe_optimizer();
@@ -1451,19 +1380,13 @@ static void hit_from_a_handler_is_missed(struct kunit *test)
 
 static void own_hit_from_a_handler_is_missed(struct kunit *test)
 {
-	struct inner inner = { .fn = kpt_jump_two };
+	struct kpt_inner inner = { .fn = kpt_jump_two, .arg = 5 };
 	unsigned int post;
 
 	for (post = 0; post < 2; post++) {
 		struct kpt_probe *pr = kpt_alloc(test, AT(two));
 
-		pr->arg = &inner;
-		if (post) {
-			pr->kp.post_handler = kpt_post;
-			pr->on_post = post_calls;
-		} else {
-			pr->on_pre = pre_calls;
-		}
+		kpt_let_call(pr, post, &inner);
 		settle(test, pr);
 		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
@@ -1477,22 +1400,33 @@ static void own_hit_from_a_handler_is_missed(struct kunit *test)
 /* An interrupt that arrives over the handler that waits for it, and calls. */
 struct intrusion {
 	struct irq_work work;
-	struct inner inner;
+	struct kpt_inner inner;
 	bool done;
 };
 
 struct soft_intrusion {
 	struct tasklet_struct tasklet;
-	struct inner *inner;
+	struct kpt_inner *inner;
 };
 
 static void intrude(struct irq_work *work)
 {
 	struct intrusion *in = container_of(work, struct intrusion, work);
 
-	in->inner.result = in->inner.fn(5);
+	kpt_call_inner(&in->inner);
 	/* The handler spins on the same CPU. */
 	WRITE_ONCE(in->done, true);
+}
+
+static struct intrusion *alloc_intrusion(struct kunit *test, kpt_fn_t fn)
+{
+	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->work = IRQ_WORK_INIT_HARD(intrude);
+	in->inner.fn = fn;
+	in->inner.arg = 5;
+	return in;
 }
 
 static int pre_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
@@ -1519,13 +1453,10 @@ static void post_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
 
 static void check_hit_by_interrupt(struct kunit *test, bool from_post, kpt_fn_t fn, void *addr)
 {
-	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct intrusion *in = alloc_intrusion(test, fn);
 	struct kpt_probe *busy = kpt_alloc(test, AT(two));
 	struct kpt_probe *pr = kpt_probe_post(test, addr);
 
-	KUNIT_ASSERT_NOT_NULL(test, in);
-	in->work = IRQ_WORK_INIT_HARD(intrude);
-	in->inner.fn = fn;
 	busy->arg = in;
 	if (from_post) {
 		busy->kp.post_handler = kpt_post;
@@ -1561,9 +1492,7 @@ static void jump_hit_by_interrupt_over_a_post_handler_runs(struct kunit *test)
 /* The interrupt calls the function over whose handler it arrived. */
 static void intrude_by_tasklet(struct tasklet_struct *t)
 {
-	struct inner *inner = container_of(t, struct soft_intrusion, tasklet)->inner;
-
-	inner->result = inner->fn(5);
+	kpt_call_inner(container_of(t, struct soft_intrusion, tasklet)->inner);
 }
 
 /*
@@ -1572,20 +1501,16 @@ static void intrude_by_tasklet(struct tasklet_struct *t)
  */
 static void hit_from_a_handler_in_an_interrupt_is_missed(struct kunit *test)
 {
-	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct intrusion *in = alloc_intrusion(test, kpt_jump_two);
 	struct kpt_probe *outer = kpt_alloc(test, AT(two));
-	struct inner from_handler = { .fn = kpt_plain2 };
+	struct kpt_inner from_handler = { .fn = kpt_plain2, .arg = 5 };
 	struct soft_intrusion soft;
 	struct kpt_probe *pr;
 	unsigned int n;
 
-	KUNIT_ASSERT_NOT_NULL(test, in);
-	in->work = IRQ_WORK_INIT_HARD(intrude);
-	in->inner.fn = kpt_jump_two;
 	soft.inner = &in->inner;
 	tasklet_setup(&soft.tasklet, intrude_by_tasklet);
-	outer->on_pre = pre_calls;
-	outer->arg = &from_handler;
+	kpt_let_call(outer, false, &from_handler);
 	settle(test, outer);
 	pr = kpt_probe(test, kpt_plain2);
 	for (n = 1; n <= 2; n++) {
@@ -1610,13 +1535,10 @@ static void hit_from_a_handler_in_an_interrupt_is_missed(struct kunit *test)
 
 static void own_hit_by_interrupt_over_a_handler_runs(struct kunit *test)
 {
-	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct intrusion *in = alloc_intrusion(test, kpt_jump_two);
 	struct kpt_probe *first = kpt_probe(test, AT(two));
 	struct kpt_probe *busy = kpt_alloc(test, AT(two));
 
-	KUNIT_ASSERT_NOT_NULL(test, in);
-	in->work = IRQ_WORK_INIT_HARD(intrude);
-	in->inner.fn = kpt_jump_two;
 	busy->arg = in;
 	busy->on_pre = pre_awaits_interrupt;
 	settle(test, busy);
@@ -1808,10 +1730,7 @@ static void user_fault_in_a_displaced_instruction_is_paged_in(struct kunit *test
 	unsigned long area;
 	unsigned int i;
 
-	area = kunit_vm_mmap(test, NULL, 0, 4 * PAGE_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_ANONYMOUS | MAP_PRIVATE, 0);
-	KUNIT_ASSERT_NE(test, area, 0ul);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(area));
+	area = kpt_user_area(test, 4 * PAGE_SIZE);
 	pr = kpt_probe_post(test, jump_at(kpt_load_user, kpt_load_user_at));
 	wait_for_kprobe_optimizer();
 	kunit_info(test, "%s", kpt_jump_reason(test, &pr->kp));

@@ -739,29 +739,47 @@ static int sleeper_fn(void *arg)
 	return 0;
 }
 
-static void functions_that_sleep_match(struct kunit *test)
+static struct sleeper *alloc_sleepers(struct kunit *test, unsigned int nr)
 {
-	struct ret_probe *r = ret_alloc(test, kpt_ret_sleeps);
-	struct sleeper *sleepers;
+	struct sleeper *sleepers = kunit_kcalloc(test, nr, sizeof(*sleepers), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, sleepers);
+	return sleepers;
+}
+
+static void start_sleeper(struct kunit *test, struct sleeper *sleeper, unsigned long ms,
+			  unsigned int naps)
+{
+	sleeper->ms = ms;
+	sleeper->naps = naps;
+	kpt_thread(test, sleeper_fn, sleeper, -1, "sleeper");
+}
+
+static void await_sleepers(struct kunit *test, struct sleeper *sleepers, unsigned int nr)
+{
 	unsigned int i;
 
-	sleepers = kunit_kcalloc(test, SLEEPERS, sizeof(*sleepers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, sleepers);
+	for (i = 0; i < nr; i++) {
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
+		KUNIT_EXPECT_EQ(test, sleepers[i].wrong, 0);
+	}
+}
+
+static void functions_that_sleep_match(struct kunit *test)
+{
+	struct sleeper *sleepers = alloc_sleepers(test, SLEEPERS);
+	struct ret_probe *r = ret_alloc(test, kpt_ret_sleeps);
+	unsigned int i;
+
 	r->rp.maxactive = SLEEPERS;
 	r->rp.data_size = sizeof(struct note);
 	r->on_entry = write_note;
 	r->on_return = read_note;
 	ret_register(test, r);
-	for (i = 0; i < SLEEPERS; i++) {
-		/* They overtake one another. */
-		sleepers[i].ms = 1 + (i * 7) % 20;
-		sleepers[i].naps = NAPS;
-		kpt_thread(test, sleeper_fn, &sleepers[i], -1, "sleeper");
-	}
-	for (i = 0; i < SLEEPERS; i++) {
-		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
-		KUNIT_EXPECT_EQ(test, sleepers[i].wrong, 0);
-	}
+	/* They overtake one another. */
+	for (i = 0; i < SLEEPERS; i++)
+		start_sleeper(test, &sleepers[i], 1 + (i * 7) % 20, NAPS);
+	await_sleepers(test, sleepers, SLEEPERS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), SLEEPERS * NAPS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), SLEEPERS * NAPS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
@@ -770,17 +788,13 @@ static void functions_that_sleep_match(struct kunit *test)
 
 static void unregister_with_calls_in_flight(struct kunit *test)
 {
-	struct sleeper *sleepers;
+	struct sleeper *sleepers = alloc_sleepers(test, 4);
 	struct ret_probe *r;
 	unsigned int i;
 
 	/* Freed while calls are under way: they must not need it. */
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
-	sleepers = kunit_kcalloc(test, 4, sizeof(*sleepers), GFP_KERNEL);
-	if (!r || !sleepers) {
-		kfree(r);
-		KUNIT_FAIL_AND_ABORT(test, "no memory");
-	}
+	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->rp.kp.addr = kpt_text(kpt_ret_sleeps);
 	r->rp.handler = ret_return;
 	r->rp.entry_handler = ret_entry;
@@ -788,11 +802,8 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 		kfree(r);
 		KUNIT_FAIL_AND_ABORT(test, "cannot register");
 	}
-	for (i = 0; i < 4; i++) {
-		sleepers[i].ms = 300;
-		sleepers[i].naps = 2;
-		kpt_thread(test, sleeper_fn, &sleepers[i], -1, "sleeper");
-	}
+	for (i = 0; i < 4; i++)
+		start_sleeper(test, &sleepers[i], 300, 2);
 	kpt_wait_until(atomic_read(&r->entries) >= 4);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 4);
 	unregister_kretprobe(&r->rp);
@@ -800,48 +811,35 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 	/* A late handler is counted, and does not look at this. */
 	memset(r, 0x6b, sizeof(*r));
 	kfree(r);
-	for (i = 0; i < 4; i++) {
-		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
-		KUNIT_EXPECT_EQ(test, sleepers[i].wrong, 0);
-	}
+	await_sleepers(test, sleepers, 4);
 }
 
 /* The counters outlive the probe here, so a late handler shows. */
 static void no_handler_runs_after_unregister(struct kunit *test)
 {
 	struct ret_probe *r = ret_probe(test, kpt_ret_sleeps);
-	struct sleeper *sleeper = kunit_kzalloc(test, sizeof(*sleeper), GFP_KERNEL);
+	struct sleeper *sleeper = alloc_sleepers(test, 1);
 
-	KUNIT_ASSERT_NOT_NULL(test, sleeper);
-	sleeper->ms = 200;
-	sleeper->naps = 2;
-	kpt_thread(test, sleeper_fn, sleeper, -1, "sleeper");
+	start_sleeper(test, sleeper, 200, 2);
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&r->entries) == 1));
 	ret_unregister(test, r);
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleeper->done)));
-	KUNIT_EXPECT_EQ(test, sleeper->wrong, 0);
+	await_sleepers(test, sleeper, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
 }
 
 static void explicit_maxactive_bounds_sleepers_too(struct kunit *test)
 {
+	struct sleeper *sleepers = alloc_sleepers(test, SLEEPERS);
 	struct ret_probe *r = ret_alloc(test, kpt_ret_sleeps);
-	struct sleeper *sleepers;
 	unsigned int i;
 
-	sleepers = kunit_kcalloc(test, SLEEPERS, sizeof(*sleepers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, sleepers);
 	r->rp.maxactive = 3;
 	ret_register(test, r);
-	for (i = 0; i < SLEEPERS; i++) {
-		/* Long enough for all to be asleep at once. */
-		sleepers[i].ms = 500;
-		sleepers[i].naps = 1;
-		kpt_thread(test, sleeper_fn, &sleepers[i], -1, "sleeper");
-	}
+	/* Long enough for all to be asleep at once. */
 	for (i = 0; i < SLEEPERS; i++)
-		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(sleepers[i].done)));
+		start_sleeper(test, &sleepers[i], 500, 1);
+	await_sleepers(test, sleepers, SLEEPERS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 3);
 	KUNIT_EXPECT_EQ(test, r->rp.nmissed, SLEEPERS - 3);
 }
@@ -1008,24 +1006,17 @@ static void register_again_after_unregister(struct kunit *test)
 
 /* --- Handlers and other probes ------------------------------------------- */
 
-static int call_plain2(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	*(unsigned long *)pr->arg = kpt_plain2(5);
-	return 0;
-}
-
 static void call_from_a_handler_is_missed(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
 	struct ret_probe *r = ret_probe(test, kpt_plain2);
-	unsigned long seen = 0;
+	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 5 };
 
-	pr->on_pre = call_plain2;
-	pr->arg = &seen;
+	kpt_let_call(pr, false, &inner);
 	kpt_register(test, pr);
 	call(test, site);
-	KUNIT_EXPECT_EQ(test, seen, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
 	KUNIT_EXPECT_EQ(test, r->rp.kp.nmissed, 1ul);
@@ -1164,24 +1155,29 @@ static void trace_in_return(struct ret_probe *r, struct kretprobe_instance *ri,
 	kpt_ret_trace_inner((unsigned long)r->arg);
 }
 
+static void expect_in_trace(struct kunit *test, const struct kpt_trace *trace,
+			    unsigned long addr)
+{
+	unsigned int n;
+
+	KUNIT_ASSERT_GE(test, trace->nr, 2);
+	for (n = 0; n < trace->nr && trace->entries[n] != addr; n++)
+		;
+	KUNIT_EXPECT_LT(test, n, trace->nr);
+}
+
 static void stack_trace_in_a_return_handler_shows_the_caller(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
 	struct ret_probe *r = ret_alloc(test, site->fn);
-	bool caller = false;
-	unsigned int n;
 
 	KUNIT_ASSERT_NOT_NULL(test, trace);
 	r->on_return = trace_in_return;
 	r->arg = trace;
 	ret_register(test, r);
 	call(test, site);
-	KUNIT_ASSERT_GE(test, trace->nr, 2);
-	for (n = 0; n < trace->nr; n++)
-		if (trace->entries[n] == r->retaddr)
-			caller = true;
-	KUNIT_EXPECT_TRUE(test, caller);
+	expect_in_trace(test, trace, r->retaddr);
 }
 
 static int trace_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
@@ -1196,19 +1192,13 @@ static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 	struct kpt_trace *trace = kunit_kzalloc(test, sizeof(*trace), GFP_KERNEL);
 	struct ret_probe *r = ret_probe(test, kpt_ret_wraps);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
-	bool caller = false;
-	unsigned int n;
 
 	KUNIT_ASSERT_NOT_NULL(test, trace);
 	pr->on_pre = trace_in_pre;
 	pr->arg = trace;
 	kpt_register(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_ret_wraps(7), KPT_RESULT(7ul));
-	KUNIT_ASSERT_GE(test, trace->nr, 2);
-	for (n = 0; n < trace->nr; n++)
-		if (trace->entries[n] == r->retaddr)
-			caller = true;
-	KUNIT_EXPECT_TRUE(test, caller);
+	expect_in_trace(test, trace, r->retaddr);
 }
 #endif /* stack traces */
 

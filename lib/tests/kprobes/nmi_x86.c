@@ -147,26 +147,19 @@ static void lone_probe_hit_in_nmi_runs(struct kunit *test)
 	}
 }
 
-static int pre_calls_plain2(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	*(unsigned long *)pr->arg = kpt_plain2(6);
-	return 0;
-}
-
 static void hit_from_a_handler_in_nmi_is_missed(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
-	unsigned long seen = 0;
+	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 6 };
 	unsigned int state = 0;
 
-	outer->on_pre = pre_calls_plain2;
-	outer->arg = &seen;
+	kpt_let_call(outer, false, &inner);
 	kpt_register(test, outer);
 	while (next_state(test, &state)) {
 		call_in_nmi(test, site->fn);
-		KUNIT_EXPECT_EQ(test, seen, KPT_RESULT(6ul));
+		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(6ul));
 		KUNIT_EXPECT_EQ(test, outer->pre, state);
 		KUNIT_EXPECT_EQ(test, pr->pre, 0);
 		KUNIT_EXPECT_EQ(test, pr->post, 0);
@@ -181,6 +174,16 @@ static void hit_from_a_handler_in_nmi_is_missed(struct kunit *test)
 }
 
 /* --- Over handlers ---------------------------------------------------------- */
+
+/* The handler of the site raises an NMI, which calls @fn. */
+static void call_busy(struct kunit *test, kpt_fn_t fn)
+{
+	memset(&nmi, 0, sizeof(nmi));
+	nmi.fn = fn;
+	KUNIT_EXPECT_EQ(test, kpt_site(test)->fn(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
+	KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+}
 
 static void check_over_handler(struct kunit *test, bool post, kpt_fn_t fn)
 {
@@ -197,11 +200,7 @@ static void check_over_handler(struct kunit *test, bool post, kpt_fn_t fn)
 	}
 	kpt_register(test, busy);
 	while (next_state(test, &state)) {
-		memset(&nmi, 0, sizeof(nmi));
-		nmi.fn = fn;
-		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
-		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		call_busy(test, fn);
 		KUNIT_EXPECT_EQ(test, busy->pre, state);
 		KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
 		KUNIT_EXPECT_EQ(test, pr->pre, state);
@@ -236,11 +235,7 @@ static void own_hit_by_nmi_over_a_handler_runs(struct kunit *test)
 	busy->kp.post_handler = kpt_post;
 	kpt_register(test, busy);
 	while (next_state(test, &state)) {
-		memset(&nmi, 0, sizeof(nmi));
-		nmi.fn = site->fn;
-		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
-		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		call_busy(test, site->fn);
 		KUNIT_EXPECT_EQ(test, first->pre, 2 * state);
 		KUNIT_EXPECT_EQ(test, busy->pre, 2 * state);
 		KUNIT_EXPECT_EQ(test, busy->post, 2 * state);
@@ -252,7 +247,7 @@ static void own_hit_by_nmi_over_a_handler_runs(struct kunit *test)
 static int pre_raises_nmi_then_calls(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	pre_raises_nmi(pr, regs);
-	return pre_calls_plain2(pr, regs);
+	return kpt_pre_calls(pr, regs);
 }
 
 /* After the NMI's hit, the handler's own hits are still missed. */
@@ -261,19 +256,16 @@ static void nmi_leaves_the_handler_below_as_it_was(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *busy = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
+	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 6 };
 	unsigned int state = 0;
-	unsigned long seen;
 
 	busy->on_pre = pre_raises_nmi_then_calls;
-	busy->arg = &seen;
+	busy->arg = &inner;
 	kpt_register(test, busy);
 	while (next_state(test, &state)) {
-		memset(&nmi, 0, sizeof(nmi));
-		nmi.fn = kpt_plain2;
-		seen = 0;
-		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
-		KUNIT_EXPECT_EQ(test, seen, KPT_RESULT(6ul));
+		inner.result = 0;
+		call_busy(test, kpt_plain2);
+		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(6ul));
 		KUNIT_EXPECT_EQ(test, pr->pre, state);
 		KUNIT_EXPECT_EQ(test, pr->post, state);
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, (unsigned long)state);
@@ -409,21 +401,13 @@ static void return_in_nmi_over_a_return_handler_is_seen(struct kunit *test)
 	unsigned int state = 0;
 
 	while (next_state(test, &state)) {
-		memset(&nmi, 0, sizeof(nmi));
-		nmi.fn = kpt_plain2;
-		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
-		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		call_busy(test, kpt_plain2);
 		KUNIT_EXPECT_EQ(test, r->returns, state);
 		KUNIT_EXPECT_EQ(test, r->value, KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, above->returns, state);
 		KUNIT_EXPECT_EQ(test, above->value, KPT_RESULT(5ul));
 
-		memset(&nmi, 0, sizeof(nmi));
-		nmi.fn = site->fn;
-		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
-		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
-		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
+		call_busy(test, site->fn);
 		KUNIT_EXPECT_EQ(test, r->returns, state + 2);
 		r->returns = state;
 	}

@@ -116,17 +116,8 @@ static void behind_a_jump_label_is_allowed(struct kunit *test)
 #define TRAMP_SIZE	5
 
 #ifdef CONFIG_HAVE_STATIC_CALL
-static noinline notrace unsigned long kpt_reserved_callee(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 1;
-}
-
-static noinline notrace unsigned long kpt_reserved_callee2(unsigned long arg)
-{
-	OPTIMIZER_HIDE_VAR(arg);
-	return arg + 2;
-}
+static notrace KPT_FUNCTION(reserved_callee, arg + 1)
+static notrace KPT_FUNCTION(reserved_callee2, arg + 2)
 
 DEFINE_STATIC_CALL(kpt_reserved_call, kpt_reserved_callee);
 

@@ -13,35 +13,11 @@
 
 #include "fixture.h"
 
-noinline notrace unsigned long kpt_plain(unsigned long arg)
-{
-	barrier();
-	return KPT_RESULT(arg);
-}
-
-noinline unsigned long kpt_traced(unsigned long arg)
-{
-	barrier();
-	return KPT_RESULT(arg);
-}
-
-noinline notrace unsigned long kpt_plain2(unsigned long arg)
-{
-	barrier();
-	return KPT_RESULT(arg);
-}
-
-noinline unsigned long kpt_traced2(unsigned long arg)
-{
-	barrier();
-	return KPT_RESULT(arg);
-}
-
-noinline notrace unsigned long kpt_elsewhere(unsigned long arg)
-{
-	barrier();
-	return KPT_ELSEWHERE(arg);
-}
+notrace KPT_FUNCTION(plain, KPT_RESULT(arg))
+KPT_FUNCTION(traced, KPT_RESULT(arg))
+notrace KPT_FUNCTION(plain2, KPT_RESULT(arg))
+KPT_FUNCTION(traced2, KPT_RESULT(arg))
+notrace KPT_FUNCTION(elsewhere, KPT_ELSEWHERE(arg))
 
 /*
  * The first instruction is to be no branch, which the compiler would choose if the
