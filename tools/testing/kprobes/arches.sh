@@ -3,7 +3,7 @@
 # common.sh.
 #
 # For architectures other than x86, there are kernels without user space: the KUnit suites
-# are built in, and end the guest. Where Debian has programs for the architecture, there
+# are built in, see boot.sh. Where Debian has programs for the architecture, there
 # is configs/NAME-user.config, too: see guest.sh.
 # shellcheck shell=bash disable=SC2034,SC2154
 

@@ -231,11 +231,22 @@ patched()
 	[ -n "$cross" ] || [ -z "$(emulator_patches)" ] || grep -aq "$WRITTEN_TWICE" "$log.console"
 }
 
+is_down()
+{
+	grep -aq 'kprobes-guest: down' "$log.console" && grep -aq '^kprobes-guest: exit ' "$log.out"
+}
+
 # Fail early if the guest does not boot, and give a broken guest just the time to print
-# why. TCG on a loaded machine is slow, and the debug kernel is slower.
-start=$SECONDS up='' why='' broken=''
+# why. TCG on a loaded machine is slow, and the debug kernel is slower. guest/init leaves
+# it to this to end the machine, when the last line of the kernel's log is there.
+start=$SECONDS up='' why='' broken='' down=''
 while kill -0 $qemu_pid 2>/dev/null; do
 	sleep 0.2
+	if is_down; then
+		down=1
+		kill $qemu_pid 2>/dev/null || true
+		break
+	fi
 	if [ -z "$up" ] && grep -aq '^kprobes-guest: up' "$log.console"; then
 		up=$SECONDS
 		patched || why="has not the changes that this QEMU needs: build it anew, or set EMULATOR_PATCHES=0"
@@ -259,7 +270,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	fi
 	[ -z "$why" ] || { kill $qemu_pid; break; }
 done
-wait $qemu_pid || [ -n "$why" ] || [ -n "$up" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
+wait $qemu_pid || [ -n "$why$up$down" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
 qemu_pid=
 if [ -n "$nmis_pid" ]; then
 	kill "$nmis_pid" 2>/dev/null || true
@@ -285,4 +296,6 @@ fi
 [ -z "$why" ] || die "guest: $why: see $log.console"
 status=$(sed -n 's/^kprobes-guest: exit //p' "$log.out" | tail -n 1)
 [ -n "$status" ] || die "guest: ended before the job did: see $log.console"
+[ -n "$down$own_root" ] || is_down ||
+	die "guest: ended before its kernel's log was printed: see $log.console"
 exit "$status"

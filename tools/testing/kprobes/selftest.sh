@@ -27,6 +27,8 @@ set -euo pipefail
 . "$here/known.sh"
 # shellcheck source=tools/testing/kprobes/builds-results.sh
 . "$here/builds-results.sh"
+# shellcheck source=tools/testing/kprobes/boot.sh
+. "$here/boot.sh"
 unset TEST
 
 tmp=$(mktemp -d)
@@ -241,6 +243,64 @@ warns modpost_module "modpost's warning about our module is seen" \
 } >"$tmp/log"
 our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
 	sees others_warning "warnings about the base's files are not ours" ''
+
+# The end of a guest: a machine that plays what $PLAY says, after "up" on its console.
+mkdir -p "$tmp/machine" "$tmp/kernel/arch/x86/boot"
+: >"$tmp/kernel/arch/x86/boot/bzImage"
+cat >"$tmp/machine/qemu-system-x86_64" <<'END'
+#!/bin/bash
+trap 'exit 0' TERM
+console='' out=''
+for arg; do
+	case $arg in
+	file:*.console) console=${arg#file:} ;;
+	file:*) out=${arg#file:} ;;
+	esac
+done
+says() { echo "[    9.0] $*" >>"$console"; }
+exits() { echo 'kprobes-guest: exit 0' >>"$out"; }
+stays() { for _ in $(seq 50); do sleep 0.2; done; }
+echo 'kprobes-guest: up' >>"$console"
+eval "$PLAY"
+END
+chmod +x "$tmp/machine/qemu-system-x86_64"
+# plays SECONDS PLAY: what guest.sh says of such a guest, with an error, and the last of its
+# console
+plays()
+{
+	local status=0
+
+	PLAY=$2 PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp/played EMULATOR_PATCHES=0 \
+		"$here/guest.sh" -t "$1" "$tmp/kernel" hello >"$tmp/log" 2>&1 || status=$?
+	[ $status = 0 ] || sed "s,$tmp/,,g; s/^kprobes: /not ok - /" "$tmp/log" | tail -n 1
+	tail -n 1 "$tmp/played/logs/hello.console" | sed 's/^/not ok - /'
+}
+plays 20 'exits; sleep 0.5; says ok 1 late; says kprobes-guest: down; stays' |
+	sees end_late "a guest goes on until its kernel's log is printed" "not ok - [    9.0] kprobes-guest: down"
+plays 20 'exits; says ok 1 early' | sees end_lost "a guest whose last lines are lost fails" \
+"not ok - guest: ended before its kernel's log was printed: see played/logs/hello.console
+not ok - [    9.0] ok 1 early"
+plays 1 'exits; stays' | sees end_never "a guest that does not end fails" \
+"not ok - guest: hello did not end within 1 s: see played/logs/hello.console
+not ok - kprobes-guest: up"
+# plays_suites PLAY: likewise, of a kernel without user space
+plays_suites()
+{
+	PLAY=$1 image=arch/x86/boot/bzImage qemu=$tmp/machine/qemu-system-x86_64 \
+		boot_suites "$tmp/kernel" "$tmp/played-suites" 20 1 console=ttyS0
+	[ -z "$why" ] || echo "not ok - $why"
+	tail -n 1 "$tmp/played-suites.console" | sed 's/^/not ok - /'
+}
+plays_suites 'sleep 0.5; says ok 1 late; says Waiting 86400 sec before mounting root device...; stays' |
+	sees suites_late "a kernel goes on until its suites' results are printed" \
+	"not ok - [    9.0] Waiting 86400 sec before mounting root device..."
+plays_suites 'says ok 1 early' | sees suites_lost "a kernel whose last lines are lost fails" \
+"not ok - ended before its suites did
+not ok - [    9.0] ok 1 early"
+plays_suites 'says Oops: Oops: 0002; stays' |
+	sees suites_broken "a kernel that is broken does not take all of its time" \
+"not ok - ended, as its kernel is broken
+not ok - [    9.0] Oops: Oops: 0002"
 
 # Packages: of what a machine without a builder's and a guest's has to install.
 mkdir "$tmp/bin"

@@ -15,6 +15,8 @@ set -euo pipefail
 . "$(dirname "$0")/arches.sh"
 # shellcheck source=tools/testing/kprobes/results.sh
 . "$(dirname "$0")/results.sh"
+# shellcheck source=tools/testing/kprobes/boot.sh
+. "$(dirname "$0")/boot.sh"
 
 tmp=$(mktemp -d)
 qemu_pid=
@@ -25,33 +27,14 @@ splats()
 	grep -aE "$SPLATS" "$1" | head -n 3
 }
 
-# boot NAME LOG: the kernel runs the suites, and then turns the machine off.
+# boot NAME LOG
 boot()
 {
-	local log=$2 start=$SECONDS broken='' why='' args
+	local log=$2
 
-	# shellcheck disable=SC2054,SC2206
-	args=($machine -nodefaults -no-reboot -display none -m 1024
-		-accel tcg,thread=multi -kernel "$build/$1/$image")
-	! grep -qx CONFIG_SMP=y "$build/$1/.config" || args+=(-smp 2)
-	: >"$log.console"
-	"$qemu" "${args[@]}" -serial "file:$log.console" -append \
-		"$console loglevel=7 panic=-1 oops=panic kunit.enable=1 kunit.filter_glob=${TEST:-k*probe*} kunit_shutdown=reboot" \
-		</dev/null >"$log.qemu" 2>&1 &
-	qemu_pid=$!
-	while kill -0 $qemu_pid 2>/dev/null; do
-		sleep 0.5
-		if [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-1200}" ]; then
-			why="did not end within ${BOOT_TIMEOUT:-1200} s"
-		elif [ -z "$broken" ] && [ -n "$(splats "$log.console")" ]; then
-			broken=$SECONDS
-		elif [ -n "$broken" ] && [ $((SECONDS - broken)) -ge 60 ]; then
-			why="ended, as its kernel is broken"
-		fi
-		[ -z "$why" ] || { kill $qemu_pid; break; }
-	done
-	wait $qemu_pid || [ -n "$why" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
-	qemu_pid=
+	# shellcheck disable=SC2086
+	boot_suites "$build/$1" "$log" "${BOOT_TIMEOUT:-1200}" 60 \
+		"$console kunit.filter_glob=${TEST:-k*probe*}" $machine
 	[ -z "$(splats "$log.console")" ] ||
 		echo "not ok - $1: the kernel complained: $(splats "$log.console" | head -n 1)"
 	[ -z "$why" ] || echo "not ok - $1: the guest $why: see $log.console"

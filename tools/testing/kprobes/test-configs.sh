@@ -21,6 +21,8 @@ set -euo pipefail
 . "$here/known.sh"
 # shellcheck source=tools/testing/kprobes/arches.sh
 . "$here/arches.sh"
+# shellcheck source=tools/testing/kprobes/boot.sh
+. "$here/boot.sh"
 
 minutes=${MINUTES:-60}
 [ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
@@ -112,32 +114,17 @@ built_suites()
 # boot N: sets why, if it fails
 boot()
 {
-	local out=$build/configs-$1 log=$build/logs/config-$1 start=$SECONDS args suite
+	local out=$build/configs-$1 log=$build/logs/config-$1 cpu=max,la57=off,cx16=off ended suite
 
-	# shellcheck disable=SC2054
-	args=(-nodefaults -no-reboot -display none -m 1024 -accel tcg,thread=multi
-		-cpu max,la57=off,cx16=off -kernel "$out/$image" -serial "file:$log.console")
-	! grep -qx CONFIG_SMP=y "$out/.config" || args+=(-smp 2)
-	# shellcheck disable=SC2054
-	! grep -qx CONFIG_X86_32=y "$out/.config" || args+=(-cpu max,lm=off,cx16=off)
-	: >"$log.console"
-	"$qemu" "${args[@]}" -append "console=ttyS0 loglevel=7 panic=-1 oops=panic $(guest_time) kunit.enable=1 kunit.filter_glob=k*probe* kunit_shutdown=reboot" \
-		</dev/null >"$log.qemu" 2>&1 &
-	qemu_pid=$!
-	while kill -0 $qemu_pid 2>/dev/null; do
-		sleep 0.5
-		if [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-900}" ]; then
-			why="the guest did not end within ${BOOT_TIMEOUT:-900} s"
-			kill $qemu_pid
-			break
-		fi
-	done
-	wait $qemu_pid || [ -n "$why" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
-	qemu_pid=
+	! grep -qx CONFIG_X86_32=y "$out/.config" || cpu=max,lm=off,cx16=off
+	boot_suites "$out" "$log" "${BOOT_TIMEOUT:-900}" 60 \
+		"console=ttyS0 $(guest_time) kunit.filter_glob=k*probe*" -cpu "$cpu"
+	ended=$why
 	kunit_lines <"$log.console" >"$log.txt"
 	passed=$(grep -c '^ok - ' "$log.txt") || true
 	skipped=$(grep -c '^skip - ' "$log.txt") || true
-	[ -n "$why" ] || why=$(grep -aE "$SPLATS" "$log.console" | head -n 1 | tr -d '\r') || true
+	why=$(grep -aE "$SPLATS" "$log.console" | head -n 1 | tr -d '\r') || true
+	[ -n "$why" ] || why=${ended:+the guest $ended}
 	[ -n "$why" ] || why=$(grep '^not ok - ' "$log.txt" | head -n 1) || true
 	[ -z "$why" ] || return 0
 	for suite in $(built_suites "$out"); do

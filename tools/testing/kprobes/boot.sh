@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+# Boots kernels that have the KUnit suites built in and no user space. Sourced by
+# test-arch.sh and test-configs.sh, and by the self-test.
+# shellcheck shell=bash disable=SC2154
+
+# What a kernel says after its suites: it waits for its root for so long. Where consoles are
+# printed by a thread (PREEMPT_RT), a machine that switches itself off after the last case
+# loses what is not printed yet, so that it is switched off when this line is there.
+suites_ended='Waiting [0-9]+ sec before mounting root device'
+
+# boot_suites KERNELDIR LOG SECONDS MORE PARAMETERS QEMU-ARGUMENT...: runs the suites in a
+# guest of $qemu with $image, its console in LOG.console. Sets why: empty if the suites have
+# come to their end. The guest may take SECONDS, and MORE after it has complained.
+boot_suites()
+{
+	local log=$2 seconds=$3 more=$4 params=$5 kernel=$1 start=$SECONDS broken='' args
+
+	shift 5
+	why=''
+	# shellcheck disable=SC2054
+	args=(-nodefaults -no-reboot -display none -m 1024 -accel tcg,thread=multi
+		-kernel "$kernel/$image" -serial "file:$log.console")
+	! grep -qsx CONFIG_SMP=y "$kernel/.config" || args+=(-smp 2)
+	: >"$log.console"
+	"$qemu" "${args[@]}" "$@" \
+		-append "loglevel=7 panic=-1 oops=panic kunit.enable=1 rootdelay=86400 $params" \
+		</dev/null >"$log.qemu" 2>&1 &
+	qemu_pid=$!
+	while kill -0 $qemu_pid 2>/dev/null; do
+		sleep 0.2
+		if grep -aqE "$suites_ended" "$log.console"; then
+			break
+		elif ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
+			why="nobody waits for it any more"
+		elif [ $((SECONDS - start)) -ge "$seconds" ]; then
+			why="did not end within $seconds s"
+		elif [ -z "$broken" ] && grep -aqE "$SPLATS" "$log.console"; then
+			broken=$SECONDS
+		elif [ -n "$broken" ] && [ $((SECONDS - broken)) -ge "$more" ]; then
+			why="ended, as its kernel is broken"
+		fi
+		[ -z "$why" ] || break
+	done
+	kill $qemu_pid 2>/dev/null || true
+	wait $qemu_pid || [ -n "$why" ] || grep -aqE "$suites_ended" "$log.console" ||
+		why="QEMU failed: $(tail -n 1 "$log.qemu")"
+	qemu_pid=
+	[ -n "$why" ] || grep -aqE "$suites_ended" "$log.console" ||
+		why="ended before its suites did"
+}
