@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Boots kernels that have the KUnit suites built in and no user space. Sourced by
-# test-arch.sh and test-configs.sh, and by the self-test.
-# shellcheck shell=bash disable=SC2154
+# test-arch.sh and test-configs.sh, and by the self-test, after results.sh.
+# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck source=tools/testing/kprobes/names.sh
+. "$here/names.sh"
 
 # What a kernel says after its suites: it waits for its root for so long. Where consoles are
 # printed by a thread (PREEMPT_RT), a machine that switches itself off after the last case
@@ -10,7 +12,8 @@ suites_ended='Waiting [0-9]+ sec before mounting root device'
 
 # boot_suites KERNELDIR LOG SECONDS MORE PARAMETERS QEMU-ARGUMENT...: runs the suites in a
 # guest of $qemu with $image, its console in LOG.console. Sets why: empty if the suites have
-# come to their end. The guest may take SECONDS, and MORE after it has complained.
+# come to their end, and ran: what did when the guest died, or complained first. The guest
+# may take SECONDS, and MORE after it has complained.
 boot_suites()
 {
 	local log=$2 seconds=$3 more=$4 params=$5 kernel=$1 start=$SECONDS broken='' args
@@ -47,4 +50,6 @@ boot_suites()
 	qemu_pid=
 	[ -n "$why" ] || grep -aqE "$suites_ended" "$log.console" ||
 		why="ended before its suites did"
+	ran=$(grep -am 1 -E "$SPLATS" "$log.console") || true
+	ran=$(kunit_cases "${kunit_sources[@]}" | running "$log.console" "$ran")
 }

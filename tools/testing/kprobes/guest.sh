@@ -37,6 +37,10 @@ set -euo pipefail
 . "$here/kcsan.sh"
 # shellcheck source=tools/testing/kprobes/arches.sh
 . "$here/arches.sh"
+# shellcheck source=tools/testing/kprobes/results.sh
+. "$here/results.sh"
+# shellcheck source=tools/testing/kprobes/names.sh
+. "$here/names.sh"
 
 timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
 own_root='' nmis='' arch=x86_64 silence=''
@@ -279,10 +283,13 @@ if [ -n "$nmis_pid" ]; then
 fi
 wait $tail_pid || true
 
+# ran [LINE]: when its console was there
+ran() { kunit_cases "${kunit_sources[@]}" | running "$log.console" "$@"; }
+
 splat=$(splats end) || true
 if [ -n "$splat" ]; then
 	printf '%s\n' "$splat" >&2
-	die "the guest's kernel complained: see $log.console"
+	die "the guest's kernel complained$(ran "${splat%%$'\n'*}"): see $log.console"
 fi
 if grep -qsx CONFIG_KCSAN=y "$kernel/.config"; then
 	our_symbols "$kernel" >"$tmp/symbols"
@@ -293,9 +300,9 @@ if grep -qsx CONFIG_KCSAN=y "$kernel/.config"; then
 		die "the guest's kernel has seen data races of ours: see $log.races"
 	fi
 fi
-[ -z "$why" ] || die "guest: $why: see $log.console"
+[ -z "$why" ] || die "guest: $why$(ran): see $log.console"
 status=$(sed -n 's/^kprobes-guest: exit //p' "$log.out" | tail -n 1)
-[ -n "$status" ] || die "guest: ended before the job did: see $log.console"
+[ -n "$status" ] || die "guest: ended before the job did$(ran): see $log.console"
 [ -n "$down$own_root" ] || is_down ||
 	die "guest: ended before its kernel's log was printed: see $log.console"
 exit "$status"

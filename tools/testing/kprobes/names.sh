@@ -9,8 +9,9 @@
 # without the prefix of its run ("maxcpus=1: "), or for the name of a suite, which
 # stands for all of its cases.
 
-# kunit_names FILE...: "SUITE.CASE", a line each, of the suites in these sources
-kunit_names()
+# kunit_cases FILE...: "SUITE.CASE", a line each, of the suites in these sources, in the
+# order in which the cases of a suite run
+kunit_cases()
 {
 	awk '
 	function cases_of(suite, array,    i) {
@@ -51,13 +52,16 @@ kunit_names()
 		sub(/[,;}].*/, "", array)
 		cases_of(suite, array)
 		suite = ""
-	}' "$@" | LC_ALL=C sort
+	}' "$@"
 }
+
+# kunit_names FILE...: likewise, sorted
+kunit_names() { kunit_cases "$@" | LC_ALL=C sort; }
 
 # selftest_names: likewise
 selftest_names()
 {
-	sed -n 's/^.*\<\(sees\|warns\|picks\|debugged\|built\|survived\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+	sed -n 's/^.*\<\(sees\|warns\|picks\|debugged\|built\|survived\|died\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
 }
 
 # The guest tests

@@ -5,6 +5,61 @@
 # kunit_lines [PICKED]: a console to lines, see ktap.awk
 kunit_lines() { awk -v picked="${1:-}" -f "$here/ktap.awk"; }
 
+# running CONSOLE [LINE]: ", SUITE.CASE was running" and the like: the guest's test or the
+# KUnit case that had begun and not ended at that line of a console, or at its end. A case
+# is named when it ends; the one after it is known from the sources' cases, which are on
+# standard input, if all of the suite's run.
+running()
+{
+	awk -v stop="${2:-}" '
+		NR == FNR {
+			split($0, part, ".")
+			name[part[1], ++n[part[1]]] = part[2]
+			next
+		}
+		stop != "" && $0 == stop { exit }
+		{
+			gsub(/\r/, "")
+			sub(/^\[[^]]*\] /, "")
+		}
+		/^kprobes-guest: test / { test = $3 }
+		/^kprobes-guest: (tests end|down)/ { test = "" }
+		/^    # Subtest: / {
+			suite = $NF
+			planned = seen = 0
+			last = param = ""
+		}
+		/^    1\.\.[0-9]+$/ { planned = substr($1, 4) + 0 }
+		/^        # Subtest: / { param = $NF }
+		/^    (not )?ok [0-9]+ / {
+			last = $1 == "not" ? $4 : $3
+			param = ""
+			seen++
+		}
+		/^(not )?ok [0-9]+ / { suite = "" }
+		END {
+			if (param == "" && planned == n[suite] && (!seen || name[suite, seen] == last))
+				param = name[suite, seen + 1]
+			if (suite != "" && param == "" && last != "")
+				print ", after " suite "." last
+			else if (suite != "")
+				print ", " suite (param == "" ? "" : ".") param " was running"
+			else if (test != "")
+				print ", " test " was running"
+		}' - "$1"
+}
+
+# guest_failed WHAT FILE: a guest that does not come to its end is a failure of its own. The
+# last line of what guest.sh has said of it is why.
+guest_failed()
+{
+	local why
+
+	why=$(sed -n '$s/^kprobes: //p' "$2")
+	echo "not ok - $1: ${why:-the guest failed: see build/logs/}"
+	sed 's/^/    # /' "$2"
+}
+
 # record RUN PREFIX: keep the verdicts among the lines in $results, and show all.
 # A line is VERDICT, run, name, parameters and text, with tabs between.
 record()

@@ -142,6 +142,32 @@ sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
 	sees written_list "the list that is written from a run is what the run needs" ''
 
 
+# What ran when a guest died
+printf '%s\n' kprobes_one.{first,second,third} kprobes_two.only >"$tmp/order"
+# died NAME PROVES WANTED SED [LINE]: what ran at the end of the good console, edited
+died()
+{
+	sed "$4" "$tmp/good" >"$tmp/spoilt"
+	running "$tmp/spoilt" "${5:-}" <"$tmp/order" | sed 's/^, /not ok - /' |
+		sees "$1" "$2" "${3:+not ok - $3}"
+}
+died died_done "no case ran after the last one" '' ''
+died died_case "the case is named in which a guest dies" 'kprobes_one.first was running' '/ok 1 first/,999d'
+died died_next "the case is known by those before it" 'kprobes_one.third was running' '/ok 3 third/,999d'
+died died_parameter "the case is known by its parameters" 'kprobes_one.second was running' \
+	'/on its second/,999d; s/ok 1 first/ok 1 other/; s/1\.\.3/1..2/'
+died died_order "a case that is not where the sources have it is not named" 'after kprobes_one.other' \
+	'/ok 1 first/!b; s/first/other/; q'
+died died_some "of a part of a suite, the case is not guessed" 'after kprobes_one.first' \
+	's/1\.\.3/1..2/; /ok 1 first/q'
+died died_between "a suite that has ended is not named" '' '/^[^ ]* *[^ ]* ok 1 kprobes_one/q'
+died died_splat "a case in which the kernel complains is named" 'kprobes_one.first was running' \
+	's/ok 1 first/WARNING: that\n[    1.000000]     &/' '[    1.000000]     WARNING: that'
+died died_test "the guest's test is named in which it dies" 'stress was running' \
+	's/ok 2 kprobes_two/&\n[    2.0] kprobes-guest: test list\n[    2.0] kprobes-guest: test stress/'
+died died_tests "no test ran after the last one" '' \
+	's/ok 2 kprobes_two/&\n[    2.0] kprobes-guest: test list\n[    2.0] kprobes-guest: tests end/'
+
 # TEST=
 cat >"$tmp/suites.c" <<'END'
 static struct kunit_case one_cases[] = {
@@ -280,6 +306,15 @@ plays 20 'exits; sleep 0.5; says ok 1 late; says kprobes-guest: down; stays' |
 plays 20 'exits; says ok 1 early' | sees end_lost "a guest whose last lines are lost fails" \
 "not ok - guest: ended before its kernel's log was printed: see played/logs/hello.console
 not ok - [    9.0] ok 1 early"
+plays 20 'says kprobes-guest: test stress' | sees end_test "it is said in which test a guest dies" \
+"not ok - guest: ended before the job did, stress was running: see played/logs/hello.console
+not ok - [    9.0] kprobes-guest: test stress"
+plays 20 'says kprobes-guest: test stress; says BUG: that; says kprobes-guest: test list' |
+	sees end_splat "it is said in which test a guest's kernel complains" \
+"not ok - the guest's kernel complained, stress was running: see played/logs/hello.console
+not ok - [    9.0] kprobes-guest: test list"
+guest_failed tests "$tmp/log" | sed "s,$tmp/,," | sees end_said "the result of a guest that died says why" \
+"not ok - tests: the guest's kernel complained, stress was running: see played/logs/hello.console"
 plays 1 'exits; stays' | sees end_never "a guest that does not end fails" \
 "not ok - guest: hello did not end within 1 s: see played/logs/hello.console
 not ok - kprobes-guest: up"
@@ -288,15 +323,15 @@ plays_suites()
 {
 	PLAY=$1 image=arch/x86/boot/bzImage qemu=$tmp/machine/qemu-system-x86_64 \
 		boot_suites "$tmp/kernel" "$tmp/played-suites" 20 1 console=ttyS0
-	[ -z "$why" ] || echo "not ok - $why"
+	[ -z "$why" ] || echo "not ok - $why$ran"
 	tail -n 1 "$tmp/played-suites.console" | sed 's/^/not ok - /'
 }
 plays_suites 'sleep 0.5; says ok 1 late; says Waiting 86400 sec before mounting root device...; stays' |
 	sees suites_late "a kernel goes on until its suites' results are printed" \
 	"not ok - [    9.0] Waiting 86400 sec before mounting root device..."
-plays_suites 'says ok 1 early' | sees suites_lost "a kernel whose last lines are lost fails" \
-"not ok - ended before its suites did
-not ok - [    9.0] ok 1 early"
+plays_suites 'says "    # Subtest: kprobes_one"; says "    ok 1 early"' | sees suites_lost "a kernel whose last lines are lost fails" \
+"not ok - ended before its suites did, after kprobes_one.early
+not ok - [    9.0]     ok 1 early"
 plays_suites 'says Oops: Oops: 0002; stays' |
 	sees suites_broken "a kernel that is broken does not take all of its time" \
 "not ok - ended, as its kernel is broken

@@ -36,8 +36,8 @@ boot()
 	boot_suites "$build/$1" "$log" "${BOOT_TIMEOUT:-1200}" 60 \
 		"$console kunit.filter_glob=${TEST:-k*probe*}" $machine
 	[ -z "$(splats "$log.console")" ] ||
-		echo "not ok - $1: the kernel complained: $(splats "$log.console" | head -n 1)"
-	[ -z "$why" ] || echo "not ok - $1: the guest $why: see $log.console"
+		echo "not ok - $1: the kernel complained$ran: $(splats "$log.console" | head -n 1)"
+	[ -z "$why" ] || echo "not ok - $1: the guest $why$ran: see $log.console"
 	kunit_lines "${TEST:+1}" <"$log.console"
 }
 

@@ -125,6 +125,7 @@ boot()
 	skipped=$(grep -c '^skip - ' "$log.txt") || true
 	why=$(grep -aE "$SPLATS" "$log.console" | head -n 1 | tr -d '\r') || true
 	[ -n "$why" ] || why=${ended:+the guest $ended}
+	why=${why:+$why$ran}
 	[ -n "$why" ] || why=$(grep '^not ok - ' "$log.txt" | head -n 1) || true
 	[ -z "$why" ] || return 0
 	for suite in $(built_suites "$out"); do

@@ -60,7 +60,7 @@ files=$(mktemp -d)
 # kunit.py builds a kernel of its own.
 left_out=''
 [ "$kernel" != gcov ] || left_out=kunit.py
-trap 'rm -rf "$results" "$list" "$files"' EXIT
+trap 'rm -rf "$results" "$results.why" "$list" "$files"' EXIT
 # Who changes a line and looks again wants one run.
 more=1
 if [ -n "${QUICK:-}" ]; then
@@ -123,13 +123,16 @@ kunit_picks()
 	fi
 }
 
-# A guest that does not come to its end is a failure of its own.
 guest()
 {
 	local what=$1
 
 	shift
-	"$here/guest.sh" "$@" || echo "not ok - $what: the guest failed: see build/logs/"
+	if "$here/guest.sh" "$@" 2>"$results.why"; then
+		cat "$results.why"
+	else
+		guest_failed "$what" "$results.why"
+	fi
 }
 
 # kunit_in_guest RUN PREFIX WATCH [EACH]: with EACH one suite after the other

@@ -6,12 +6,16 @@
 . /lib.sh
 . /watch.sh
 
+# Whose is what the kernel's log says next? See running() in results.sh.
+marks() { echo "<5>kprobes-guest: $*" >/dev/kmsg; }
+
 run_test()
 {
 	name=${1##*/}
 	name=${name%.sh}
 	proves=$(sed -n 's/^# proves: //p' "$1")
 	dmesg -n 6
+	marks test "$name"
 	rm -f /tmp/failed
 	timeout $((300 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) /bin/sh "$1" >/tmp/out 2>&1
 	case $? in
@@ -38,5 +42,6 @@ for test in $first $rest; do
 	*" ${name%.sh} "*) run_test "$test" ;;
 	esac
 done
+marks tests end
 watch_end
 exit 0
