@@ -76,43 +76,57 @@ guest_packages=(qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static c
 need_build() { need "${build_packages[@]}"; }
 need_qemu() { need "${guest_packages[@]}"; }
 
-# debian_packages ARCH DIR PACKAGE...: unpack Debian's packages for ARCH to DIR, if it is
+# debian_packages ARCH DIR PACKAGE...: unpack Debian's packages for ARCH to DIR, if they are
 # not there, with all that they depend on. All programs are in DIR/bin. The package state
-# is their own: this machine needs no other architecture for it, and no root.
+# is their own: this machine needs no other architecture for it, and no root. DIR gets its
+# name, and DIR/.packages says what is there, when all of it is.
 debian_packages()
 {
-	local arch=$1 dir=$2 log=$build/logs/apt-$1.log tmp apt
+	local arch=$1 dir=$2
 
 	shift 2
-	[ ! -e "$dir" ] || return 0
-	need apt-get:apt dpkg-deb:dpkg tar:tar
-	say "unpacking Debian's packages for $arch to build/${dir##*/}" >&2
-	mkdir -p "$build/logs"
-	tmp=$(mktemp -d "$build/.apt.XXXXXX")
-	mkdir -p "$tmp/state/lists/partial" "$tmp/cache/archives/partial" "$tmp"/root/usr/{bin,lib,lib64}
-	: >"$tmp/state/status"
-	ln -s usr/bin usr/lib usr/lib64 "$tmp/root/"
-	ln -s usr/bin "$tmp/root/sbin"
-	ln -s bin "$tmp/root/usr/sbin"
+	unpacked_are "$dir" "$@" || (
+		need apt-get:apt dpkg-deb:dpkg tar:tar
+		mkdir -p "$build/logs"
+		lock "debian-$arch"
+		# Somebody else may have been faster.
+		unpacked_are "$dir" "$@" || unpack_packages "$arch" "$dir" "$@"
+	) >&2
+}
+
+# unpacked_are DIR PACKAGE...
+unpacked_are() { [ "$(cat "$1/.packages" 2>/dev/null)" = "${*:2}" ]; }
+
+unpack_packages()
+{
+	local arch=$1 dir=$2 new=$2.new root=$2.new/root log=$build/logs/apt-$1.log apt
+
+	shift 2
+	say "unpacking Debian's packages for $arch to build/${dir##*/}"
+	rm -rf "$new"
+	mkdir -p "$new/state/lists/partial" "$new/cache/archives/partial" "$root"/usr/{bin,lib,lib64}
+	: >"$new/state/status"
+	ln -s usr/bin usr/lib usr/lib64 "$root/"
+	ln -s usr/bin "$root/sbin"
+	ln -s bin "$root/usr/sbin"
 	apt=(apt-get -q -y -o APT::Architecture="$arch" -o APT::Architectures="$arch"
-		-o Dir::State="$tmp/state" -o Dir::State::status="$tmp/state/status"
-		-o Dir::Cache="$tmp/cache" -o APT::Sandbox::User="$(id -un)"
+		-o Dir::State="$new/state" -o Dir::State::status="$new/state/status"
+		-o Dir::Cache="$new/cache" -o APT::Sandbox::User="$(id -un)"
 		-o Acquire::Languages=none)
 	# An index that is missing need not be the one that counts.
 	if ! (set -o pipefail
 	      { "${apt[@]}" update || true; } &&
 	      "${apt[@]}" install --download-only --no-install-recommends "$@" &&
-	      for deb in "$tmp"/cache/archives/*.deb; do
+	      for deb in "$new"/cache/archives/*.deb; do
 			dpkg-deb --fsys-tarfile "$deb" |
-				tar -C "$tmp/root" -x --no-same-owner --keep-directory-symlink \
+				tar -C "$root" -x --no-same-owner --keep-directory-symlink \
 					--exclude='./usr/share/*' || exit
 	      done) >"$log" 2>&1 </dev/null; then
-		rm -rf "$tmp"
+		rm -rf "$new"
 		return 1
 	fi
-	# Somebody else may have been faster.
-	[ -e "$dir" ] || mv -T "$tmp/root" "$dir" || [ -e "$dir" ] || exit
-	rm -rf "$tmp"
+	echo "$*" >"$root/.packages"
+	rm -rf "$dir" && mv -T "$root" "$dir" && rm -rf "$new"
 }
 
 # guest_busybox KERNELDIR: set busybox to the static one that this kernel can run.

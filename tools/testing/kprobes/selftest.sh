@@ -348,6 +348,51 @@ env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/bin" KPROBES_BUILD="$tmp/build"
 { grep -q ': flex qemu-system-x86$' "$tmp/log" || sed 's/^/not ok - /' "$tmp/log"; } |
 	sees packages "all packages that make run needs are named before it does anything" ''
 
+# Packages that are unpacked: two, of a program each, by an apt-get that is not asked.
+mkdir -p "$tmp/apt" "$tmp/one/usr/bin" "$tmp/two/usr/bin" "$tmp/unpacked"
+: | tee "$tmp/one/usr/bin/one" >"$tmp/two/usr/bin/two"
+cat >"$tmp/apt/apt-get" <<'END'
+#!/bin/bash
+for arg; do
+	case $arg in Dir::Cache=*) cache=${arg#*=} ;; esac
+done
+[[ " $* " != *' install '* ]] || touch "$cache/archives/"{one,two}.deb
+END
+cat >"$tmp/apt/dpkg-deb" <<'END'
+#!/bin/bash
+name=$(basename "$2" .deb)
+[ "$name:$CUT" != two:1 ] || kill -9 0
+tar -C "$PACKAGES/$name" -c .
+END
+chmod +x "$tmp/apt/"*
+# unpacks [CUT]: how it ends, and what is there then. With CUT all of it is killed at the
+# second one.
+unpacks()
+{
+	local status=0
+
+	(
+		set -m
+		export PATH=$tmp/apt:$PATH PACKAGES=$tmp CUT=${1:-}
+		build=$tmp/unpacked
+		debian_packages i386 "$build/dir" one two &
+		wait $!
+	) >/dev/null 2>&1 || status=$?
+	echo "not ok - $status: $(cd "$tmp/unpacked" && find ./*/bin/ -type f 2>/dev/null | sort | paste -sd' ')"
+}
+unpacks 1 | sees unpack_cut "packages that are half unpacked do not get their name" "not ok - 137: "
+{ unpacks; find "$tmp/unpacked" -mindepth 1 -maxdepth 1 ! -name dir ! -name logs ! -name '*.lock' -printf 'not ok - left: %f\n'; } |
+	sees unpack_again "what was interrupted is done anew, and nothing is left of it" \
+	"not ok - 0: ./dir/bin/one ./dir/bin/two"
+rm -f "$tmp/unpacked/dir/bin/one"
+unpacks | sees unpack_known "what is there is not unpacked again" "not ok - 0: ./dir/bin/two"
+rm -f "$tmp/unpacked/dir/.packages"
+unpacks | sees unpack_folder "a folder that was not unpacked to its end is no reason not to" \
+	"not ok - 0: ./dir/bin/one ./dir/bin/two"
+echo one >"$tmp/unpacked/dir/.packages"
+rm -f "$tmp/unpacked/dir/bin/two"
+unpacks | sees unpack_other "a folder of other packages is made anew" "not ok - 0: ./dir/bin/one ./dir/bin/two"
+
 # git bisect takes 1 for a bad commit.
 status=0
 KPROBES_BUILD=$tmp/build "$here/series.sh" test kprobes_hit >"$tmp/log" 2>&1 || status=$?
