@@ -9,7 +9,7 @@
 # kernel complains (see SPLATS) fails whatever the job says.
 #
 #   -t SECONDS   how long the job may take (default 300)
-#   -w SECONDS   how long it may print nothing (default: as long as it takes)
+#   -w SECONDS   how long it may print nothing once it is up (default: as long as it takes)
 #   -a PARAMS    more kernel parameters
 #   -q ARGS      more QEMU arguments
 #   -l NAME      name of the log (default JOB)
@@ -263,7 +263,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 		why="did not boot within ${BOOT_TIMEOUT:-240} s"
 	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
 		why="$job did not end within $timeout s"
-	elif [ -n "$up" ] && [ -n "$silence" ] &&
+	elif [ -n "$up" ] && [ -n "$silence" ] && [ $((SECONDS - up)) -ge "$silence" ] &&
 	     [ $(($(date +%s) - $(stat -c %Y "$log.out"))) -ge "$silence" ]; then
 		why="$job printed nothing for $silence s"
 	fi

@@ -270,7 +270,8 @@ warns modpost_module "modpost's warning about our module is seen" \
 our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
 	sees others_warning "warnings about the base's files are not ours" ''
 
-# The end of a guest: a machine that plays what $PLAY says, after "up" on its console.
+# The end of a guest: a machine that plays what $PLAY says, after "up" on its console if it
+# does not say that itself.
 mkdir -p "$tmp/machine" "$tmp/kernel/arch/x86/boot"
 : >"$tmp/kernel/arch/x86/boot/bzImage"
 cat >"$tmp/machine/qemu-system-x86_64" <<'END'
@@ -286,18 +287,19 @@ done
 says() { echo "[    9.0] $*" >>"$console"; }
 exits() { echo 'kprobes-guest: exit 0' >>"$out"; }
 stays() { for _ in $(seq 50); do sleep 0.2; done; }
-echo 'kprobes-guest: up' >>"$console"
+up() { echo 'kprobes-guest: up' >>"$console"; }
+[[ $PLAY == *'up;'* ]] || up
 eval "$PLAY"
 END
 chmod +x "$tmp/machine/qemu-system-x86_64"
-# plays SECONDS PLAY: what guest.sh says of such a guest, with an error, and the last of its
+# plays SECONDS PLAY [OPTION...]: what guest.sh says of such a guest, with an error, and the last of its
 # console
 plays()
 {
 	local status=0
 
 	PLAY=$2 PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp/played EMULATOR_PATCHES=0 \
-		"$here/guest.sh" -t "$1" "$tmp/kernel" hello >"$tmp/log" 2>&1 || status=$?
+		"$here/guest.sh" -t "$1" "${@:3}" "$tmp/kernel" hello >"$tmp/log" 2>&1 || status=$?
 	[ $status = 0 ] || sed "s,$tmp/,,g; s/^kprobes: /not ok - /" "$tmp/log" | tail -n 1
 	tail -n 1 "$tmp/played/logs/hello.console" | sed 's/^/not ok - /'
 }
@@ -318,6 +320,12 @@ guest_failed tests "$tmp/log" | sed "s,$tmp/,," | sees end_said "the result of a
 plays 1 'exits; stays' | sees end_never "a guest that does not end fails" \
 "not ok - guest: hello did not end within 1 s: see played/logs/hello.console
 not ok - kprobes-guest: up"
+plays 20 'stays' -w 1 | sees end_silent "a guest that makes no progress does not take all of its time" \
+"not ok - guest: hello printed nothing for 1 s: see played/logs/hello.console
+not ok - kprobes-guest: up"
+plays 20 'sleep 3; up; sleep 0.3; exits; says kprobes-guest: down; stays' -w 2 |
+	sees end_boots "the time that a guest takes to boot is none without progress" \
+	"not ok - [    9.0] kprobes-guest: down"
 # plays_suites PLAY: likewise, of a kernel without user space
 plays_suites()
 {
@@ -760,7 +768,12 @@ survived()
 		sees "$1" "$2" "not ok - $3"
 }
 survived survive_good "a kernel that has done all of it survives" survives 0 '' ''
-survived survive_hang "a guest without a result hangs" hangs 1 '' 'd'
+survived survive_hang "a guest that makes no progress hangs" 'hangs: no call in 90 s' 1 '' \
+	'1!d; s/.*/kprobes: guest: survive printed nothing for 90 s: see that/'
+survived survive_slow "a guest that is not done is not said to hang" 'not done in 900 s' 1 '' \
+	'1!d; s/.*/kprobes: guest: survive did not end within 900 s: see that/'
+survived survive_ends "a guest that ends without a result does not hang" 'ends without a word' 1 '' \
+	'1!d; s/.*/kprobes: guest: ended before the job did: see that/'
 survived survive_fails "a guest that fails with a result fails" 'fails: it does not unload' 1 '' \
 	'5a it does not unload'
 survived survive_empty "a guest that ends well without a result does not survive" 'wrong: no result' 0 '' '1d'
@@ -770,6 +783,12 @@ survived survive_warns "warnings are counted and named" 'warns 2 times: kernel/k
 	's/.*/[    1.0] WARNING: CPU: 0 PID: 1 at kernel\/kprobes.c:1 f+0x1/' ''
 survived survive_breaks "an oops is more than what the run says" 'breaks: BUG: kernel NULL pointer dereference' 0 \
 	'2s/.*/[    1.0] BUG: kernel NULL pointer dereference, address: 0000000000000000/' ''
+# Each kind of call has to be in a row.
+sed -n '/call_kinds\[\] = {/,/^};/s/^\t{ "\([a-z_]*\)", .*/\1/p' "$here/modules/kprobe_abuse.c" |
+	while read -r kind; do
+		sed -n "/^right=/p; s/^abuse\.[a-z_]* //p" "$here/survive.sh" | tr ' ,=' '\n' | grep -qx "$kind" ||
+			echo "not ok - $kind"
+	done | sees survive_rows "each kind of wrong call has a row" ''
 printf 'a\tours\tsurvives\n' | survive_table stock ours | tail -n 1 | tr -s ' ' | sed 's/^/not ok - /' |
 	sees survive_not_run "a row that was not run is told" "not ok - a not run survives"
 

@@ -32,6 +32,7 @@ abuse.again $right,again $good
 abuse.absent $right,switch,absent $good
 abuse.fields $right,fields $good
 abuse.batches $right,register_batch,unregister_batch $good
+abuse.switch_batches $right,switch,switch_batch $good
 abuse.null $right,null $good
 abuse.shared $right,shared $good
 abuse.scribble $right,scribble $good
@@ -60,7 +61,7 @@ survives()
 
 	case $name in
 	abuse.*)
-		"$here/guest.sh" -t 90 -l "$log" -s . "$build/$kernel" survive CALLS="$calls" \
+		"$here/guest.sh" -t 900 -w 90 -l "$log" -s . "$build/$kernel" survive CALLS="$calls" \
 			CALLS_OF="$3" KINDS="${4:-}" >"$build/logs/$log.txt" 2>&1 || status=$?
 		;;
 	torture.*)

@@ -7,6 +7,7 @@
  *	kprobe_abuse/places	write "KIND ADDRESS SIZE" in hex, a line each: memory to aim
  *				at; "text" may take probes, any other kind must not
  *	kprobe_abuse/run	write "CALLS SEED": returns when so many calls were made
+ *	kprobe_abuse/calls	read, also during a run: how many were made so far
  *	kprobe_abuse/result	read: the counts, a line for each kind of target with its
  *				calls and how many of them were accepted, and how much is
  *				allocated since "begin"
@@ -1351,6 +1352,14 @@ static int result_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
+/* Without the lock, which a run holds. */
+static int calls_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%ld\n", atomic_long_read(&calls_made));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(calls);
+
 static ssize_t run_write(struct file *file, const char __user *ubuf, size_t count,
 			 loff_t *ppos)
 {
@@ -1431,6 +1440,7 @@ static int __init kprobe_abuse_init(void)
 	dir = control_dir(&run_fops, &result_fops);
 	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
 	debugfs_create_file("places", 0200, dir, NULL, &places_fops);
+	debugfs_create_file("calls", 0400, dir, NULL, &calls_fops);
 	return 0;
 }
 
