@@ -7,9 +7,11 @@ export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
-# What these goals need is asked for before anything is built, see tree.sh.
+# What these goals need is asked for before anything is built, see tree.sh. The self-test
+# looks whether all that boot a guest are here.
 guests := run test stress abuse slots execute test-everything torture soak survive mutants \
-	shell ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug
+	shell ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug \
+	deb-check
 export KPROBES_NEEDS := \
 	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
 	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest))

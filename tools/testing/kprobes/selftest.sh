@@ -356,6 +356,32 @@ env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/bin" KPROBES_BUILD="$tmp/build"
 { grep -q ': flex qemu-system-x86$' "$tmp/log" || sed 's/^/not ok - /' "$tmp/log"; } |
 	sees packages "all packages that make run needs are named before it does anything" ''
 
+# The targets whose scripts boot a guest, or run others that do. These do not, or ask for it
+# when they come to that: series-check may be without builds, other architectures need another
+# emulator.
+no_guest='run-offset test-names series series-check deb test-arches'
+booting='guest|boot'
+while more=$(cd "$here" && grep -lE "\"\\\$here/($booting)\.sh\"" -- *.sh | sed 's/\.sh$//' |
+		grep -vxE "selftest|$booting" | paste -sd'|') && [ -n "$more" ]; do
+	booting="$booting|$more"
+done
+awk -v booting="^($booting)$" '
+	/^guests := / { listing = 1 }
+	listing { list = list " " $0; listing = /\\$/ }
+	/^[a-z-]+:/ { target = $1; sub(/:.*/, "", target) }
+	/^\t/ && match($0, /\$\(T\)\/[a-z-]+/) && substr($0, RSTART + 5, RLENGTH - 5) ~ booting { boots[target] = 1 }
+	END {
+		for (target in boots) print target
+		n = split(list, word, " ")
+		for (i = 1; i <= n; i++) if (word[i] ~ /^[a-z]/ && word[i] != "guests") print "listed", word[i]
+	}' "$top/Makefile" >"$tmp/targets"
+{
+	grep -v ' ' "$tmp/targets" | grep -vxE "${no_guest// /|}" | sort >"$tmp/booting"
+	sed -n 's/^listed //p' "$tmp/targets" | sort | diff - "$tmp/booting" |
+		sed -n 's/^> \(.*\)/not ok - \1 is not among the guests/p; s/^< \(.*\)/not ok - \1 boots no guest/p' || true
+	[ "$(wc -l <"$tmp/booting")" -ge 20 ] || echo "not ok - few targets"
+} | sees guests "the Makefile knows all targets that boot a guest" ''
+
 # Packages that are unpacked: two, of a program each, by an apt-get that is not asked.
 mkdir -p "$tmp/apt" "$tmp/one/usr/bin" "$tmp/two/usr/bin" "$tmp/unpacked"
 : | tee "$tmp/one/usr/bin/one" >"$tmp/two/usr/bin/two"
