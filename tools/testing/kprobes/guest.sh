@@ -86,8 +86,10 @@ mkdir -p "$build/logs"
 log=$build/logs/${log:-$job}
 tmp=$(mktemp -d)
 qemu_pid='' nmis_pid=''
+# "pid" is the QEMU of a shell.
 # shellcheck disable=SC2086
-trap '[ -z "$qemu_pid$nmis_pid" ] || kill $qemu_pid $nmis_pid 2>/dev/null; rm -rf "$tmp"' EXIT
+trap '[ ! -s "$tmp/pid" ] || qemu_pid=$(cat "$tmp/pid")
+	[ -z "$qemu_pid$nmis_pid" ] || kill $qemu_pid $nmis_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
 # The initramfs: busybox, our scripts, all modules of this kernel.
 if [ -z "$own_root" ]; then
@@ -145,7 +147,8 @@ args+=($qemu_args)
 if [ "$job" = shell ]; then
 	# A serial line has no end of file.
 	[ -t 0 ] || die "a shell needs a terminal; commands run with: ${here#"$top"/}/guest.sh ${kernel#"$top"/} cmd CMD='...'"
-	# QEMU has the terminal, so somebody else looks whether make is there.
+	# QEMU has the terminal, so somebody else looks whether make is there. If this is told
+	# to end, too, as make does when it is, the trap ends QEMU.
 	: >"$tmp/pid"
 	{
 		while kill -0 "$KPROBES_OWNER" 2>/dev/null && [ -e "$tmp/pid" ]; do sleep 1; done

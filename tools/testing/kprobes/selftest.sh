@@ -277,7 +277,7 @@ mkdir -p "$tmp/machine" "$tmp/kernel/arch/x86/boot"
 cat >"$tmp/machine/qemu-system-x86_64" <<'END'
 #!/bin/bash
 trap 'exit 0' TERM
-console='' out=''
+console=/dev/null out=''
 for arg; do
 	case $arg in
 	file:*.console) console=${arg#file:} ;;
@@ -286,6 +286,7 @@ for arg; do
 done
 says() { echo "[    9.0] $*" >>"$console"; }
 exits() { echo 'kprobes-guest: exit 0' >>"$out"; }
+tells() { echo "$$ $KPROBES_OWNER" >"$TOLD"; }
 stays() { for _ in $(seq 50); do sleep 0.2; done; }
 up() { echo 'kprobes-guest: up' >>"$console"; }
 [[ $PLAY == *'up;'* ]] || up
@@ -355,6 +356,38 @@ env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/bin" KPROBES_BUILD="$tmp/build"
 	make -s -C "$top" run >"$tmp/log" 2>&1 || true
 { grep -q ': flex qemu-system-x86$' "$tmp/log" || sed 's/^/not ok - /' "$tmp/log"; } |
 	sees packages "all packages that make run needs are named before it does anything" ''
+
+# make shell: it ends where there is no terminal, and with make, however that ends.
+mkdir -p "$tmp/logs"
+shell=(env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/machine:$PATH" KPROBES_BUILD="$tmp" KERNEL=kernel
+	EMULATOR_PATCHES=0 APPEND= QEMU_ARGS= PLAY='up; tells; stays' TOLD="$tmp/told")
+status=0
+timeout 20 "${shell[@]}" make -s -C "$top" -o kernel shell </dev/null >"$tmp/log" 2>&1 || status=$?
+sed -n "s/; commands run with.*//; s/^kprobes: /not ok - $status: /p" "$tmp/log" |
+	sees shell_no_terminal "make shell without a terminal ends and says why" \
+	"not ok - 2: a shell needs a terminal"
+# shell_killed SIGNAL: make is killed so, and QEMU has its terminal
+shell_killed()
+{
+	local qemu owner tries
+
+	rm -f "$tmp/told"
+	"${shell[@]}" script -qec "make -s -C '$top' -o kernel shell; sleep 6" /dev/null </dev/null >"$tmp/log" 2>&1 &
+	for ((tries = 0; tries < 100; tries++)); do
+		[ ! -s "$tmp/told" ] || break
+		sleep 0.1
+	done
+	read -r qemu owner <"$tmp/told" || { sed 's/^/not ok - /' "$tmp/log"; return; }
+	kill "-$1" "$owner"
+	for ((tries = 0; tries < 50; tries++)); do
+		kill -0 "$qemu" 2>/dev/null || break
+		sleep 0.1
+	done
+	! kill "$qemu" 2>/dev/null || echo "not ok - $1: QEMU is left"
+	kill $! 2>/dev/null || true
+}
+# Of others, which its children get from the terminal, make waits for their end.
+{ shell_killed KILL; shell_killed TERM; } | sees shell_owner "QEMU ends when the make is killed whose shell it is" ''
 
 # The targets whose scripts boot a guest, or run others that do. These do not, or ask for it
 # when they come to that: series-check may be without builds, other architectures need another
