@@ -30,67 +30,44 @@ arch_is()
 	cross='' target='' qemu='' qemu_package='' machine='' console='' virtio='' debian=''
 	case $1 in
 	arm64)
-		karch=arm64 cross=aarch64-linux-gnu-
-		target=Image image=arch/arm64/boot/Image
-		qemu=qemu-system-aarch64 qemu_package=qemu-system-arm
-		machine='-M virt -cpu cortex-a57' console='console=ttyAMA0'
+		built_by arm64 aarch64-linux-gnu- arch/arm64/boot/Image
+		booted_by aarch64 arm ttyAMA0 -M virt -cpu cortex-a57
 		virtio=device debian=arm64
 		;;
 	arm)
-		karch=arm cross=arm-linux-gnueabihf-
-		target=zImage image=arch/arm/boot/zImage
-		qemu=qemu-system-arm qemu_package=qemu-system-arm
-		machine='-M virt -cpu cortex-a15' console='console=ttyAMA0'
+		built_by arm arm-linux-gnueabihf- arch/arm/boot/zImage
+		booted_by arm arm ttyAMA0 -M virt -cpu cortex-a15
 		;;
 	riscv64)
-		karch=riscv cross=riscv64-linux-gnu-
-		target=Image image=arch/riscv/boot/Image
-		qemu=qemu-system-riscv64 qemu_package=qemu-system-misc
-		machine='-M virt' console='console=ttyS0'
+		built_by riscv riscv64-linux-gnu- arch/riscv/boot/Image
+		booted_by riscv64 misc ttyS0 -M virt
 		;;
 	s390x)
-		karch=s390 cross=s390x-linux-gnu-
-		target=bzImage image=arch/s390/boot/bzImage
-		qemu=qemu-system-s390x qemu_package=qemu-system-misc
-		machine='-M s390-ccw-virtio -cpu max' console='console=ttysclp0'
+		built_by s390 s390x-linux-gnu- arch/s390/boot/bzImage
+		booted_by s390x misc ttysclp0 -M s390-ccw-virtio -cpu max
 		virtio=ccw debian=s390x
 		;;
 	ppc64le | ppc64)
-		karch=powerpc
-		cross=powerpc64le-linux-gnu-
-		[ "$1" = ppc64le ] || cross=powerpc64-linux-gnu-
-		target=vmlinux image=vmlinux
-		qemu=qemu-system-ppc64 qemu_package=qemu-system-ppc
-		machine='-M pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken -cpu power9 -vga none'
-		console='console=hvc0'
+		built_by powerpc "power${1#p}-linux-gnu-" vmlinux
+		booted_by ppc64 ppc hvc0 -M pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken \
+			-cpu power9 -vga none
 		;;
 	mips)
-		karch=mips cross=mips-linux-gnu-
-		target=vmlinux image=vmlinux
-		qemu=qemu-system-mips qemu_package=qemu-system-mips
-		machine='-M malta -cpu 34Kf' console='console=ttyS0'
+		built_by mips mips-linux-gnu- vmlinux
+		booted_by mips mips ttyS0 -M malta -cpu 34Kf
 		;;
-	sparc64)
-		karch=sparc64 cross=sparc64-linux-gnu- target=vmlinux image=vmlinux
-		;;
-	parisc)
-		karch=parisc cross=hppa-linux-gnu- target=vmlinux image=vmlinux
-		;;
-	sh)
-		karch=sh cross=sh4-linux-gnu- target=vmlinux image=vmlinux
-		;;
-	arc)
-		karch=arc cross=arc-linux-gnu- target=vmlinux image=vmlinux
-		;;
+	sparc64) built_by sparc64 sparc64-linux-gnu- vmlinux ;;
+	parisc) built_by parisc hppa-linux-gnu- vmlinux ;;
+	sh) built_by sh sh4-linux-gnu- vmlinux ;;
+	arc) built_by arc arc-linux-gnu- vmlinux ;;
 	x86_64 | i386)
-		karch=$1 target=bzImage image=arch/x86/boot/bzImage
-		qemu=qemu-system-x86_64 qemu_package=qemu-system-x86
+		built_by "$1" '' arch/x86/boot/bzImage
 		# The firmware is the fast one that kunit.py uses. "max" is a CPU that does
 		# not need the return thunks of real ones; the configs say which are
 		# compiled in. CMPXCHG16B is off: QEMU 7.2 spoils the flags after it if a
 		# comparison precedes it and an exception has returned shortly before, so a
 		# probe there would save and restore wrong flags.
-		machine='-bios qboot.rom -cpu max,-cx16' console='console=ttyS0'
+		booted_by x86_64 x86 ttyS0 -bios qboot.rom -cpu max,-cx16
 		virtio=pci
 		;;
 	*)
@@ -104,6 +81,10 @@ arch_is()
 	*) srcarch=$karch ;;
 	esac
 }
+
+# built_by KARCH CROSS IMAGE, booted_by EMULATOR PACKAGE CONSOLE MACHINE...: for arch_is
+built_by() { karch=$1 cross=$2 image=$3 target=${3##*/}; }
+booted_by() { qemu=qemu-system-$1 qemu_package=qemu-system-$2 console=console=$3 machine=${*:4}; }
 
 # kmake ARGS...: the kernel's make, in $src for $out and the architecture
 kmake()

@@ -23,8 +23,7 @@ stock=stock-$CONFIG
 patched=patched-$CONFIG
 kernels=${KERNEL:-$ours $stock}
 out=$build/bench
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 mkdir -p "$out" "$tmp/results"
 
 # known PART KERNEL FILE...: the file for the lines of this part; its name changes

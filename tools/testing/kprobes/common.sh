@@ -29,6 +29,31 @@ WRITTEN_TWICE='text patching: written twice for this emulator'
 say() { printf 'kprobes: %s\n' "$*"; }
 die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 
+# how_many NAME VALUE [LEAST]: is it a number that is large enough?
+how_many() { [ "$2" -ge "${3:-1}" ] 2>/dev/null || die "$1=$2: how many?${3:+ At least $3}"; }
+
+# the_kernel: set kernel to the folder of the one that is asked for, and name to its name. It
+# has to be there.
+the_kernel()
+{
+	name=${KERNEL:-$CONFIG}
+	kernel=$build/$name
+	[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
+}
+
+# has_module MODULE: does that kernel have this test module?
+has_module()
+{
+	[ -e "$kernel/kprobes-modules/$1.ko" ] || die "no $1.ko in build/$name: has it our kprobes?"
+}
+
+# scratch: set tmp to a new folder, which goes when this ends
+scratch()
+{
+	tmp=$(mktemp -d)
+	trap 'rm -rf "$tmp"' EXIT
+}
+
 # need COMMAND-OR-FILE:PACKAGE...: install the packages of those that are not
 # there. Going by what is used, not by what dpkg knows, lets a tool built by
 # hand count too.

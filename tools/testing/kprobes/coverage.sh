@@ -13,8 +13,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-name=${KERNEL:-$CONFIG}
-kernel=$build/$name
+the_kernel
 nr=${NR:-6000}
 seeds=${SEEDS:-1 2 3}
 
@@ -42,10 +41,8 @@ sites()
 		}' "$tmp/all"
 }
 
-[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
 need objdump:binutils
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 mkdir -p "$tmp/files"
 objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
 	/^[0-9a-f]+ </ { padding = /<__pfx_/ }

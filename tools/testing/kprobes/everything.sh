@@ -23,8 +23,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-name=${KERNEL:-$CONFIG}
-kernel=$build/$name
+the_kernel
 minutes=${MINUTES:-20}
 points=${POINTS:-20000}
 narrow=${NARROW:-40}
@@ -34,13 +33,11 @@ console=$build/logs/$log.console
 # Those that the guest's job loads.
 modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_example kprobe_batch'
 
-[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
-[ "$points" -gt 0 ] 2>/dev/null || die "POINTS=$points: how many?"
+how_many MINUTES "$minutes"
+how_many POINTS "$points"
 need objdump:binutils stress-ng:stress-ng ldd:libc-bin perl:perl sha1sum:coreutils
 need_space 500 "the windows"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 
 # Where instructions start: address and mnemonic, by address. int3 is filling.
 instructions()

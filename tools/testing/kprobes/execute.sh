@@ -16,18 +16,17 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-name=${KERNEL:-$CONFIG}
-kernel=$build/$name
+the_kernel
+has_module kprobe_execute
 nr=${NR:-150000}
 seed=${SEED:-1}
 out=$build/logs/execute-$name.txt
-[ "$nr" -ge 1000 ] 2>/dev/null || die "NR=$nr: at least 1000, so that each state is there"
-[ "$seed" -ge 0 ] 2>/dev/null || die "SEED=$seed: which?"
-[ -e "$kernel/kprobes-modules/kprobe_execute.ko" ] || die "no kprobe_execute.ko in $kernel: has it our kprobes?"
+# Fewer do not have each state.
+how_many NR "$nr" 1000
+how_many SEED "$seed" 0
 need_qemu
 need objdump:binutils python3:python3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 mkdir -p "$tmp/files" "$build/logs"
 
 bits=64

@@ -18,8 +18,7 @@ set -euo pipefail
 . "$here/ftracetest-results.sh"
 
 tests=tools/testing/selftests/ftrace
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 
 # cases TREE: the files of the tests, one a line
 cases()

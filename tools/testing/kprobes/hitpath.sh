@@ -13,8 +13,7 @@ need python3:python3 objdump:binutils
 need_qemu
 kernel=$build/$CONFIG
 [ -e "$kernel/vmlinux" ] || die "build/$CONFIG/vmlinux is missing: CONFIG=$CONFIG make kernel"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 
 walk() { "$here/hitpath.py" "$kernel/vmlinux" "$tmp/refused" "$here/hitpath.list" "$@" >"$tmp/out" 2>&1; }
 

@@ -20,8 +20,7 @@ many=${MANY-10000}
 cold=${COLD-10000}
 [ $# -gt 0 ] || set -- "$CONFIG" "stock-$CONFIG"
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 
 measure()
 {

@@ -22,12 +22,11 @@ set -euo pipefail
 minutes=${MINUTES:-60}
 kernel=$build/$CONFIG
 state=$build/mutants-$CONFIG
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+how_many MINUTES "$minutes"
 need_build
 need_qemu
 mkdir -p "$state" "$build/logs"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 mapfile -t all < <(cd "$here/mutants" && printf '%s\n' *.patch | sed 's/\.patch$//')
 mutants=()
 for mutant in "${all[@]}"; do

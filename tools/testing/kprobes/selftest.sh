@@ -31,8 +31,7 @@ set -euo pipefail
 . "$here/boot.sh"
 unset TEST
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 results=$tmp/results
 
 # sees NAME PROVES WANTED: standard input has that line; "" means no failure at all
@@ -459,6 +458,22 @@ unpacks | sees unpack_folder "a folder that was not unpacked to its end is no re
 echo one >"$tmp/unpacked/dir/.packages"
 rm -f "$tmp/unpacked/dir/bin/two"
 unpacks | sees unpack_other "a folder of other packages is made anew" "not ok - 0: ./dir/bin/one ./dir/bin/two"
+
+# What the scripts are asked for
+asks() { ("$@") 2>&1 | sed "s/^kprobes: /not ok - /" || true; }
+{ asks how_many NR 1000 1000; asks how_many NR x; asks how_many NR 999 1000; } |
+	sees how_many "a number that is none, or too small, is refused" \
+"not ok - NR=x: how many?
+not ok - NR=999: how many? At least 1000"
+(
+	build=$tmp
+	KERNEL=missing asks the_kernel
+	: >"$tmp/kernel/vmlinux"
+	KERNEL=kernel asks the_kernel
+	name=kernel kernel=$tmp/kernel asks has_module kprobe_x
+) | sees the_kernel "a kernel or a module that is not there is missed" \
+"not ok - no kernel in build/missing: make kernel or make stock builds it
+not ok - no kprobe_x.ko in build/kernel: has it our kprobes?"
 
 # git bisect takes 1 for a bad commit.
 status=0

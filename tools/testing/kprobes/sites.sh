@@ -57,8 +57,7 @@ spread()
 }
 
 need objdump:binutils
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 mkdir "$tmp/files" "$tmp/sites"
 # Starts of reachable instructions, with their functions; some more than wanted, because
 # not all can be probed. Ftrace sites are left out: one costs as much as a thousand

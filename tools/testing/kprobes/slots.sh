@@ -11,14 +11,13 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-kernel=$build/${KERNEL:-$CONFIG}
+the_kernel
+has_module kprobe_slots
 probes=${PROBES:-3000}
-[ -e "$kernel/vmlinux" ] || die "no kernel in $kernel: make kernel builds it"
-[ -e "$kernel/kprobes-modules/kprobe_slots.ko" ] || die "no kprobe_slots.ko in $kernel: has it our kprobes?"
+how_many PROBES "$probes"
 need_qemu
 need objdump:binutils python3:python3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 mkdir -p "$tmp/files" "$build/logs"
 
 # All instructions of the kernel, and some of them to be probed. ftrace sites have neither

@@ -21,21 +21,20 @@ set -euo pipefail
 
 minutes=${MINUTES:-30}
 cpus=${CPUS:-2}
-name=${KERNEL:-$CONFIG}
+the_kernel
 parts='abuse event_fuzz returns stress toggle'
 # toggle switches the jumps.
 killers='hotplug tracers module events memory nmi'
 log=$build/logs/soak-$name
 
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
-[ "$cpus" -gt 1 ] 2>/dev/null || die "CPUS=$cpus: two or more"
-[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make kernel builds it"
+how_many MINUTES "$minutes"
+how_many CPUS "$cpus" 2
 mkdir -p "$build/logs"
 
 say "soak: $name for $minutes minutes, on $cpus CPUs: torture with $killers, beside $parts (build/logs/soak-$name.*)"
 status=0
 "$here/guest.sh" -t $((minutes * 60 + 1200)) -l "soak-$name" -c "$cpus" -m 1536 -a preempt=full \
-	-s "$BASE_REPORTS" "$build/$name" soak SECONDS_TO_RUN=$((minutes * 60)) MODE=exact \
+	-s "$BASE_REPORTS" "$kernel" soak SECONDS_TO_RUN=$((minutes * 60)) MODE=exact \
 	KILLERS="$killers" PARTS="$parts" 2>&1 |
 	tee "$log.txt" | sed -un 's/^progress /    # /p; /^failed /s/^/    # /p' || status=$?
 {

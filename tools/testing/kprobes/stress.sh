@@ -11,12 +11,11 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 minutes=${MINUTES:-30}
-name=${KERNEL:-$CONFIG}
+the_kernel
 log=$build/logs/stress-$name
 load=$build/stress-load
 need_build
-[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+how_many MINUTES "$minutes"
 need_space 4000 "the compile job"
 mkdir -p "$build/logs"
 
@@ -43,7 +42,7 @@ trap 'kill -- -$load_pid 2>/dev/null || true; rm -rf "$load"' EXIT
 
 say "stress test on $name for $minutes minutes beside a compile job (build/logs/stress-$name.*)"
 status=0
-"$here/guest.sh" -t $((minutes * 60 + 900)) -l "stress-$name" "$build/$name" tests \
+"$here/guest.sh" -t $((minutes * 60 + 900)) -l "stress-$name" "$kernel" tests \
 	TESTS=stress STRESS_SECONDS=$((minutes * 60)) | tee "$log.txt" || status=$?
 kill -0 $load_pid 2>/dev/null || die "stress: the compile job ended: see $log.load"
 objects=$(grep -c '^  CC ' "$log.load") || true

@@ -17,9 +17,8 @@ set -euo pipefail
 
 calls=${CALLS:-5000}
 seconds=${SECONDS_EACH:-30}
-if ! [ "$calls" -gt 0 ] 2>/dev/null || ! [ "$seconds" -gt 0 ] 2>/dev/null; then
-	die "CALLS=$calls SECONDS_EACH=$seconds: how many?"
-fi
+how_many CALLS "$calls"
+how_many SECONDS_EACH "$seconds"
 kernels=${KERNEL:-stock-$CONFIG $CONFIG}
 
 # Name, calls, targets. See chosen() in kprobe_abuse.c.
@@ -48,8 +47,7 @@ END
 
 mkdir -p "$build/logs"
 need_qemu
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 for kernel in $kernels; do
 	[ -e "$build/$kernel/vmlinux" ] || die "no kernel in build/$kernel: make kernel or make stock builds it"
 done

@@ -31,13 +31,12 @@ set -euo pipefail
 . "$here/builds-results.sh"
 
 minutes=${MINUTES:-60}
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+how_many MINUTES "$minutes"
 wanted_arches=${ARCHES:-x86_64 i386 arm64}
 unset MAKEFLAGS MAKEOVERRIDES ARCH
 state=$build/builds
 mkdir -p "$state" "$build/logs"
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+scratch
 
 # objtool looks at each object of ours, also where kbuild lets it wait for the link.
 # shellcheck disable=SC2016

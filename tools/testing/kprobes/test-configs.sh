@@ -25,7 +25,7 @@ set -euo pipefail
 . "$here/boot.sh"
 
 minutes=${MINUTES:-60}
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+how_many MINUTES "$minutes"
 need python3:python3
 state=$build/configs
 mkdir -p "$state" "$build/logs"

@@ -27,7 +27,7 @@ set -euo pipefail
 
 all='rt kcsan debug'
 minutes=${MINUTES:-120}
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+how_many MINUTES "$minutes"
 for kernel in ${KERNELS:=$all}; do
 	case " $all " in *" $kernel "*) ;; *) die "no kernel $kernel: there are $all" ;; esac
 done

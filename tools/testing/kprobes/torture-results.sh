@@ -2,16 +2,52 @@
 # Evaluates a run of torture.sh. Sourced by it, and by the self-test.
 # shellcheck shell=bash
 
+# What has to be counted at least: in each minute, or in all ("=").
+TORTURE_COUNTS='
+calls 10000
+hits 5000
+in_task 1000
+in_softirq 100
+in_hardirq 100
+in_handler 50
+rounds 10
+singles 2
+batches 2
+returns 2
+churned_hits 100
+mistakes =1
+jumps_seen =1
+'
+# The same, of NMIs.
+TORTURE_NMIS='
+in_nmi 500
+hits_in_nmi 1000
+nmis 500
+nmis_irqs_off 100
+nmis_over_handler 100
+nmis_over_patch =1
+'
+# And what must not be there.
+TORTURE_ZEROS='wrong late errors unequal left_points left_found left_users left_copies left_detours left_pools'
+
 # torture_verdict FILE MODE KILLERS CPUS MINUTES: prints what is missing or wrong in what
 # a guest has printed; nothing if all is well.
 torture_verdict()
 {
-	awk -v mode="$2" -v killers="$3" -v cpus="$4" -v minutes="$5" '
+	awk -v mode="$2" -v killers="$3" -v cpus="$4" -v minutes="$5" -v counts="$TORTURE_COUNTS" \
+		-v nmis="$TORTURE_NMIS" -v zeros="$TORTURE_ZEROS" '
 		function bad(what) { print what }
 		function at_least(name, min)
 		{
 			if (!(name in value)) bad(name ": not told")
 			else if (value[name] < min) bad(name ": " value[name] ", wanted at least " min)
+		}
+		function all_at_least(list,    line, want, n, i)
+		{
+			n = split(list, line, "\n")
+			for (i = 1; i <= n; i++)
+				if (split(line[i], want, " ") == 2)
+					at_least(want[1], sub(/^=/, "", want[2]) ? want[2] + 0 : want[2] * minutes)
 		}
 		function zero(name)
 		{
@@ -23,32 +59,13 @@ torture_verdict()
 		$1 == "killer" { rounds[$2] = $3; next }
 		NF == 2 && $2 ~ /^-?[0-9]+$/ { value[$1] = $2 }
 		END {
-			at_least("calls", 10000 * minutes)
-			at_least("hits", 5000 * minutes)
-			at_least("in_task", 1000 * minutes)
-			at_least("in_softirq", 100 * minutes)
-			at_least("in_hardirq", 100 * minutes)
-			at_least("in_handler", 50 * minutes)
+			all_at_least(counts)
 			at_least("cpus_with_tasks", cpus)
-			at_least("rounds", 10 * minutes)
-			at_least("singles", 2 * minutes)
-			at_least("batches", 2 * minutes)
-			at_least("returns", 2 * minutes)
-			at_least("mistakes", 1)
-			at_least("churned_hits", 100 * minutes)
-			at_least("jumps_seen", 1)
-			zero("wrong"); zero("late"); zero("errors"); zero("unequal")
-			if (mode == "exact") zero("inexact")
-			zero("left_points"); zero("left_found"); zero("left_users")
-			zero("left_copies"); zero("left_detours"); zero("left_pools")
+			n = split(zeros (mode == "exact" ? " inexact" : ""), name, " ")
+			for (i = 1; i <= n; i++) zero(name[i])
 			if (killers ~ /(^| )nmi( |$)/) {
-				at_least("in_nmi", 500 * minutes)
-				at_least("hits_in_nmi", 1000 * minutes)
+				all_at_least(nmis)
 				at_least("cpus_with_nmis", cpus)
-				at_least("nmis", 500 * minutes)
-				at_least("nmis_irqs_off", 100 * minutes)
-				at_least("nmis_over_handler", 100 * minutes)
-				at_least("nmis_over_patch", 1)
 			}
 			n = split(killers, name, " ")
 			least = minutes < 3 ? 1 : 2

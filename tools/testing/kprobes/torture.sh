@@ -18,7 +18,7 @@ set -euo pipefail
 . "$here/torture-results.sh"
 
 minutes=${MINUTES:-3}
-[ "$minutes" -gt 0 ] 2>/dev/null || die "MINUTES=$minutes: how many?"
+how_many MINUTES "$minutes"
 scenarios=${SCENARIO:-$(cd "$here/torture" && grep -L '^ON=' -- *)}
 for scenario in $scenarios; do
 	[ -e "$here/torture/$scenario" ] ||
