@@ -7,9 +7,11 @@ hitpath.py VMLINUX BLACKLIST EXCEPTIONS [FUNCTION]
 BLACKLIST is debugfs' file of that kernel, booted with nokaslr. Starts at the entries of
 hits and follows all direct calls and jumps in refused functions, through each state of
 jump labels and alternatives. Whatever they lead to that is not refused, and each
-indirect call, has to be among the exceptions. FUNCTION counts as not refused.
+indirect call, has to be among the exceptions, and each of these has to be
+needed: see unneeded(). FUNCTION counts as not refused.
 """
 import bisect
+import os
 import re
 import struct
 import subprocess
@@ -132,6 +134,30 @@ class Kernel:
         yield from self.jumps.get(start, ())
 
 
+def exceptions(lines, options):
+    """(caller, callee) -> is it for a kernel with these options?"""
+    allowed = {}
+    for line in lines:
+        entry, _, why = line.partition("#")
+        caller, callee, *wanted = entry.split() or ("", "")
+        if caller and not why.strip():
+            sys.exit("kprobes: hitpath: no reason for %s %s" % (caller, callee))
+        if caller:
+            allowed[caller, callee] = all(option in options for option in wanted)
+    return allowed
+
+
+def unneeded(allowed, found, names):
+    """the exceptions for this kernel that nothing needs, although both functions are there"""
+    for (caller, callee), here in allowed.items():
+        if not here or not {caller, callee} - {"*"} <= names:
+            continue
+        if caller == "*" and any(callee == other for _, other in found):
+            continue
+        if (caller, callee) not in found:
+            yield caller, callee
+
+
 def main():
     kernel = Kernel(sys.argv[1])
     ranges = sorted((int(m[1], 16), int(m[2], 16)) for m in
@@ -147,15 +173,8 @@ def main():
         i = bisect.bisect_right(ranges, (addr, 1 << 64)) - 1
         return i >= 0 and ranges[i][0] <= addr < ranges[i][1]
 
-    allowed = {}
-    for line in open(sys.argv[3]):
-        word = line.split("#")[0].split()
-        if word:
-            allowed[word[0], word[1]] = "#" in line and line.split("#")[1].strip()
-    for pair, why in allowed.items():
-        if not why:
-            sys.exit("kprobes: hitpath: no reason for %s %s" % pair)
-
+    config = open(os.path.join(os.path.dirname(sys.argv[1]), ".config")).read()
+    allowed = exceptions(open(sys.argv[3]), re.findall("^CONFIG_(.*)=y$", config, re.M))
     todo, seen, found = [], {}, set()
     for root in ROOTS:
         if root in kernel.symbol:
@@ -195,8 +214,15 @@ def main():
             what = "an indirect call" if callee == "*" else callee
             print("not ok - hitpath: %s < %s: neither refused nor excepted" % (what, way(caller)))
             status = 1
+    # Without one of the functions, its own are not needed.
+    if not without:
+        names = {kernel.name(start) for start in kernel.starts}
+        for pair in unneeded(allowed, found, names):
+            print("not ok - hitpath: %s %s: excepted, and nothing needs it" % pair)
+            status = 1
     print("%d functions, %d exceptions" % (len(seen), len(found)))
     sys.exit(status)
 
 
-main()
+if __name__ == "__main__":
+    main()

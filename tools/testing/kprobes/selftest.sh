@@ -546,6 +546,27 @@ crashed 's/and 1/and 0/' | sees oops_dead "a machine that does not probe any mor
 crashed 's/begin pre plain jump fixed/&\nWARNING: something/' pre:plain:jump:fixed |
 	sees oops_silent "a report where none has to be is seen" "not ok - a report: fixed"
 
+# Exceptions of the path of a hit: which are not needed, where one calls two, and three and
+# four are there.
+# excepted LINE...: what is said of that list
+excepted()
+{
+	printf '%s\n' "$@" | PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import hitpath, sys
+allowed = hitpath.exceptions(sys.stdin, ["SMP", "X86_32"])
+for pair in hitpath.unneeded(allowed, {("one", "two"), ("one", "*")}, {"one", "two", "three", "four"}):
+    print("not ok - %s %s" % pair)' 2>&1 | sed 's/^kprobes: hitpath: /not ok - /' || true
+}
+excepted 'one two # why' 'one * # why' '* two # why' '# that' | sees hitpath_needed "exceptions that are needed are good" ''
+excepted 'one two # why' 'one three SMP X86_32 # why' '* four # why' 'three * # why' |
+	sees hitpath_unneeded "an exception that nothing needs is seen" \
+"not ok - one three
+not ok - * four
+not ok - three *"
+excepted 'one five # why' 'five * # why' 'one three SMP KASAN # why' |
+	sees hitpath_elsewhere "an exception for other kernels need not be needed" ''
+excepted 'one two' | sees hitpath_reason "an exception without a reason is seen" "not ok - no reason for one two"
+
 # Torture
 cat >"$tmp/tortured" <<'END'
 killer hotplug 9
