@@ -87,6 +87,9 @@ run_make()
 
 need_build
 [ -z "$cross" ] || need "${cross}gcc:$cc_package"
+case $(config_options) in
+*CONFIG_MODULE_SIG=y*) need openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;
+esac
 mkdir -p "$out"
 lock "$name"
 [ -e "$out/vmlinux" ] || need_space 3000 "building a kernel"

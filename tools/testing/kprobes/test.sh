@@ -6,7 +6,9 @@
 #                config once more through the tree's kunit.py, with the small
 #                kernel of its own that lib/tests/kprobes/.kunitconfig asks for
 #   guest tests  guest/tests/*.sh, what needs user space; for the default config
-#                those marked "# preempt: full" once more with that parameter
+#                those marked "# preempt: full" once more with that parameter; one marked
+#                "# own guest: REASON" in a guest of its own, and one marked "# needs:
+#                config OPTION" only on kernels that have the option
 #   hit path     hitpath.sh: is all that a hit runs refused?
 #   oops         oops.sh: handlers that crash; for the default config
 #   self-test    selftest.sh: do these scripts see what goes wrong?
@@ -230,11 +232,13 @@ encodings()
 # guest_tests RUN PREFIX PARAMS WATCH FILE...: those of the tests that match
 guest_tests()
 {
-	local run=$1 prefix=$2 cmdline=$3 watch=$4 names='' f
+	local run=$1 prefix=$2 cmdline=$3 watch=$4 names='' f option
 
 	shift 4
 	for f; do
 		is_picked "$(basename "$f" .sh)" "$prefix" || continue
+		option=$(sed -n 's/^# needs: config //p' "$f")
+		[ -z "$option" ] || config_options | grep -x "$option=y" >/dev/null || continue
 		names="$names $(basename "$f" .sh)"
 		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done
@@ -308,8 +312,13 @@ if [ -n "$full" ] && [ -n "$more" ]; then
 	kunit_run preempt=full 'kprobes_[do][ir]*' preempt=full
 	kunit_with_mitigations
 fi
-guest_tests tests '' '' "$watch" "$here"/guest/tests/*.sh
-[ -z "$traced" ] || guest_tests traced-tests 'traced: ' '' tracers "$here"/guest/tests/*.sh
+mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
+guest_tests tests '' '' "$watch" "${shared[@]}"
+[ -z "$traced" ] || guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
+mapfile -t own < <(grep -l '^# own guest: ' "$here"/guest/tests/*.sh)
+for f in "${own[@]}"; do
+	guest_tests "$(basename "$f" .sh)" '' '' '' "$f"
+done
 if [ -n "$full" ] && [ -n "$more" ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
 	guest_tests preempt 'preempt=full: ' preempt=full '' "${preempt[@]}"
