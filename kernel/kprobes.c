@@ -16,7 +16,7 @@
  *
  *   unregistering	Unlink the users from their points. Disarm the points
  *			that have no enabled user any more. Wait once, for all of
- *			them, until no handler runs that started before. Free
+ *			them, until handlers that started before are done. Free
  *			them.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
@@ -67,15 +67,15 @@ static void kprobe_plan_placements(struct placement *order, struct kprobe_user *
 		if (i && users[i]->addr < users[i - 1]->addr)
 			sorted = false;
 	}
-	/* Callers often go by lists of symbols, which are sorted. */
+	/* Callers often work from lists of symbols, which are sorted. */
 	if (!sorted)
 		sort(order, num, sizeof(*order), kprobe_placement_cmp, NULL);
 }
 
 /*
- * Turns jumps back into breakpoints that do not fit the new users: those at their
- * points, whose detours do not run their handlers, and those that replace the bytes of
- * their points.
+ * Turns jumps that do not fit the new users back into breakpoints: those at their
+ * points, because their detours do not run the new handlers, and those that replace
+ * the bytes of their points.
  */
 static void kprobe_users_settle(struct placement *order, int num)
 {
@@ -93,7 +93,7 @@ static void kprobe_users_settle(struct placement *order, int num)
 	kprobe_batch_end(&batch);
 }
 
-/* A point that has gone may have kept the point before it from becoming a jump. */
+/* A removed point may have kept the point before it from becoming a jump. */
 static void kprobe_obstacle_gone(unsigned long addr)
 {
 	struct kprobe_point *over = kprobe_optimizer_over(addr);
@@ -268,7 +268,7 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  * @kps: the probes
  * @num: how many
  *
- * This is much cheaper than one by one: the text is patched in one round for all.
+ * This is much cheaper than one by one: the text is patched in one round for all of them.
  *
  * Context: may sleep. Not from a handler.
  * Return: 0 with all of them registered; or the error of one of them, see
@@ -284,7 +284,7 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 /* ---------------------------- Unregistering ----------------------------- */
 
 /*
- * Hides the users of those probes that are registered from hits, and collects them in
+ * Hides the users of all registered probes in the array from hits, and collects them in
  * @leaving. Returns true if their handlers may be running.
  */
 static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *leaving)
@@ -399,7 +399,7 @@ static void kprobe_users_free(struct list_head *leaving)
  * @kps: the probes
  * @num: how many
  *
- * On return no handler of any of them runs, nor ever will. A probe that is not
+ * On return no handler of any of them is running or will run. A probe that is not
  * registered gets its addr cleared, and does not affect the others.
  *
  * Context: may sleep. Not from a handler.
@@ -429,8 +429,8 @@ EXPORT_SYMBOL_GPL(unregister_kprobes);
  * unregister_kprobe - remove a probe
  * @p: the probe
  *
- * On return no handler of the probe runs, nor ever will: it may be freed. A probe
- * that is not registered gets its addr cleared, and that is all.
+ * On return no handler of the probe is running or will run: it may be freed. For a
+ * probe that is not registered, this only clears its addr.
  *
  * Context: may sleep. Not from a handler.
  */
@@ -481,8 +481,8 @@ EXPORT_SYMBOL_GPL(register_kretprobes);
  * unregister_kretprobe - remove a return probe
  * @rp: the probe
  *
- * On return no handler of the probe runs, nor ever will: it may be freed.
- * Calls that are under way return normally.
+ * On return no handler of the probe is running or will run: it may be freed.
+ * Calls in flight return normally.
  *
  * Context: may sleep. Not from a handler.
  */
@@ -545,7 +545,7 @@ EXPORT_SYMBOL_GPL(register_jprobes);
  * unregister_jprobe - remove a jprobe
  * @jp: the probe
  *
- * On return its handler does not run, nor ever will: it may be freed.
+ * On return its handler is not running and will not run: the jprobe may be freed.
  *
  * Context: may sleep. Not from a handler.
  */

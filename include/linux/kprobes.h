@@ -43,7 +43,7 @@ struct pt_regs;
 struct task_struct;
 
 #ifndef CONFIG_KPROBES
-/* Only so that structures which embed a probe still compile. */
+/* Lets structures that embed a probe compile. */
 typedef u8 kprobe_opcode_t;
 struct arch_specific_insn {
 	int dummy;
@@ -61,10 +61,10 @@ struct arch_specific_insn {
  * pointer is one byte past the probe point, as a breakpoint leaves it, however
  * the probe was hit.
  *
- * Context: preemption off; hard interrupts off, too, if the probe was hit by a
+ * Context: preemption off; hard interrupts also off if the probe was hit through a
  * breakpoint. Must not sleep. Functions that register, unregister, enable or
  * disable probes fail here with -EDEADLK.
- * Return: 0 to go on with the probed instruction; non-zero if the handler has
+ * Return: 0 to continue with the probed instruction; non-zero if the handler has
  * set the instruction pointer to where execution resumes. Neither the instruction
  * nor any further handler of this point runs then.
  */
@@ -77,7 +77,7 @@ typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
  * @flags: 0, kept for source compatibility
  *
  * The registers are as the instruction left them. The instruction pointer is
- * where execution goes on.
+ * where execution resumes.
  *
  * Context: as the pre-handler.
  */
@@ -99,7 +99,7 @@ typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * handler has faulted. Only x86 calls fault handlers.
  *
  * Context: in the exception, preemption off. Must not sleep.
- * Return: non-zero if the fault is dealt with and execution is to go on with
+ * Return: non-zero if the fault has been handled and execution resumes with
  * @regs; 0 to have the fault resolved as if there were no fault handler.
  */
 typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
@@ -107,7 +107,7 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
 
 /**
  * struct kprobe - a set of handlers on one instruction
- * @symbol_name:  where to probe, by name; "module:symbol" names a module's
+ * @symbol_name:  where to probe, by name: "symbol" or "module:symbol"
  * @addr:	  where to probe, by address; give this or @symbol_name. After
  *		  registration it is the address that carries the probe.
  * @offset:	  in bytes, added to @symbol_name or @addr
@@ -120,12 +120,12 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @nmissed:	  hits that ran no handler, because a handler caused them
  * @opcode:	  filled in: first unit of the original instruction
  * @ainsn:	  belongs to the architecture
- * @list:	  used by the subsystem, if the probe is one of its own points
+ * @list:	  used by the subsystem, for its own points only
  * @hlist:	  hashed while the probe is registered; not for traversal
  *
- * A probe belongs to its user, who must keep it in memory from registration
- * until unregistration has returned. The handlers are those that were set
- * when it was registered: changing the fields later has no effect.
+ * A probe belongs to its user, and must stay in memory from registration until
+ * unregistration has returned. The handlers are those that were set when it was
+ * registered: changing the fields later has no effect.
  */
 struct kprobe {
 	const char *symbol_name;
@@ -145,7 +145,7 @@ struct kprobe {
 /* Values of kprobe::flags */
 #define KPROBE_FLAG_GONE		BIT(0)	/* its text was freed */
 #define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by the user */
-#define KPROBE_FLAG_OPTIMIZED		BIT(2)	/* hit by a jump */
+#define KPROBE_FLAG_OPTIMIZED		BIT(2)	/* hit through a jump */
 #define KPROBE_FLAG_FTRACE		BIT(3)	/* hit through ftrace */
 #define KPROBE_FLAG_ON_FUNC_ENTRY	BIT(4)	/* at the entry of a function */
 
@@ -169,7 +169,7 @@ typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri,
  *		   function left them, see regs_return_value(); may be NULL
  * @entry_handler: runs when the function is called; non-zero skips this call;
  *		   may be NULL
- * @maxactive:	   how many calls may be under way at once; if <= 0 the
+ * @maxactive:	   how many calls may be in flight at once; if <= 0 the
  *		   subsystem chooses; never written to
  * @nmissed:	   calls that went unprobed because no instance was free
  * @data_size:	   bytes of kretprobe_instance::data that the handlers share,
@@ -187,7 +187,7 @@ struct kretprobe {
 #define KRETPROBE_MAX_DATA_SIZE	4096
 
 /**
- * struct kretprobe_instance - one probed call that is under way
+ * struct kretprobe_instance - a probed call in flight
  * @data: data_size bytes for the handlers; not cleared between calls
  *
  * The other members are the subsystem's and the architecture's.
@@ -336,7 +336,7 @@ static inline int enable_kretprobe(struct kretprobe *rp)
  * disable_kretprobe - switch a return probe off
  * @rp: a registered return probe
  *
- * Calls that are under way still run the return handler when they end.
+ * Calls in flight still run the return handler when they end.
  * Context and errors: those of disable_kprobe().
  */
 static inline int disable_kretprobe(struct kretprobe *rp)
@@ -430,13 +430,13 @@ static inline bool kprobe_disabled(const struct kprobe *p)
 	return READ_ONCE(p->flags) & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_GONE);
 }
 
-/* True if @p is hit by a jump. */
+/* True if @p is hit through a jump. */
 static inline bool kprobe_optimized(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_OPTIMIZED;
 }
 
-/* True if @p is hit through ftrace. Always inline: hits ask before they are marked. */
+/* True if @p is hit through ftrace. Always inline: a hit calls it before it is recorded. */
 static __always_inline bool kprobe_ftrace(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_FTRACE;

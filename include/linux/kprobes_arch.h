@@ -21,7 +21,7 @@
 
 /*
  * Values of kprobe_ctlblk::kprobe_status, for architectures that single-step: a
- * handler runs, a step is under way, a step is done, another hit during a step.
+ * handler runs, a step is in progress, a step is done, another hit during a step.
  */
 #define KPROBE_HIT_ACTIVE	1
 #define KPROBE_HIT_SS		2
@@ -59,9 +59,9 @@ enum kprobe_context {
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /*
- * The architecture tells contexts apart: a probe that an interrupt hits while a
- * handler runs is no recursion, and its handlers run as well. Only a hit from
- * the same context is missed.
+ * The architecture tells contexts apart: if an interrupt hits a probe while a
+ * handler runs, that is not recursion, and its handlers run as well. Only a hit
+ * from the same context is missed.
  */
 
 /**
@@ -69,8 +69,8 @@ enum kprobe_context {
  * @running: the point whose handlers run, by context of the probed code, see
  *	     kprobe_running_point(). Other CPUs read it, too, while they wait for
  *	     handlers.
- * @traps:   what exceptions of kprobes' own, which count as NMIs without being
- *	     any, have added to preempt_count()
+ * @traps:   what kprobes' own exceptions, which count as NMIs but are not, have
+ *	     added to preempt_count()
  * @covered: lower half: the number of points that another point covers in
  *	     @running; upper half: how often that number has changed. Other CPUs
  *	     read it, too.
@@ -92,7 +92,7 @@ DECLARE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
 /**
  * kprobe_in_task - does the probed code run in the context of a task?
- * @traps: what exceptions of kprobes' own have added to preempt_count() since
+ * @traps: what kprobes' own exceptions have added to preempt_count() since
  *
  * Most hits occur there, and this test is cheaper than kprobe_context().
  *
@@ -142,7 +142,7 @@ static __always_inline unsigned int kprobe_this_context(void)
 }
 
 /**
- * kprobe_show - show other CPUs whose handlers run
+ * kprobe_show - show other CPUs the point whose handlers run
  * @ctx: the context of the probed code
  * @p:	 the point
  *
@@ -180,7 +180,7 @@ static __always_inline bool kprobe_shown(unsigned int ctx)
  * kprobe_running - get the point whose handler calls this
  *
  * Context: preemption off.
- * Return: the point, or NULL outside of handlers; NULL, too, in an interrupt that
+ * Return: the point, or NULL outside of handlers; also NULL in an interrupt that
  * arrived while a handler ran.
  */
 static __always_inline struct kprobe *kprobe_running(void)
@@ -194,9 +194,9 @@ static __always_inline struct kprobe *kprobe_running(void)
  * kprobe_enter - show a point whose handlers are about to run here
  * @p: the point
  *
- * Handlers of the same context may run already: those of a return probe may be
- * called in another context than its function was, and cover what runs there.
- * A covered handler goes on afterwards, so other CPUs have to know of it.
+ * Handlers of the same context may already be running: those of a return probe may
+ * be called in another context than its function was, and cover what runs there.
+ * A covered handler continues afterwards, so other CPUs have to know of it.
  *
  * Context: any. Preemption is off until kprobe_leave().
  * Return: what was shown, for kprobe_leave().
@@ -282,17 +282,17 @@ static __always_inline void kprobe_leave(struct kprobe *prev)
 #endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /*
- * Code between these is like a probe handler: hits in it count as missed. They do
- * not nest.
+ * Code between these is treated as a probe handler: hits in it count as missed. They
+ * do not nest.
  */
 void kprobe_busy_begin(void);
 void kprobe_busy_end(void);
 
 /*
  * The architecture provides these, and, unless it selects
- * ARCH_HAS_KPROBE_CONTEXTS, it defines current_kprobe and kprobe_ctlblk by
+ * ARCH_HAS_KPROBE_CONTEXTS, it defines current_kprobe and kprobe_ctlblk with
  * DEFINE_PER_CPU(): the point whose handlers run on this CPU, and the
- * architecture's own notes on that hit.
+ * architecture's own state of that hit.
  *
  * Its exception handlers find a point by get_kprobe(), with preemption off, and
  * call p->pre_handler. If that returns 0, they call p->post_handler after the
@@ -386,8 +386,8 @@ enum kprobe_why {
 };
 
 /*
- * With ARCH_HAS_KPROBE_DETOURS: hits by a jump. kernel/kprobes/optimizer.c has the
- * order of the calls.
+ * With ARCH_HAS_KPROBE_DETOURS: jump hits. kernel/kprobes/optimizer.c has the order
+ * of the calls.
  */
 int arch_detour_prepare(struct kprobe *p);
 void arch_detour_arm(struct list_head *points);
@@ -422,9 +422,9 @@ struct optimized_kprobe {
 };
 
 /*
- * Without ARCH_HAS_KPROBE_DETOURS: hits by a jump. arch_prepare_optimized_kprobe()
+ * Without ARCH_HAS_KPROBE_DETOURS: jump hits. arch_prepare_optimized_kprobe()
  * makes the detour, arch_check_optimized_kprobe() says if another point is in its
- * way; both return 0 or an error. The detour calls opt_pre_handler() and goes on
+ * way; both return 0 or an error. The detour calls opt_pre_handler() and continues
  * after the point: it ignores a changed instruction pointer, and runs no
  * post-handlers. The lists link optimized_kprobe::list. arch_optimize_kprobes()
  * empties its list; arch_unoptimize_kprobes() restores breakpoints, and moves the
@@ -451,7 +451,7 @@ void free_optinsn_slot(kprobe_opcode_t *slot, int dirty);
 void opt_pre_handler(struct kprobe *p, struct pt_regs *regs);
 #endif
 
-/* Architectures call these back. */
+/* Architectures call these. */
 int kprobe_refuse(unsigned long addr, int err, const char *why);
 bool kprobe_text_reserved(unsigned long start, unsigned long end);
 void kprobe_label_targets(unsigned long start, unsigned long end,

@@ -39,7 +39,7 @@ void kprobe_batch_end(struct list_head *batch)
 		list_del_init(&pt->kp.list);
 }
 
-/* Patches all points at once if the architecture can, else one after the other. */
+/* Patches all points at once if the architecture can, else one by one. */
 static void batch_patch(struct list_head *points, bool arm)
 {
 	struct kprobe *p;
@@ -76,7 +76,7 @@ static void split_ftrace(struct list_head *points, struct list_head *ftrace)
  * @points: the batch; its order may change
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or an error of ftrace with none of them armed.
+ * Return: 0, or an error from ftrace with none of them armed.
  */
 int kprobe_points_arm(struct list_head *points)
 {
@@ -89,10 +89,10 @@ int kprobe_points_arm(struct list_head *points)
 	if (!list_empty(&ftrace))
 		ret = kprobe_ftrace_arm(&ftrace);
 	/*
-	 * A CPU that meets the breakpoint finds the point in the table, and all
-	 * that there is of it. It was entered with a release, which says nothing
-	 * of the store to the text that follows. Pairs with the exception, before
-	 * which no CPU reads the table for it.
+	 * A CPU that hits the breakpoint must find the point in the table, fully
+	 * initialised. The release that added the point does not order the store
+	 * to the text that follows. Pairs with the exception: a CPU reads the table
+	 * for this breakpoint only after it.
 	 */
 	smp_wmb();
 	if (!ret && !list_empty(points))

@@ -8,7 +8,7 @@
  * when the list is made.
  *
  * The list is a sorted array of ranges. It is made at boot, and replaced as a whole
- * when a module with entries of its own is loaded or unloaded, which is rare. Readers,
+ * when a module with its own entries is loaded or unloaded, which is rare. Readers,
  * such as a debugger, take no lock.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
@@ -26,7 +26,7 @@
 
 struct kprobe_blacklist __rcu *kprobe_blacklist;
 
-/* The list that is being made. */
+/* The list that is being built. */
 static struct {
 	struct kprobe_refused *range;
 	unsigned int nr;
@@ -41,7 +41,7 @@ static struct {
  * @start: address of the symbol
  * @size:  size of the symbol
  *
- * Padding has a symbol of its own, and may be executed: x86 counts calls there. kCFI
+ * Padding has its own symbol, and may be executed: x86 counts calls there. kCFI
  * keeps the hash of the function's type there, in the form of an instruction.
  *
  * Context: any.
@@ -181,8 +181,8 @@ int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
 
 /*
  * ftrace calls tracers from here. Functions on the path of a hit may be traced, so a
- * hit here could lead here again, before it is known as a recursion. Labels in this
- * code are symbols of their own.
+ * hit here could lead here again, before it is recognised as recursion. Labels in this
+ * code are separate symbols.
  */
 static int __init blacklist_refuse_ftrace_callers(void)
 {
@@ -218,7 +218,7 @@ struct name_set {
 	unsigned int nr;
 };
 
-/* Where pointers lead to descriptors, the name of a function itself has a dot in front. */
+/* Where function pointers point to descriptors, the symbol of the code has a leading dot. */
 static const char *blacklist_bare_name(const char *name)
 {
 	return *name == '.' ? name + 1 : name;
@@ -237,8 +237,8 @@ static int blacklist_hash_cmp(const void *a, const void *b)
 }
 
 /*
- * If another name has the same hash, a function too many is refused. This happens in
- * one of some thousand kernels.
+ * If another name has the same hash, one function too many is refused. This happens in
+ * one of several thousand kernels.
  */
 static int blacklist_refuse_piece(void *data, const char *name, unsigned long addr)
 {
@@ -279,10 +279,10 @@ static int blacklist_hash_names(struct name_set *set, unsigned int first)
 }
 
 /**
- * kprobe_blacklist_init - make the list at boot
+ * kprobe_blacklist_init - build the list at boot
  *
  * Context: may sleep.
- * Return: 0, or -ENOMEM, and then nothing may be probed.
+ * Return: 0; or -ENOMEM, in which case nothing can be probed.
  */
 int __init kprobe_blacklist_init(void)
 {

@@ -107,7 +107,7 @@ static const char *const kprobes_how[] = {
 	[KPROBE_GONE] = "gone",
 };
 
-/* What its probes have missed, and the calls of return probes. */
+/* The missed hits of its probes, and the instances and lost calls of its return probes. */
 static void kprobes_show_missed(struct seq_file *m, struct kprobe_point *pt)
 {
 	struct kretprobe_usage usage = {};
@@ -134,7 +134,7 @@ static void kprobes_show_missed(struct seq_file *m, struct kprobe_point *pt)
 		seq_puts(m, "  -");
 }
 
-/* Why it is hit by a breakpoint. */
+/* How it is hit, and why not through a jump. */
 static void kprobes_show_why(struct seq_file *m, struct kprobe_point *pt)
 {
 	const char *why = kprobe_optimizer_why(pt);

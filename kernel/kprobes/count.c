@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: the number of hits of each point, counted while that is switched on.
+ * Kprobes: counting the hits of each point, if that is switched on.
  *
  * A hit calls what kprobe_point::only points to. While hits are counted, that is the
  * point's counter in place of its only user: the pre-handler of the counter adds one, and
- * then runs the pre-handlers of all users. So no hit has to ask whether it counts, and
- * counting costs nothing while it is off. Detours call a counter as they call an only user.
+ * then runs the pre-handlers of all users. So a hit need not check whether it is counted,
+ * and counting costs nothing while it is off. Detours call a counter like an only user.
  *
  * A counter has a number for each CPU, which no other CPU writes: a hit that is
  * interrupted by another one is counted as well.
  *
- * A point without memory for a counter is hit as ever, and not counted.
+ * If there is no memory for a point's counter, it is hit as usual, but not counted.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -36,7 +36,7 @@ struct kprobe_counter {
 	struct rcu_head rcu;
 };
 
-/* The counter goes after the last hit that has read it: preemption is off. */
+/* The counter is freed only after the last hit that has read it: preemption is off. */
 static int __kprobe_hit count_hit(struct kprobe *p, struct pt_regs *regs)
 {
 	struct kprobe_point *pt = to_point(p);
@@ -83,7 +83,7 @@ void kprobe_counter_add(struct kprobe_point *pt)
 
 /**
  * kprobe_counter_free - free the counter of a point, if it has one
- * @pt: the point; hits call the counter no more, but may still be in it
+ * @pt: the point; no new hit calls the counter, but hits may still be in it
  *
  * Context: kprobe_mutex held; does not wait.
  */
@@ -108,7 +108,7 @@ void kprobe_counter_free(struct kprobe_point *pt)
 struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
 {
 	lockdep_assert_held(&kprobe_mutex);
-	/* Before the first user is linked, a hit is nobody's. */
+	/* Before the first user is linked, a hit belongs to nobody. */
 	if (!counting || !pt->counter || list_empty(&pt->users))
 		return NULL;
 	return &pt->counter->run;
@@ -118,7 +118,7 @@ struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
  * kprobe_counter_sum - get the number of hits of a point
  * @pt:	  the point
  * @hits: set to the number of hits since counting was switched on, or since the point
- *	  was made; those that were missed are not among them
+ *	  was made; missed hits are not included
  *
  * Context: kprobe_mutex held.
  * Return: false if they are not counted.
@@ -140,7 +140,7 @@ bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 
 /**
  * kprobes_count - switch the counting of hits on or off
- * @on: start at 0; otherwise forget the numbers
+ * @on: start at 0; otherwise discard the numbers
  *
  * Probes stay armed, and no hit is lost. Jumps are breakpoints for a moment, since
  * their detours name what they call.

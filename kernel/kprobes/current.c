@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: what runs on this CPU, on architectures with one current_kprobe for all
- * contexts, and waiting for it. running.c is the same for the others.
+ * Kprobes: what runs on this CPU, and waiting for it, on architectures with one
+ * current_kprobe for all contexts. running.c does this for the others.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -10,7 +10,7 @@
 
 #include "internal.h"
 
-/* Shown for code that is no handler. */
+/* Shown for code that is not a handler. */
 static struct kprobe not_a_handler = {
 	.addr = (void *)get_kprobe,
 };
@@ -39,14 +39,14 @@ void __kprobe_hit kprobe_busy_end(void)
  * kprobe_quiesce - wait for handlers
  * @points: a batch
  *
- * On return no handler of the points runs any more that saw them as they were
- * before the caller changed them.
+ * On return, no handler is running that saw the points as they were before the
+ * caller changed them.
  *
  * Context: kprobe_mutex held; may sleep.
  */
 void kprobe_quiesce(struct list_head *points)
 {
 	lockdep_assert_held(&kprobe_mutex);
-	/* Handlers run with preemption off, which makes them readers of RCU. */
+	/* Handlers run with preemption off, which makes them RCU readers. */
 	synchronize_rcu();
 }

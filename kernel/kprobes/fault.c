@@ -8,7 +8,7 @@
  * run, in the order of registration, until one of them has handled the fault.
  *
  * When a probe is unregistered or disabled, its last handler may still be running, and
- * fault. So fault handlers are on a list of their own, and are taken off after the
+ * fault. So fault handlers are on a separate list, and are removed from it after the
  * handlers are done. If there are any, unregistering then waits a second time, for the
  * fault handlers.
  */
@@ -19,7 +19,7 @@
 
 #include "internal.h"
 
-/* A bit for each context in which fault handlers run: their faults run none. */
+/* A bit for each context in which fault handlers run: a fault in them runs none. */
 static DEFINE_PER_CPU(unsigned int, fault_running);
 
 /**
@@ -87,7 +87,7 @@ NOKPROBE_SYMBOL(kprobe_fault_abandon);
  * @user: a user that is being made
  *
  * Context: may sleep.
- * Return: 0, also if the probe has no fault handler; or -ENOMEM.
+ * Return: 0, even if the probe has no fault handler; or -ENOMEM.
  */
 int kprobe_fault_alloc(struct kprobe_user *user)
 {

@@ -37,7 +37,7 @@ struct ftrace_side {
 };
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* It tests if the call is for the point, see kprobe_ftrace_hit(). */
+/* It checks that the call is for the point, see kprobe_ftrace_hit(). */
 #define kprobe_ftrace_call	kprobe_ftrace_handler
 #else
 static void kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
@@ -80,7 +80,7 @@ void kprobe_ftrace_kill(void)
  * A point that moves from one of the ops to the other is in both for a while, and
  * ftrace calls both for one hit, one after the other. The ops that were registered last
  * are called first. Exactly one of the calls has to count. So the first call of a hit
- * notes whether it has counted, and once all first calls do so, the second call goes by
+ * notes whether it has counted, and once all first calls do so, the second call follows
  * the note:
  *
  *	MOVE_NONE	the calls of kprobe_point::ops count
@@ -92,11 +92,11 @@ void kprobe_ftrace_kill(void)
  * separates the stages. So no hit sees more than two of them, and if a hit sees the last
  * one, its first call has made a note.
  *
- * There is a note for each context of a CPU, because hits nest. Where ftrace takes one
- * context for another, as it does once in an interrupt that has not announced itself
- * yet, they nest in a context, too. So a note is a bit, which the first call pushes and
- * the second call pops. The stages are written with kprobe_mutex held, the notes by the
- * calls.
+ * There is a note for each context of a CPU, because hits nest. ftrace may mistake one
+ * context for another, once, in an interrupt that has not updated preempt_count() yet,
+ * so they nest within a context, too. So a note is a bit, which the first call pushes
+ * and the second call pops. The stages are written with kprobe_mutex held, the notes by
+ * the calls.
  */
 enum move_stage {
 	MOVE_NONE,
@@ -160,7 +160,7 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* Execution goes on at @resume, unless a handler decides otherwise. */
+/* Execution continues at @resume, unless a handler decides otherwise. */
 static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 						 struct pt_regs *regs, unsigned long ip,
 						 unsigned long resume, unsigned int ctx)
@@ -330,7 +330,7 @@ static void side_disarm(struct ftrace_side *side, unsigned long *ips, unsigned i
 		ret = side_forget(side, ips, nr);
 	/* ftrace fails here only if it has been killed. Then no handler runs. */
 	if (ret && !READ_ONCE(kprobe_ftrace_disabled))
-		pr_warn("cannot take %u points off ftrace: %d\n", nr, ret);
+		pr_warn("cannot remove %u points from ftrace: %d\n", nr, ret);
 }
 
 /* Collects the addresses of the points on a side, and returns their number. */
@@ -352,8 +352,8 @@ static unsigned int side_ips(struct ftrace_side *side, struct list_head *points,
  * @points: linked by kprobe::list
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0; or with none of them armed -EBUSY if the function has another user with
- * IPMODIFY, another error of ftrace, or -ENOMEM.
+ * Return: 0; or, with none of them armed, -EBUSY if a function has another user with
+ * IPMODIFY, another error from ftrace, or -ENOMEM.
  */
 int kprobe_ftrace_arm(struct list_head *points)
 {
@@ -386,7 +386,7 @@ int kprobe_ftrace_arm(struct list_head *points)
  * kprobe_ftrace_disarm - disarm points on ftrace sites
  * @points: armed ones, linked by kprobe::list
  *
- * Without memory this is slower, but works.
+ * If there is no memory, this is slower, but still works.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -464,7 +464,7 @@ static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 }
 
 /**
- * kprobe_ftrace_choose - choose the ops of a point anew
+ * kprobe_ftrace_choose - choose the ops of a point again
  * @pt: a point on an ftrace site that has got its first post-handler, or lost its last;
  *	armed or not
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: probes on text that is freed: of modules, and of initialisation.
+ * Kprobes: probes on text that is freed: modules and init text.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -16,7 +16,7 @@
 /*
  * Retires the points in [start, end). Their users stay until they are unregistered, and
  * report that the text is gone. The text is restored only if it may still run
- * (@running), for instance initialisation that goes on asynchronously.
+ * (@running), for instance in asynchronous initialisation.
  */
 static void kprobe_text_gone(unsigned long start, unsigned long end, bool running)
 {
@@ -105,7 +105,7 @@ static struct notifier_block kprobe_module_nb = {
 };
 
 /**
- * kprobe_gone_init - ask for a call when modules come and go
+ * kprobe_gone_init - register for notifications of modules
  *
  * Return: 0, or an errno.
  */

@@ -31,8 +31,8 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 	if (likely(pt))
 		return &pt->kp;
 	/*
-	 * Whose breakpoint was it? What the caller reads of the text now is no
-	 * older than the table. Pairs with kprobe_points_disarm().
+	 * The caller now checks whether the breakpoint is still there: what it
+	 * reads must not be older than the table. Pairs with kprobe_points_disarm().
 	 */
 	smp_rmb();
 	return NULL;

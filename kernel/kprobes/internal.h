@@ -14,21 +14,21 @@
  *			current_kprobe for all contexts
  *	../kprobes.c	the manager: registers and unregisters, in batches
  *	switch.c	enables and disables; gone.c: text that is freed
- *	count.c		counts hits, while that is switched on
+ *	count.c		counts hits, if that is switched on
  *	site.c		what may be probed; blacklist.c: what may not; reserved.c:
  *			text that other code patches
  *	slots.c		executable memory, and when it may be reused
  *	optimizer.c	turns breakpoints into jumps; optprobe.c adapts the jumps of
  *			arm and powerpc to it
  *	ftrace.c	points on ftrace sites
- *	kretprobe.c	return probes; kretprobe_calls.c: their calls that are under way,
- *			pool.c: the instances of these, or kretprobe_rethook.c where
- *			rethook has both
+ *	kretprobe.c	return probes; kretprobe_calls.c: their calls in flight; pool.c:
+ *			the instances of these calls; kretprobe_rethook.c: both, on
+ *			architectures that use rethook
  *	jprobe.c	jprobes
  *	control.c	files in debugfs; testing.c: what the KUnit suites need
  *
- * Calls go down from the manager. The files call it through the API in
- * linux/kprobes.h only.
+ * The manager calls the other files. They call it only through the API in
+ * linux/kprobes.h.
  *
  * Points and users
  * ----------------
@@ -36,31 +36,31 @@
  * or the text patcher needs, including the struct kprobe that the architecture
  * works with. A *user* (struct kprobe_user) describes one registered struct kprobe
  * as it was when it was registered. A point has one or more users; the path of a hit
- * is the same. Kprobes write to the caller's struct kprobe, but do not rely on
- * anything in it once it is registered.
+ * is the same for both. Kprobes write to the caller's struct kprobe, but do not rely
+ * on anything in it once it is registered.
  *
  * The life of a point
  * -------------------
  *	kprobe_place_user()	the first user makes it; hits find it in the table
  *	      |
- *	kprobe_points_arm()	it is hit, and has no users yet
+ *	kprobe_points_arm()	it is hit, but runs no user's handlers yet
  *	      |
  *	kprobe_link_user()	hits run the user's handlers; the optimizer may
  *	      |			make the point a jump: see enum kprobe_state
  *	kprobe_unlink_user()	hits that start from here on do not see the user
  *	      |
- *	kprobe_points_disarm()	no enabled user is left: new hits do not occur
+ *	kprobe_points_disarm()	if no enabled user is left: no new hits
  *	      |
  *	addr_table_del()	late hits do not find the point
  *	      |
- *	kprobe_quiesce()	no handler runs that started before
+ *	kprobe_quiesce()	handlers that started before are done
  *	      |
  *	kprobe_point_free()	frees it after a grace period, without waiting
  *
  * Ownership and locks
  * -------------------
  * kprobe_mutex protects points and users, the tables that find them and the
- * state of the text at the points. It is the outermost; the order is:
+ * state of the text at the points. It is the outermost lock; the order is:
  *
  *	kprobe_mutex
  *	  cpus_read_lock()		(ftrace, when it patches)
@@ -74,24 +74,24 @@
  *
  * A hit reads points, users and tables with preemption or interrupts off and
  * without a lock. What it can reach is unlinked first and freed after an RCU grace
- * period, for which no caller waits. A task can be preempted in executable memory, so
+ * period, which no caller waits for. A task can be preempted in executable memory, so
  * that is freed after a tasks-RCU grace period, see slots.c.
  *
  * Most architectures reorder memory accesses more than x86 does. What a hit relies on
- * without a lock, and which file has the argument:
+ * without a lock, and the file that explains why it holds:
  *
  *	table.c		a point that is found is initialised
  *	arm.c		a breakpoint that is hit has its point in the table; if no
  *			point is found, the breakpoint is gone, see get_kprobe()
  *	running.c	the point is shown first, then read: kprobe_quiesce()
  *	point.c		a user that is found, alone or in the list, is initialised:
- *			reads through a pointer are in order
+ *			dependent reads are ordered
  *	ftrace.c	which call of a hit counts: kprobe_ftrace_wanted()
  *	pool.h, pool.c	an instance is free, or in use, or searched for
  *	kretprobe_calls.c  calls that other CPUs see: calls_hook()
  *
- * When unregistering returns, no handler of the probe runs any more. kprobe_quiesce()
- * in running.c sees to that, not the grace periods.
+ * When unregistering returns, no handler of the probe is running. kprobe_quiesce() in
+ * running.c ensures that, not the grace periods.
  */
 #ifndef _KERNEL_KPROBES_INTERNAL_H
 #define _KERNEL_KPROBES_INTERNAL_H
@@ -188,15 +188,15 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
  * enum kprobe_state - how a point is hit
  * @KPROBE_UNARMED:    not at all: it is new, it has no enabled user, or all probes
  *		       are switched off
- * @KPROBE_BREAKPOINT: by a breakpoint, which stays for now
- * @KPROBE_QUEUED:     by a breakpoint; the point waits for the optimizer
- * @KPROBE_DIVERTED:   by a breakpoint; the hit goes on in the detour
- * @KPROBE_JUMP:       by a jump
- * @KPROBE_FTRACE:     by a call from ftrace
+ * @KPROBE_BREAKPOINT: through a breakpoint, which stays for now
+ * @KPROBE_QUEUED:     through a breakpoint; the point waits for the optimizer
+ * @KPROBE_DIVERTED:   through a breakpoint; the hit continues in the detour
+ * @KPROBE_JUMP:       through a jump
+ * @KPROBE_FTRACE:     through a call from ftrace
  * @KPROBE_GONE:       never again: the text was freed, and the users can only be
  *		       unregistered
  *
- * kprobe_point_move() changes the state, and allows these moves only:
+ * kprobe_point_move() changes the state, and allows only these moves:
  *
  *	    .--------------- UNARMED ------------> GONE
  *	    |                ^  ^  |                ^
@@ -234,9 +234,9 @@ enum kprobe_state {
  *		@state and @nr_enabled.
  * @op:		@kp, and the architecture's description of a detour; see optprobe.c
  * @users:	the users, in order of registration
- * @faulters:	the fault handlers of users, and of those that are leaving
- * @only:	the handlers of the user, if there is one only, it is enabled, and it has a
- *		pre-handler; the counter's, if hits are counted; or NULL
+ * @faulters:	the fault handlers of users, including users being unregistered
+ * @only:	the handlers of the only user, if it is enabled and has a pre-handler;
+ *		those of the counter, if hits are counted; or NULL
  * @ops:	the ftrace_ops that the point is armed in
  *
  * Under kprobe_mutex:
@@ -247,9 +247,9 @@ enum kprobe_state {
  * @nr_post:	those of @nr_enabled that have a post-handler
  * @nr_want_post: those of @nr_users that have a post-handler
  * @state:	how it is hit; written by kprobe_point_move() only
- * @counter:	counts the hits, while that is switched on; or NULL
+ * @counter:	counts the hits, if that is switched on; or NULL
  * @opt:	in a list of the optimizer, by @state
- * @why:	why the point is no jump: enum kprobe_why, or an errno
+ * @why:	why the point is not a jump: enum kprobe_why, or an errno
  * @rcu:	frees it once no hit uses it
  */
 struct kprobe_point {
@@ -301,9 +301,9 @@ struct kprobe_handlers {
  * @list:    in kprobe_point::users
  * @batch:   links users that are unregistered together
  * @kp:	     the caller's structure, which handlers get
- * @run:     what a hit runs, as registered; return probes and jprobes have a function
- *	     of their own as pre-handler
- * @hook:    what hits need of a return probe; NULL for other probes
+ * @run:     what a hit runs, as registered; return probes and jprobes have their own
+ *	     pre-handler
+ * @hook:    what hits need to know of a return probe; NULL for other probes
  * @faulter: the fault handler; NULL if there is none
  * @point:   the point that it is placed on
  * @addr:    the address that the target resolved to
@@ -356,8 +356,8 @@ static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 }
 
 /*
- * So that an array of pointers to return probes or jprobes can be used as an array of
- * pointers to kprobes.
+ * An array of pointers to return probes or jprobes is also used as an array of pointers
+ * to kprobes.
  */
 static_assert(!offsetof(struct kretprobe, kp));
 static_assert(!offsetof(struct jprobe, kp));
@@ -551,8 +551,8 @@ void slots_flush(void);
 void kprobe_wait_for_tasks(void);
 
 /*
- * True if @addr may lie in a page of the cache. Each fault in the kernel asks this,
- * and for nearly all of them it is false. Needs no lock, and works in any context.
+ * True if @addr may lie in a page of the cache. Every fault in the kernel checks this,
+ * and it is nearly always false. Needs no lock, and works in any context.
  */
 static __always_inline bool slot_cache_spans(const struct slot_cache *c,
 					     unsigned long addr)
@@ -694,14 +694,14 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
 /* ------------------------------ kretprobe.c ----------------------------- */
 
 /**
- * struct kretprobe_hook - what hits and returns need of a return probe
+ * struct kretprobe_hook - what hits and returns need to know of a return probe
  * @rp:	     the user's structure; NULL once no handler of the probe can run
  * @point:   shown while a return handler runs
- * @handler: at the time of registration; one that does nothing once the probe
- *	     is being unregistered
- * @entry_handler: at the time of registration
+ * @handler: as registered; replaced by one that does nothing when the probe is
+ *	     unregistered
+ * @entry_handler: as registered
  * @self:    the pre-handler gets this in place of a user's probe, see
- *	     kprobe_user::self; nothing in it is used
+ *	     kprobe_handlers::self; nothing in it is used
  */
 struct kretprobe_hook {
 	struct kretprobe *rp;
@@ -728,9 +728,9 @@ static __always_inline void kretprobe_miss(struct kretprobe_hook *hook)
 
 /**
  * struct kretprobe_usage - how many instances return probes have
- * @in_use: calls that are under way
- * @most:   instances that have been in use at any time; as calls take the first free
- *	    one of their CPU, about the most calls that were under way at once
+ * @in_use: calls in flight
+ * @most:   instances that have been in use at any time; calls take the first free one
+ *	    of their CPU, so this is about the most calls that were in flight at once
  * @total:  all instances
  */
 struct kretprobe_usage {

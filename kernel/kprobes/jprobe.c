@@ -9,11 +9,11 @@
  *
  * The function's own registers are in struct pt_regs, and its stack arguments in the
  * frame of its caller. The handler may overwrite its arguments, but these are the
- * copies. So nothing has to be restored after the handler, and the hit goes on like
+ * copies. So nothing has to be restored after the handler, and the hit continues like
  * that of any probe. A function may have any number of jprobes and other probes.
  *
  * jprobe_return() goes back to where the handler was called, however deep in the
- * handler's call chain it is called. On a CPU and in a context there is only one
+ * handler's call chain it is called. In each context of a CPU there is only one
  * handler that it can end, since hits in a handler are missed. A handler may also
  * return.
  */
@@ -49,10 +49,10 @@ static __always_inline void **jprobe_this_frame(void)
 }
 
 /*
- * A handler that ends with jprobe_return() does not return, nor do the functions on the
- * way there. A tracer that follows calls would take the next return of the task for
- * theirs. The graph tracer is paused. fprobes cannot be paused, so the calls that they
- * have hooked meanwhile are forgotten. Calls in interrupts have returned.
+ * A handler that ends with jprobe_return() does not return, and neither do the functions
+ * on the way there. A tracer that follows calls would take the next return of the task
+ * for theirs. So the graph tracer is paused. fprobes cannot be paused, so the calls that
+ * they have hooked since are forgotten. Calls in interrupts have returned.
  */
 #ifdef CONFIG_RETHOOK
 static __always_inline struct llist_node *jprobe_hooks(void)
@@ -81,7 +81,7 @@ static __always_inline void jprobe_forget_hooks(struct llist_node *before)
 }
 #endif
 
-/* The pre-handler of a jprobe. @handler is jprobe::entry, see kprobe_user::self. */
+/* The pre-handler of a jprobe. @handler is jprobe::entry, see kprobe_handlers::self. */
 static int __kprobe_hit jprobe_pre(struct kprobe *handler, struct pt_regs *regs)
 {
 	struct llist_node *hooks = jprobe_hooks();
@@ -110,8 +110,8 @@ NOKPROBE_SYMBOL(jprobe_abandon);
 /**
  * jprobe_return - end the handler of a jprobe
  *
- * The rest of the handler does not run, nor that of the functions on the way here.
- * Outside of such a handler this does nothing, except for a warning in the log, once.
+ * The rest of the handler, and of the functions on the way here, does not run.
+ * Outside of such a handler, this only logs a warning, once.
  *
  * Context: in the handler, or a function called by it.
  */

@@ -3,17 +3,17 @@
  * Kprobes: return probes.
  *
  * A return probe is a user of the point at a function's entry. When that is
- * hit, an instance takes the place of the call: it keeps the true return address,
- * a trampoline replaces it on the stack, and what the handlers share travels in the
- * instance. When the function returns, into the trampoline, the return handler runs
- * and the instance is free again.
+ * hit, an instance is taken for the call: it keeps the true return address, which
+ * a trampoline replaces on the stack, and the data that the handlers share. When the
+ * function returns, to the trampoline, the return handler runs and the instance is
+ * free again.
  *
- * One of two back ends keeps the calls that are under way: kretprobe_rethook.c where
- * the architecture uses rethook, kretprobe_calls.c where it does not. Each embeds
+ * One of two back ends tracks the calls in flight: kretprobe_rethook.c where the
+ * architecture uses rethook, kretprobe_calls.c where it does not. Each embeds
  * struct kretprobe_hook in its own description of a return probe.
  *
- * An instance may outlive its probe by as long as a call takes. Neither it nor
- * the hook is reached through the user's structure, which may be freed before.
+ * An instance may outlive its probe, for as long as its call takes. Neither it nor
+ * the hook is reached through the user's structure, which may be freed earlier.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -24,7 +24,7 @@
 
 #include "internal.h"
 
-/* How many calls may be under way if the user does not say. */
+/* How many calls may be in flight if the user does not say. */
 static int kretprobe_default_maxactive(void)
 {
 	return max(10U, 2 * num_possible_cpus());
@@ -41,10 +41,10 @@ static int kretprobe_no_handler(struct kretprobe_instance *ri, struct pt_regs *r
  * @ri:	  the call that returns
  * @regs: registers at the return
  *
- * The point is shown as running, so that hits in the handler are missed,
- * unregistering waits for the handler, and BPF programs can ask for the probe. As for
- * every hit, the point is shown first and the handler is read afterwards. The point
- * may have been freed long ago, but then the handler is one that does nothing.
+ * The point is shown as running, so hits in the handler are missed, unregistering
+ * waits for the handler, and BPF programs can look up the probe. As for every hit,
+ * the point is shown first and the handler is read afterwards. The point may have
+ * been freed long ago, but then the handler is one that does nothing.
  *
  * Context: any, preemption off.
  */
@@ -73,7 +73,7 @@ void __init kretprobe_init(void)
 	for (bp = kretprobe_blacklist; bp->name; bp++) {
 		bp->addr = kprobe_lookup_name(bp->name, 0);
 		if (!bp->addr)
-			pr_warn("%s must not have return probes, but does not exist\n",
+			pr_warn("%s is on the return probe blacklist, but does not exist\n",
 				bp->name);
 	}
 }
@@ -106,7 +106,7 @@ void kretprobe_ready(struct kprobe_user *user)
 }
 
 /**
- * kretprobe_stop - start the return handler no more
+ * kretprobe_stop - stop calling the return handler
  * @hook: the probe
  *
  * Handlers may still be running on return.
@@ -131,7 +131,7 @@ void kretprobe_free(struct kretprobe_hook *hook)
 	kretprobe_hook_release(hook);
 }
 
-/* Refuse a number that memory cannot hold before any of it is allocated. */
+/* Refuse a number that does not fit in memory before any of it is allocated. */
 static bool kretprobe_instances_fit(size_t size, int nr)
 {
 	u64 bytes = (u64)size * nr;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: the calls of return probes that are under way, on architectures that do not
+ * Kprobes: the calls of return probes that are in flight, on architectures that do not
  * use rethook for them.
  *
  * They form a list in the task, newest first, which only the task itself changes. An
- * interrupt, between any two instructions, puts its own calls in front, and has taken
- * them out again when it returns.
+ * interrupt may add its own calls in front between any two instructions, and has
+ * removed them when it returns.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -28,9 +28,9 @@ static __always_inline struct kretprobe_instance *calls_instance(struct llist_no
 }
 
 /*
- * The oldest call of the frame that is returned from. Probes that share a function,
- * and functions that end in a jump to another one, stack several instances on one
- * return address: all but the oldest of them keep the trampoline's address.
+ * The oldest call of the frame that returns. Probes that share a function, and
+ * functions that end in a jump to another one, stack several instances on one return
+ * address: all but the oldest of them hold the trampoline's address.
  */
 static __always_inline struct kretprobe_instance *calls_outermost(struct llist_node *node)
 {
@@ -46,7 +46,7 @@ static __always_inline struct kretprobe_instance *calls_outermost(struct llist_n
 
 #ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 
-/* So that get_kretprobe_retaddr() works in an entry handler. */
+/* For get_kretprobe_retaddr() in an entry handler. */
 static __always_inline void calls_describe(struct kretprobe_instance *ri,
 					   struct pt_regs *regs)
 {
@@ -71,7 +71,7 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 	WRITE_ONCE(*slot, (unsigned long)__kretprobe_trampoline);
 }
 
-/* Other tracers may have replaced the return address before. */
+/* Other tracers may have replaced the return address earlier. */
 static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
 {
 	unsigned long addr = (unsigned long)last->ret_addr;
@@ -103,9 +103,9 @@ static __always_inline void calls_return_to(kprobe_opcode_t *addr, struct pt_reg
  * kretprobe_return - for trampolines: a probed function returned
  * @regs: registers at the return, right below the slot of its return address
  *
- * Puts the true return address into the slot. Most often there is a single return
- * probe, on a function that a task has called, and no handler runs. Then all is done
- * here that __kretprobe_trampoline_handler() would do.
+ * Puts the true return address into the slot. Usually there is a single return probe,
+ * on a function called in task context, and no handler is running. Then this does all
+ * that __kretprobe_trampoline_handler() would do.
  *
  * Context: that of the function.
  */
@@ -119,7 +119,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 
 	preempt_disable_notrace();
 	ri = calls_instance(calls->first);
-	/* Below an exception of kprobes' own, kprobe_in_task(0) is false. */
+	/* In an exception of kprobes' own, kprobe_in_task(0) is false. */
 	if (likely(ri->fp == slot &&
 		   ri->ret_addr != (kprobe_opcode_t *)__kretprobe_trampoline &&
 		   kprobe_in_task(0) &&
@@ -251,8 +251,8 @@ kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
 /* -------------------------------- Return -------------------------------- */
 
 /*
- * Calls that were left without a return, for instance by an oops in a task that goes
- * on in other functions, precede the one that returns now.
+ * Calls that ended without a return, for instance by an oops in a task that continues
+ * in other functions, come before the one that returns now.
  */
 static struct kretprobe_instance *__kprobe_hit
 calls_skip_abandoned(struct llist_head *calls, void *frame)
@@ -313,12 +313,12 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
 /* ---------------------------- Finding calls ----------------------------- */
 
 /*
- * The task may run meanwhile, and its calls return. The instance that this looks at
+ * The task may be running, and its calls may return. The instance that this looks at
  * then belongs to another call, and so do those that follow. But all of them were in
  * use after this began, and chunks are freed after an RCU grace period, so they stay
- * while preemption is off. The place on the stack tells the call that is looked
- * for. A list that changes may lead in circles: there is a bound. The call that @cur
- * points to is compared, and not read: it may be freed, and then nothing is found.
+ * while preemption is off. The place on the stack identifies the call. A list that
+ * changes may contain loops, so the walk is bounded. The call that @cur points to is
+ * only compared, not read: it may be freed, and then nothing is found.
  */
 static unsigned long __kprobe_hit
 calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **cur)
@@ -360,8 +360,8 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **
  * @cur: state of the search, NULL for the first call
  *
  * Context: any.
- * Return: the true return address, or that of another tracer's trampoline which has
- * replaced it before; 0 if there is no such call.
+ * Return: the true return address, or another tracer's trampoline that had replaced
+ * it earlier; 0 if there is no such call.
  */
 unsigned long __kprobe_hit kretprobe_calls_find(struct task_struct *tsk, void *fp,
 						struct llist_node **cur)
@@ -411,7 +411,7 @@ NOKPROBE_SYMBOL(kprobe_flush_task);
  * @ri: the instance
  *
  * Context: in one of the probe's handlers, or anywhere with preemption off
- * while the call is under way.
+ * while the call is in flight.
  * Return: the probe; or NULL if it has been unregistered, which no handler sees.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
@@ -425,7 +425,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * @ri: the call's instance
  *
  * Context: in the probe's handlers.
- * Return: the true return address, which the stack does not hold meanwhile,
+ * Return: the true return address, which is not on the stack during the call,
  * however many return probes and tracers follow the call. In an entry handler
  * it is 0 on architectures that do not have it on the stack.
  */
@@ -441,7 +441,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe_retaddr);
  * kretprobe_hook_alloc - allocate a return probe and its instances
  * @size:  of an instance, in bytes
  * @nr:	   the number of instances
- * @grows: there may be more of them, if need be
+ * @grows: more may be added when needed
  *
  * Context: may sleep.
  * Return: the return probe, or an ERR_PTR.
@@ -457,7 +457,7 @@ struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool g
  * kretprobe_hook_stop - take no instances for new calls
  * @hook: the return probe
  *
- * Nothing to do: no call starts once the point does not see the user any more.
+ * Nothing to do: no call starts once hits no longer see the user.
  *
  * Context: may sleep.
  */
@@ -467,7 +467,7 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
 
 /**
  * kretprobe_hook_release - free a return probe after its last call
- * @hook: the return probe; none of its handlers runs, nor will
+ * @hook: the return probe; none of its handlers is running or will run
  *
  * Context: may sleep, but does not wait.
  */

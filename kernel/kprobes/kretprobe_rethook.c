@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Kprobes: return probes on architectures that use rethook for them. Rethook owns the
- * instances, the trampoline and the list of the calls that are under way.
+ * instances, the trampoline and the list of the calls in flight.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -15,7 +15,7 @@
 /**
  * struct kretprobe_rethook - a return probe, and its rethook
  * @hook: what hits need of the probe; the data of @rh
- * @rh:	  has the instances
+ * @rh:	  owns the instances
  * @rcu:  frees this once no handler uses it any more
  */
 struct kretprobe_rethook {
@@ -74,7 +74,7 @@ kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
  * kretprobe_hook_alloc - allocate a return probe and its instances
  * @size:  of an instance, in bytes
  * @nr:	   the number of instances
- * @grows: there may be more of them, if need be
+ * @grows: ignored
  *
  * Context: may sleep.
  * Return: the return probe, or an ERR_PTR.
@@ -108,7 +108,7 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
 
 /**
  * kretprobe_hook_release - free a return probe after its last call
- * @hook: the return probe; none of its handlers runs, nor will
+ * @hook: the return probe; none of its handlers is running or will run
  *
  * Context: may sleep, but does not wait.
  */
@@ -116,7 +116,7 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
 {
 	struct kretprobe_rethook *kr = to_rethook(hook);
 
-	/* Calls that are under way outlive this: get_kretprobe() */
+	/* Calls in flight outlive this: get_kretprobe() */
 	WRITE_ONCE(kr->rh->data, NULL);
 	rethook_free(kr->rh);
 	kfree_rcu(kr, rcu);
@@ -127,7 +127,7 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
  * @ri: the instance
  *
  * Context: in one of the probe's handlers, or anywhere with preemption off
- * while the call is under way.
+ * while the call is in flight.
  * Return: the probe; or NULL if it has been unregistered, which no handler sees.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
@@ -143,7 +143,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * @ri: the call's instance
  *
  * Context: in the probe's handlers.
- * Return: the true return address, which the stack does not hold meanwhile,
+ * Return: the true return address, which is not on the stack during the call,
  * however many return probes and tracers follow the call. In an entry handler
  * it is 0 on architectures that do not have it on the stack.
  */

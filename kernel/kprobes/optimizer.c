@@ -2,15 +2,14 @@
 /*
  * Kprobes: turning breakpoints into jumps.
  *
- * A point starts as a breakpoint. If the architecture can, a worker turns it into a
- * jump to a detour soon after. No caller waits for that, and the worker changes all
- * points that have been queued meanwhile together. The states are those of enum
- * kprobe_state.
+ * A point starts as a breakpoint. If the architecture can, a worker soon turns it into
+ * a jump to a detour. No caller waits for that, and the worker changes all points that
+ * have been queued by then together. The states are those of enum kprobe_state.
  *
  * A *queued* point waits for the worker. A *diverted* point has its detour: it is hit
- * by the breakpoint, but the hit goes on in the detour. So nothing enters the bytes
- * that the jump will replace any more, except for tasks that are on the way there.
- * When these have left, the worker writes the jumps, in one round for all points.
+ * through the breakpoint, but the hit continues in the detour. So nothing new enters
+ * the bytes that the jump will replace, except for tasks that are already on the way
+ * there. When these have left, the worker writes the jumps, in one round for all points.
  *
  * When have they left? A task is on the way if it is about to execute one of the
  * replaced instructions except the first, or if it is in an out-of-line copy that leads
@@ -39,10 +38,10 @@
 
 #include "internal.h"
 
-/* Registrations that follow each other closely make one batch. */
+/* Registrations in quick succession make one batch. */
 #define OPTIMIZE_DELAY	(HZ / 20)
 
-/* The worker drops the mutex after so many detours. */
+/* The worker drops the mutex after this many detours. */
 #define OPTIMIZE_CHUNK	32
 
 /* How long points wait for memory. */
@@ -103,7 +102,7 @@ static int optimizer_queued_by_address(void *unused, const struct list_head *a,
 }
 
 /**
- * kprobe_optimizer_undo - send no more hits to the detours of points
+ * kprobe_optimizer_undo - stop sending hits to the detours of points
  * @points:  linked by kprobe::list, in any state
  * @restore: what replaces jumps
  *
@@ -252,7 +251,7 @@ bool kprobe_wants_post(struct kprobe *p)
 	return to_point(p)->nr_want_post;
 }
 
-/* Memory comes back: points that got none try again. */
+/* There may be memory again: retry the points that got none. */
 static void optimizer_retry(struct work_struct *work)
 {
 	struct kprobe_point *pt;
@@ -322,7 +321,7 @@ static void optimizer_work_fn(struct work_struct *work)
 
 	optimizer_wait_for_tasks();
 
-	/* Only this worker diverts points: those that still are were before the wait. */
+	/* Only this worker diverts points: those diverted now were diverted before the wait. */
 	list_for_each_entry(pt, &diverted, opt)
 		kprobe_batch_add(pt, &batch);
 	list_sort(NULL, &batch, optimizer_by_address);
@@ -478,7 +477,7 @@ static const char *const why_text[] = {
 };
 
 /**
- * kprobe_optimizer_why - say how a point is hit, and why not by a jump
+ * kprobe_optimizer_why - say how a point is hit, and why not through a jump
  * @pt: the point
  *
  * Context: kprobe_mutex held.
@@ -518,7 +517,7 @@ unsigned long __weak arch_detour_branch(struct kprobe *p)
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: its address, or 0 if kprobe_optimizer_why() gives another reason, or
- * it is not known where the branch is.
+ * the address is not known.
  */
 unsigned long kprobe_optimizer_branch(struct kprobe_point *pt)
 {

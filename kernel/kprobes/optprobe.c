@@ -2,8 +2,8 @@
 /*
  * Kprobes: detours of architectures that implement struct optimized_kprobe.
  *
- * The optimizer calls arch_detour_*(). This file implements these by the functions of
- * arm and powerpc. These architectures replace one instruction by one jump, so no task
+ * The optimizer calls arch_detour_*(). This file implements these with the functions of
+ * arm and powerpc. These architectures replace one instruction with one jump, so no task
  * can be on the way into the replaced bytes, and a diverted point is still an ordinary
  * breakpoint until it becomes a jump.
  *
@@ -79,7 +79,7 @@ struct slot_cache kprobe_detour_slots = {
  */
 kprobe_opcode_t *get_optinsn_slot(void)
 {
-	/* The distance of two symbols, which is no constant expression. */
+	/* The difference of two symbols, which is not a constant expression. */
 	kprobe_detour_slots.size = MAX_OPTINSN_SIZE * sizeof(kprobe_opcode_t);
 	return get_detour_slot();
 }
@@ -107,9 +107,9 @@ static void optprobe_free_point(struct rcu_head *rcu)
  * kprobe_point_free - free a point once no hit uses it
  * @pt: the point
  *
- * A hit by a breakpoint uses it with preemption off, a hit by a jump until the task
- * schedules. Idle tasks, which tasks-RCU leaves out, have preemption off. The RCU grace
- * period that follows waits for them, as for breakpoints.
+ * A breakpoint hit uses it with preemption off, a jump hit until the task schedules.
+ * Idle tasks, which tasks-RCU leaves out, have preemption off. The RCU grace period
+ * that follows waits for them, as for breakpoints.
  *
  * Context: may sleep.
  */
@@ -212,7 +212,7 @@ void arch_detour_arm(struct list_head *points)
 }
 
 /**
- * arch_detour_disarm - send no more hits to detours
+ * arch_detour_disarm - stop sending hits to detours
  * @points:	points with detours
  * @jumps:	they are jumps, which are to be removed
  * @breakpoint: breakpoints replace the jumps; otherwise the original instructions do

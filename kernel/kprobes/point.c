@@ -37,10 +37,10 @@ LIST_HEAD(kprobe_points);
  * @kp:   the probe that it is about; may be NULL, and need not be registered
  *
  * Changing probes may sleep, and waits for handlers. A handler would wait for itself. An
- * interrupt could wait for the task that it has interrupted, and text is not patched
- * there. Where preemption is not counted, a caller that has switched it off is not
- * noticed. An RCU reader is, where it can be preempted: with PREEMPT_RT that is all that
- * tells a section with softirqs off, or one under a spinlock.
+ * interrupt could wait for the task that it has interrupted, and text cannot be patched
+ * there. If preemption is not counted, a caller that has disabled it goes unnoticed. An
+ * RCU reader is noticed if it can be preempted: with PREEMPT_RT nothing else reveals a
+ * section with softirqs off, or one under a spinlock.
  *
  * Context: any.
  * Return: true if the caller is a handler, or must not sleep. The log says so.
@@ -84,7 +84,7 @@ bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
  * kprobe_report_flags - write the state of a probe to the caller's structure
  * @user: the probe
  *
- * Of these flags only KPROBE_FLAG_DISABLED is an input, and only for registering.
+ * Of these flags only KPROBE_FLAG_DISABLED is an input, and only at registration.
  *
  * Context: kprobe_mutex held.
  */
@@ -440,7 +440,7 @@ static int point_place(struct kprobe_user *user)
 	user->point = pt;
 	user->kp->addr = (kprobe_opcode_t *)user->addr;
 	user->kp->opcode = pt->kp.opcode;
-	/* From here on, the same structure a second time is refused. */
+	/* From here on, registering the same structure again is refused. */
 	addr_table_add(&kprobe_user_table, &user->node);
 	return 0;
 }
@@ -473,7 +473,7 @@ int kprobe_place_user(struct kprobe_user *user)
 
 /**
  * kprobe_displace_user - undo kprobe_place_user()
- * @user: the user, for which its point was not armed
+ * @user: the user; its point has not been armed for it
  *
  * Context: kprobe_mutex held; may sleep.
  */

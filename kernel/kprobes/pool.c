@@ -10,9 +10,9 @@
  * A pool lives until its probe is unregistered and the last call has returned, which
  * may happen in an NMI. So the worker frees it.
  *
- * Why not lib/objpool.c, which was made for this, with rethook? Exact instructions,
- * on one kernel (x86-64, -icount), for a pre-handler that calls rethook_try_get() and
- * rethook_hook() beside a return probe, with return handlers that do nothing:
+ * Why not lib/objpool.c, which was made for this, with rethook? Exact instructions, on
+ * one kernel (x86-64, -icount), for a pre-handler that calls rethook_try_get() and
+ * rethook_hook(), and for a return probe, with return handlers that do nothing:
  *
  *						objpool,	this
  *						rethook
@@ -31,14 +31,14 @@
  *  - Grow. Its rings have the size of the first allocation.
  *  - Keep an exact bound. A pop looks at each CPU's ring once, so it fails if the only
  *    free object is pushed to a ring that it has looked at. A user that asks for N calls
- *    at once then loses calls while fewer are under way.
+ *    at once then loses calls while fewer are in flight.
  *  - Push in an NMI. A push reserves an entry and then announces it. An NMI that pushes
  *    in between announces the outer entry, too, before that is written: a pop may
  *    return an object that is in use.
- *  - Take no memory for what it does not hold: each CPU's ring has room for all objects.
+ *  - Use memory only for what it holds: each CPU's ring has room for all objects.
  *
- * An objpool that can do this has other rings, another push and another pop. Its other
- * user, fprobe's rethook, needs none of that, so nothing would be shared but the name.
+ * An objpool that could do this would have a different ring, push and pop. Its other
+ * user, fprobe's rethook, needs none of that, so only the name would be shared.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
@@ -55,7 +55,7 @@
 #define KRETPROBE_POOL_MAX	4096
 #define KRETPROBE_POOL_BYTES	SZ_4M
 
-/* Growing doubles a CPU's share, or adds so many instances if that is more. */
+/* Growing doubles a CPU's share, or adds this many instances if that is more. */
 #define GROW_MIN		8
 
 /* Protects kretprobe_pool::first, total and dead of all pools; a leaf. */
@@ -74,14 +74,14 @@ static void pool_queue_work(struct irq_work *work)
 
 static DEFINE_IRQ_WORK(pool_irq_work, pool_queue_work);
 
-/* In any context, even in an NMI, so a worker cannot be queued directly. */
+/* Called in any context, even in an NMI, so it cannot queue a worker directly. */
 static noinline void __kprobe_hit pool_ask_worker(struct kretprobe_pool *pool)
 {
 	if (llist_add(&pool->todo, &pool_todo))
 		irq_work_queue(&pool_irq_work);
 }
 
-/* The last reference gone, no other CPU can be adding the pool to the list. */
+/* Once the last reference is gone, no other CPU can be adding the pool to the list. */
 static void __kprobe_hit pool_drop(struct kretprobe_pool *pool, unsigned int nr)
 {
 	if (nr && raw_atomic_sub_and_test(nr, &pool->refs))
@@ -162,12 +162,12 @@ static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int to
  * kretprobe_pool_search - take an instance that is free on any CPU
  * @pool: the pool
  *
- * A search reads one word after the other. It may read one before an instance is given
- * back there, and the next after an instance has been taken there, although an
- * instance was free all the time. So it is repeated if instances have been given back
- * meanwhile. If none has, words that were empty have stayed empty, and the search is
- * right. An instance counts as in use until its call has given it back. Chunks that are
- * added meanwhile are not watched: only pools without a bound of the user grow.
+ * A search reads the words one by one. It may read a word just before an instance is
+ * given back there, and the next word just after one has been taken there, and so find
+ * none although one was always free. So it is repeated if instances have been given back
+ * during the search. If none has, empty words have stayed empty, and the result is right.
+ * An instance counts as in use until its call has given it back. Chunks added during the
+ * search are not watched: only pools without a user's bound grow.
  *
  * Context: any, preemption off.
  * Return: an instance; or NULL if all of them were in use.
@@ -182,9 +182,9 @@ kretprobe_pool_search(struct kretprobe_pool *pool)
 	if (likely(ri))
 		return ri;
 
-	/* Pairs with pool_add_chunk(): the chunks of so many are in the chains. */
+	/* Pairs with pool_add_chunk(): the chunks of that many are in the chains. */
 	total = smp_load_acquire(&pool->total);
-	/* A call that gives back sees this, or the search what it has given back. */
+	/* A call that gives back sees this, or the search sees what it has given back. */
 	pool_watch(pool, total, 1);
 	do {
 		puts = raw_atomic_read(&pool->puts);
@@ -405,7 +405,7 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
  * @pool:  the pool, which is not released meanwhile
  * @usage: the numbers are added to these
  *
- * Calls take and give back instances meanwhile.
+ * Calls take and give back instances concurrently.
  *
  * Context: may sleep.
  */

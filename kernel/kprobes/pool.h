@@ -6,15 +6,15 @@
  * free. Each CPU has a chain of chunks. A call takes an instance from the chain of its
  * CPU, by one atomic operation on a word that other CPUs rarely use. When the call
  * returns, the instance goes back into the word that it came from, on whatever CPU.
- * There is no list that could be seen half changed, so NMIs need no care: a bit is
- * either set or not.
+ * There is no list that could be seen half changed, so NMIs need no special care: a bit
+ * is either set or not.
  *
  * When the chain of a CPU is empty, the chains of the others are searched.
  * kretprobe_pool_search() says why that never misses a free instance.
  *
- * Some reads here are plain, so that the compiler merges them with the test of what was
- * read. The atomic operations keep them in place, or the pointer through which they
- * read: a chunk is published with a release.
+ * Some reads here are plain, so that the compiler can merge them with the test of the
+ * value. They are kept in place by the atomic operations, or by the pointer that they
+ * read through: a chunk is published with a release.
  */
 #ifndef _KERNEL_KPROBES_POOL_H
 #define _KERNEL_KPROBES_POOL_H
@@ -41,7 +41,7 @@
  * @wanted: the chunk was low when a call took from it; the worker clears this
  * @nr:	    number of instances
  * @rcu:    frees it once no hit uses it
- * @instances: the instances, one after the other
+ * @instances: the instances
  */
 struct kretprobe_chunk {
 	atomic_long_t free;
@@ -65,7 +65,7 @@ struct kretprobe_chunk {
  * @refs:   number of instances; one more while the probe is registered, and one while
  *	    the pool is in the worker's list in order to grow
  * @todo:   in the worker's list
- * @asked:  the worker has been asked for more instances, or there may be no more
+ * @asked:  the worker has been asked for more instances, or no more are allowed
  * @dead:   the probe is unregistered: instances are not used again
  * @total:  number of instances, all of which are in chains
  * @bound:  the most instances there may be

@@ -5,16 +5,16 @@
  * A jump label or the site of a static call may change at any time, so no point may be
  * there, and no jump may replace it. The owners have tables of these sites, sorted by
  * key, and walk all of a table to find an address. jump_label_text_reserved() decodes
- * the instruction at each site for its length, too. One question costs 655,000
+ * the instruction at each site for its length, too. One lookup costs 655,000
  * instructions (2,392 jump labels and 3,205 static calls, x86-64), and registering a
- * probe asks at least once. It costs 218 with the index here, which sorts the sites of
- * the kernel image once, by address, when the first probe asks: they do not change
- * after boot. A module has few sites. They are walked, and the owners are asked only if
- * one is near, since they know its length.
+ * probe needs at least one. With the index here it costs 218: the sites of the kernel
+ * image, sorted by address for the first probe, because they do not change after boot.
+ * A module has few sites. They are walked, and the owners are asked only if one is
+ * near, since they know its length.
  *
- * The owners themselves could have the index. Then jump labels and static calls would
- * each need this code, and memory on every kernel that has probes or not, or hooks to
- * allocate it on demand. All other callers ask rarely, so it is here.
+ * The owners could keep the index themselves. Then jump labels and static calls would
+ * each need this code, and memory on every kernel, with or without probes, or hooks to
+ * allocate it on demand. All other callers are rare, so it is here.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -43,7 +43,7 @@ struct site {
 	u8 len;
 };
 
-/* Sorted; NULL until the first question. */
+/* Sorted; NULL until the first lookup. */
 static struct site *sites;
 static unsigned int nr_sites;
 

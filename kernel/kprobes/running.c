@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: what runs on each CPU, on architectures that tell contexts apart, and
- * waiting for it. current.c is the same for the others.
+ * Kprobes: what runs on each CPU, and waiting for it, on architectures that tell
+ * contexts apart. current.c does this for the others.
  *
  * A hit stores the point in kprobe_cpu::running before it reads the users of the
  * point, and clears it after the last handler has returned. arch_kprobes_sync()
@@ -9,16 +9,16 @@
  * the point, or will see what the caller of kprobe_quiesce() has changed. Handlers of
  * breakpoints run with interrupts off: the interrupt itself waits for them.
  *
- * The interrupt does so on architectures that reorder, too: arch_kprobes_sync()
- * returns after each CPU has run a function in it, by smp_call_function(). What a
- * CPU has stored before that, it releases to the caller; what it loads after that,
- * it has acquired with the request. So kprobe_show() can do with a barrier of the
- * compiler. kprobe_unshow() can because x86 moves no access past a later store:
+ * The interrupt does so on weakly ordered architectures, too: arch_kprobes_sync()
+ * returns after each CPU has run a function in it, through smp_call_function(). What
+ * a CPU has stored before that, it releases to the caller; what it loads after that,
+ * it has acquired with the request. So a compiler barrier is enough in kprobe_show().
+ * It is enough in kprobe_unshow() because x86 moves no access past a later store:
  * elsewhere it would have to be a release. It pairs with the test of what is shown,
- * on which everything depends that is freed.
+ * which must come before anything is freed.
  *
- * A point that stays armed may be hit again and again meanwhile. Handlers run with
- * preemption off, so a grace period ends the wait if it takes too long.
+ * A point that stays armed may be hit again and again during the wait. Handlers run
+ * with preemption off, so a grace period ends the wait if it takes too long.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -37,7 +37,7 @@
 
 DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
-/* Shown for code that is no handler. It is in no batch. */
+/* Shown for code that is not a handler. It is in no batch. */
 static struct kprobe_point busy_point = {
 	.faulters = LIST_HEAD_INIT(busy_point.faulters),
 };
@@ -67,13 +67,12 @@ void __kprobe_hit kprobe_busy_end(void)
 /**
  * kprobe_abandon - forget the handler that runs here
  *
- * After an oops the task is gone, and its handler with it, while the CPU goes on.
- * The handler must not be shown any more: hits would be missed for ever, and faults
- * be taken for those of a probe that is gone.
+ * After an oops the task is gone, and its handler with it, while the CPU continues.
+ * The handler must no longer be shown: otherwise hits would be missed forever, and
+ * faults would be attributed to a probe that is gone.
  *
  * The log names the probe: the stack does not show the function whose return was probed,
- * nor that a function on it is a handler. If a stack is full, that is noticed in another
- * context.
+ * nor that a function on it is a handler. A stack overflow is noticed in another context.
  *
  * Context: an oops, in the context of the handler.
  */
@@ -99,7 +98,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
 NOKPROBE_SYMBOL(kprobe_abandon);
 
 /*
- * A late return handler may show a point that is freed, so points are compared, and
+ * A late return handler may show a point that is freed, so points are only compared,
  * not read. An odd value is the address of a word in a detour, which was in use when
  * the value was read. Its CPU may leave the detour at once, and the memory may be
  * used for something else. It is unmapped after an RCU grace period, so it stays
@@ -132,8 +131,8 @@ static bool running_any(int cpu, struct list_head *points)
  * kprobe_quiesce - wait for handlers
  * @points: a batch
  *
- * On return no handler of the points runs any more that saw them as they were
- * before the caller changed them.
+ * On return, no handler is running that saw the points as they were before the
+ * caller changed them.
  *
  * Context: kprobe_mutex held; may sleep.
  */

@@ -15,8 +15,8 @@
 #include "internal.h"
 
 /*
- * An errno has many reasons. These functions tell them to developers who ask, by
- * dynamic debug: see "Errors" in Documentation/trace/kprobes.rst.
+ * One errno can have many reasons. These functions log the actual one if dynamic debug
+ * asks for it: see "Errors" in Documentation/trace/kprobes.rst.
  */
 
 /**
@@ -55,7 +55,7 @@ int kprobe_refuse_probe(const kprobe_opcode_t *addr, const char *symbol,
 }
 
 /**
- * kprobe_refuse_call - report a call of the API that names no probes
+ * kprobe_refuse_call - report a call of the API without any probes
  * @what:   the name of the operation
  * @probes: the array
  * @num:    number of its elements
@@ -177,8 +177,8 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
 }
 
 /*
- * The exception handler knows a trap of BUG() or WARN() by its address. Architectures
- * that refuse the instruction anyway need no search.
+ * The exception handler recognises a trap of BUG() or WARN() by its address.
+ * Architectures that refuse the instruction anyway need no search.
  */
 static bool site_is_trap(unsigned long addr)
 {
@@ -239,7 +239,7 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 	if (within_kprobe_blacklist(addr))
 		why = "it is on the blacklist";
 	else if (kprobe_text_reserved(addr, addr))
-		why = "others patch it: a jump label or a static call";
+		why = "other code patches it: a jump label or a static call";
 	else if (site_is_trap(addr))
 		why = "the trap of a BUG() or WARN()";
 	else

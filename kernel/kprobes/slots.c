@@ -15,7 +15,7 @@
  * is handled. So a task that has scheduled voluntarily, or run in user mode, has left.
  * That is what tasks-RCU waits for. It does not wait for idle tasks. These run with
  * preemption off. They may be interrupted in a slot, but only in code that may be
- * probed, which is never where RCU is not watching. For RCU this is one reader, which
+ * probed, and RCU is always watching there. RCU sees this as one reader, which
  * ends when the idle task goes to sleep, or yields the CPU to another task. Without
  * preemption synchronize_rcu_tasks() is an ordinary grace period, and guarantees
  * the same for every task.
@@ -28,7 +28,7 @@
  * be in them any more. The worker owns the slots that it waits for, so it needs no
  * mutex for that.
  *
- * Perf learns of the pages as symbols, and of code that is written into slots or
+ * Perf is told about the pages as symbols, and about code that is written to slots or
  * erased.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
@@ -45,7 +45,7 @@
 
 #include "internal.h"
 
-/* Retired slots are collected for so long before the worker waits for them. */
+/* Retired slots are collected for this long before the worker waits for them. */
 #define SLOT_RETIRE_DELAY	(HZ / 10)
 
 /* The most pages of a block. */
@@ -279,7 +279,7 @@ static void slots_reclaim(struct work_struct *work);
 static DECLARE_DELAYED_WORK(slots_reclaim_work, slots_reclaim);
 
 /**
- * slot_retire - free a slot when no task can be in it
+ * slot_retire - free a slot once no task can be in it
  * @c:	  the cache
  * @slot: the slot
  * @used: a hit may have been sent there; false frees the slot at once
@@ -325,7 +325,7 @@ static struct slot_cache *const slot_caches[] = {
  * that is enough. A task that keeps a CPU busy in the kernel delays this like any
  * grace period; in user mode it does not.
  *
- * Context: may sleep, for long.
+ * Context: may sleep, for a long time.
  */
 void kprobe_wait_for_tasks(void)
 {
@@ -338,8 +338,8 @@ void kprobe_wait_for_tasks(void)
  * @text: the first slot; the page belongs to a cache
  * @len:  in bytes, not beyond the page
  *
- * Optional, for architectures that can change executable memory that does not run
- * without an interrupt to every CPU.
+ * Optional, for architectures that need not interrupt every CPU to change executable
+ * memory that no CPU is executing.
  *
  * Context: may sleep.
  */

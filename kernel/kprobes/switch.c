@@ -16,7 +16,7 @@ static bool switched_off;
 
 /*
  * Waits for the handlers of the probes that were switched off at these points, and then
- * for their fault handlers, which the handlers could call until then.
+ * for their fault handlers, which faults in the handlers could call until then.
  */
 static void kprobe_quiesce_switched(struct list_head *points)
 {
@@ -151,10 +151,10 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
  * disarmed, and costs nothing.
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, also if some were off already. On success no handler of the probes
- * runs, nor will. With nothing changed: -EINVAL if one of them is not registered or
- * its text is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler, or
- * if the caller must not sleep.
+ * Return: 0, even if some were already off: no handler of the probes is running or
+ * will run. With nothing changed: -EINVAL if one of them is not registered or its text
+ * is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler, or if the
+ * caller must not sleep.
  */
 int disable_kprobes(struct kprobe **kps, int num)
 {
@@ -183,10 +183,10 @@ EXPORT_SYMBOL_GPL(disable_kprobe);
  * The text is patched in one round for all.
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, also if some were on already. With nothing changed: -EINVAL if one of
+ * Return: 0, even if some were already on. With nothing changed: -EINVAL if one of
  * them is not registered or its text is gone, if @num is not positive, or @kps is
- * NULL; -EDEADLK from a handler, or if the caller must not sleep; an error of ftrace if
- * a probe is on an ftrace site.
+ * NULL; -EDEADLK from a handler, or if the caller must not sleep; an error from ftrace
+ * if a probe is on an ftrace site.
  */
 int enable_kprobes(struct kprobe **kps, int num)
 {
@@ -208,7 +208,7 @@ int enable_kprobe(struct kprobe *p)
 EXPORT_SYMBOL_GPL(enable_kprobe);
 
 /*
- * ftrace may have given a site to another user meanwhile. That must not keep all other
+ * ftrace may have given a site to another user since. That must not keep all other
  * probes off.
  */
 static void kprobe_arm_possible(struct list_head *points)
@@ -245,7 +245,7 @@ void kprobes_switch(bool on)
 		return;
 
 	list_for_each_entry(pt, &kprobe_points, all) {
-		/* Calls that are under way will return to the trampoline. */
+		/* Calls in flight will return to the trampoline. */
 		if (arch_trampoline_kprobe(&pt->kp))
 			continue;
 		if (on ? pt->state == KPROBE_UNARMED && pt->nr_enabled :

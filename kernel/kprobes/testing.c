@@ -67,10 +67,10 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_no_detours);
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /**
- * kprobe_test_ftrace_kill - do as if ftrace had found itself broken, and undo that
+ * kprobe_test_ftrace_kill - pretend that ftrace has found itself broken, or undo that
  * @killed: it is broken
  *
- * ftrace itself goes on.
+ * ftrace itself keeps working.
  *
  * Context: any.
  */
@@ -114,7 +114,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_counts);
 /* -------------------------------- Text ---------------------------------- */
 
 /**
- * kprobe_test_entry - find where every call of a function passes
+ * kprobe_test_entry - find an address that every call of a function passes
  * @fn: a pointer to the function, or any other address
  *
  * Some pointers lead to a descriptor. Some functions have an entry for calls from the

@@ -63,7 +63,7 @@ struct kprobe_slot_counts {
  * @users:   registered probes
  * @copies:  slots for out-of-line copies
  * @detours: slots for detours
- * @pools:   pools of return probes that are registered, or have calls under way; 0 on
+ * @pools:   pools of return probes that are registered, or have calls in flight; 0 on
  *	     architectures that use rethook
  */
 struct kprobe_counts {
