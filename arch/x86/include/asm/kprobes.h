@@ -34,11 +34,11 @@ typedef u8 kprobe_opcode_t;
 
 /**
  * struct arch_specific_insn - what a hit needs to know of an instruction
- * @copy:  where a hit by the breakpoint goes on; NULL if @kind says that the
+ * @copy:  where a breakpoint hit continues; NULL if @kind says that the
  *	   instruction is emulated in every case
  * @slot:  runs the instruction and jumps to the next one in place; @copy is this,
  *	   unless there is a detour
- * @detour: set from when the detour is made until it is freed
+ * @detour: set while there is a detour
  * @step:  runs the instruction and traps; made when a post-handler needs it, or
  *	   if emulating the instruction may fault, to fault instead
  * @imm:   branch displacement, immediate, or displacement of a memory operand

@@ -7,13 +7,13 @@
  *	orc.c	 instructions that the unwinder's table knows
  *	insn.c	 what an instruction is: may it be probed, where can it run
  *	emulate.c executing an instruction on saved registers
- *	int3.c	 hits by a breakpoint
+ *	int3.c	 breakpoint hits
  *	reach.c	 may the bytes after a point become part of a jump?
- *	detour.c hits by a jump
+ *	detour.c jump hits
  *	generate.c the code of detours
  *	ftrace.c hits through ftrace
  *	jprobe.c calling the handler of a jprobe
- *	entry_*.S where code and handlers meet, the return of functions included
+ *	entry_*.S assembly between probed code and handlers, for returns as well
  *
  * rethook's trampoline uses the two register macros.
  */
@@ -67,15 +67,15 @@ struct pt_regs;
  * @X86_COPY:	  out of line, as it is
  * @X86_NOP:	  not at all
  * @X86_JMP:	  this and the following are always emulated: their effect
- *		  depends on their address, or leaves that address somewhere
+ *		  depends on their address, or they store that address
  * @X86_CALL:	  with @imm relative to the next instruction
  * @X86_JCC:	  @op being the condition
  * @X86_LOOP:	  @op the opcode, @size that of the counter
  * @X86_RET:	  @imm bytes of arguments to drop
  * @X86_JMP_IND:  through a register or memory operand
  * @X86_CALL_IND: likewise
- * @X86_PUSH_REG: this and the following run out of line, but are emulated if a
- *		  post-handler waits: that saves the second trap
+ * @X86_PUSH_REG: this and the following run out of line, but are emulated if there
+ *		  is a post-handler: that saves the second trap
  * @X86_PUSH_IMM: of @imm
  * @X86_POP_REG:  to @dst
  * @X86_MOV_REG:  from @src to @dst, of @size
@@ -120,7 +120,7 @@ enum x86_alu_op {
 #define X86_BASE_IP	0xfe
 
 /**
- * struct x86_copy - an out-of-line copy, as it is in its slot
+ * struct x86_copy - an out-of-line copy, as stored in its slot
  * @text: the instruction, its operands adjusted; after it either a jump to
  *	  the next instruction or, if a post-handler is to run, a breakpoint
  * @len:  length of the instruction in bytes
@@ -129,7 +129,7 @@ enum x86_alu_op {
  * @addr: where the original is
  *
  * Fault and breakpoint handlers find the original through this, without a
- * lock: it is constant for as long as anything can execute in the slot.
+ * lock: it is constant while anything can execute in the slot.
  */
 struct x86_copy {
 	u8 text[MAX_INSN_SIZE + 5];

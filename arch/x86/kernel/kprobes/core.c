@@ -24,8 +24,8 @@ extern char __static_call_text_start[], __static_call_text_end[];
 
 /*
  * These return on another stack than they were called on; or they are called in
- * the context of an interrupt and return in the interrupted context, where a
- * handler may run.
+ * interrupt context and return in the interrupted context, where a handler may be
+ * running.
  */
 struct kretprobe_blackpoint kretprobe_blacklist[] = {
 	{ .name = "__switch_to" },
@@ -38,12 +38,12 @@ const int kretprobe_blacklist_size = ARRAY_SIZE(kretprobe_blacklist);
 
 /*
  * Code that runs before the exception is known to be a hit, or after the hit is
- * handled: compiled code returns, and calls through pointers, by thunks, and two
- * tracers look at every exception that counts as an NMI. The CPU determines which
- * thunks are in use, and some have no symbol in some kernels.
+ * handled: compiled code uses thunks for returns and indirect calls, and two tracers
+ * are called for every exception that counts as an NMI. Which thunks are in use
+ * depends on the CPU, and some have no symbol in some kernels.
  */
 static const char *const hit_path[] __initconst = {
-	/* A detour that has delayed a reschedule calls one of these. */
+	/* A detour that has delayed rescheduling calls one of these. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
@@ -62,9 +62,9 @@ static const char *const hit_path[] __initconst = {
 };
 
 /*
- * A handler in the middle of a task switch would find one task by its stack and
- * another as current. The other functions run with page tables that map no
- * handlers, or from a copy that would have the breakpoint but not the point.
+ * In the middle of a task switch, a handler would run on the stack of one task with
+ * another one as current. The other functions run with page tables that map no
+ * handlers, or from a copy that would have the breakpoint but no point.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm",
@@ -73,8 +73,8 @@ static const char *const switchers[] __initconst = {
 };
 
 /*
- * What a CPU runs without an exception table for breakpoints, without its own per-CPU
- * memory, or after its death was reported, when nobody waits for handlers on it: while it
+ * What a CPU runs without an IDT that handles breakpoints, without its own per-CPU
+ * memory, or after it was reported dead, when nobody waits for handlers on it: while it
  * comes online, goes offline, wakes up from suspend, or boots another kernel.
  */
 static const char *const offline_path[] __initconst = {
@@ -111,7 +111,7 @@ static int __init x86_refuse_symbol(const char *name)
 
 /*
  * ftrace copies the code of its callers into trampolines. A breakpoint in that code
- * would be copied, too, without the point. Each label in it is a separate symbol.
+ * would be copied, too, but have no point there. Each label in it is a separate symbol.
  */
 static int __init x86_refuse_ftrace_callers(void)
 {
@@ -126,7 +126,7 @@ static int __init x86_refuse_ftrace_callers(void)
 }
 
 /**
- * arch_populate_kprobe_blacklist - what is out of bounds by section or name
+ * arch_populate_kprobe_blacklist - refuse code by section or name
  *
  * Return: 0, or -ENOMEM.
  */
@@ -148,7 +148,7 @@ int __init arch_populate_kprobe_blacklist(void)
 	ret = kprobe_add_area_blacklist((unsigned long)__entry_text_start,
 					(unsigned long)__entry_text_end);
 
-	/* Jumps that static calls rewrite, and whose form they check first. */
+	/* Jumps that static calls check and then rewrite. */
 	if (!ret)
 		ret = kprobe_add_area_blacklist((unsigned long)__static_call_text_start,
 						(unsigned long)__static_call_text_end);
@@ -206,8 +206,8 @@ kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offse
  * alloc_insn_pages - pages for out-of-line copies and detours
  * @nr: how many
  *
- * They are filled with breakpoints and made executable before their address is
- * known to others, so that they are never both writable and executable.
+ * They are filled with breakpoints and made executable before anything else knows
+ * their address, so they are never both writable and executable.
  *
  * Context: may sleep.
  * Return: the first of them, or NULL.
@@ -253,7 +253,7 @@ __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 }
 
 /**
- * kprobe_unwind - tell unwinders how the stack looks in generated code
+ * kprobe_unwind - tell unwinders what the stack looks like in generated code
  * @ip:	  an address
  * @same: set to the address in the original text where it looks the same
  *
@@ -294,9 +294,9 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_unwind);
  * @first: its first byte
  * @last:  its last byte
  *
- * Lock prefixes are there only with several CPUs; otherwise an idle prefix is in
- * their place. The function that knows all of them walks a list, so call it only
- * if one of these prefixes is there.
+ * Lock prefixes are there only with several CPUs; otherwise a prefix without effect
+ * is in their place. The function that knows all of them walks a list, so call it
+ * only if one of these prefixes is there.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: true if so.
@@ -336,7 +336,7 @@ int arch_prepare_kprobe(struct kprobe *p)
 #ifdef CONFIG_SMP
 	if (x86_lock_prefix_within((unsigned long)p->addr, (unsigned long)p->addr))
 		return kprobe_refuse((unsigned long)p->addr, -EINVAL,
-				     "others patch it: a lock prefix");
+				     "other code patches it: a lock prefix");
 #endif
 	return x86_insn_prepare(p);
 }
@@ -386,12 +386,12 @@ static void x86_poke_breakpoint(struct kprobe *p, u8 old, u8 new)
 }
 
 /**
- * arch_arm_kprobes - put the breakpoints in
+ * arch_arm_kprobes - write the breakpoints
  * @points: linked by kprobe::list
  *
- * A single byte changes, and to a CPU that executes it meanwhile both values begin
- * a whole instruction. One round of serialising at the end makes sure that no CPU
- * runs the old instruction any longer.
+ * A single byte changes, and a CPU that executes it concurrently sees a complete
+ * instruction with either value. One round of serialisation at the end makes sure
+ * that no CPU still runs the old instruction.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -409,11 +409,11 @@ void arch_arm_kprobes(struct list_head *points)
 }
 
 /**
- * arch_disarm_kprobes - put the instructions back
+ * arch_disarm_kprobes - restore the instructions
  * @points: linked by kprobe::list
  *
- * The manager calls arch_kprobes_sync() before anything that must not happen
- * under a breakpoint.
+ * The manager calls arch_kprobes_sync() before anything that must not happen while
+ * a breakpoint is still being handled.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -430,11 +430,11 @@ void arch_disarm_kprobes(struct list_head *points)
 }
 
 /**
- * arch_kprobes_sync - interrupt every CPU and wait until all have handled that
+ * arch_kprobes_sync - interrupt every CPU and wait until all have handled it
  *
  * Context: may sleep.
  * On return no CPU is in the exception of a breakpoint that was hit before the
- * call. All CPUs see the present text, and memory written before the call.
+ * call. All CPUs see the current text, and memory written before the call.
  */
 void arch_kprobes_sync(void)
 {

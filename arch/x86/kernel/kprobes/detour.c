@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: hits by a jump.
+ * Kprobes on x86: jump hits.
  *
- * A detour is code made for one point. It completes a struct pt_regs on the
+ * A detour is code made for one point. It builds a struct pt_regs on the
  * stack, runs the handlers, restores the registers, executes the displaced
  * instructions and jumps to the instruction after them. There are two forms:
  *
- *  direct	the point has one probe. The detour calls its handlers itself, if
- *		the hit is in a task's context in which no handler runs; all
- *		other hits go to the dispatcher.
+ *  direct	the point has one probe. The detour calls its handlers itself if the
+ *		hit is in task context and no handler is running there; all other
+ *		hits go to the dispatcher.
  *  dispatched	all hits go to the dispatcher, detour_hit().
  *
- * If the handlers have not changed where execution goes on, the detour restores
- * the registers and goes on. Otherwise detour_leave() goes to regs->ip.
+ * If the handlers have not changed where execution continues, the detour restores
+ * the registers and continues. Otherwise detour_leave() goes to regs->ip.
  *
  *	entry:	build pt_regs
  *		[direct: enter the handler's context, call it, leave it]
  *		[dispatched: detour_hit(head, regs)]
  *		restore
- *		[jump to where execution goes on, if not here]
+ *		[jump to where execution continues, if not here]
  *	exec:	displaced instructions
  *		jump back
  *	slow:	[direct: detour_hit(head, regs), back to restoring]
  *	...
  *	post:	the first displaced instruction, build pt_regs,
- *		detour_post(head, regs), restore, go on after it
+ *		detour_post(head, regs), restore, continue after it
  *
- * If a post-handler waits, the probed instruction is emulated where possible, and
- * exec serves missed hits. Otherwise the instruction runs at post.
+ * If there is a post-handler, the probed instruction is emulated where possible, and
+ * exec is for missed hits. If it cannot be emulated, it runs at post.
  *
- * Late hits. A task may be preempted right after the jump, and go on when the point
+ * Late hits. A task may be preempted right after the jump, and continue when the point
  * is a breakpoint again, has other probes, or is gone. It must use neither the
  * handler nor the point that the detour knows; but if there still is a point, that
- * point has been hit. So when the jump goes, hits in the detour take another way:
- * unless x86_detour::live is set, the dispatcher looks up the point by its address.
- * A direct detour has a branch to the dispatcher that the common hit does not take.
- * That branch becomes a breakpoint, the only change that is safe to running text
- * (SDM Vol. 3, 9.1.3), and the breakpoint handler takes the branch. Hits look at
+ * point has been hit. So when the jump is removed, hits in the detour take another
+ * path: unless x86_detour::live is set, the dispatcher looks up the point by its
+ * address. A direct detour has a branch to the dispatcher that the common hit does not
+ * take. That branch becomes a breakpoint, the only safe change of running text
+ * (SDM Vol. 3, 9.1.3), and the breakpoint handler takes the branch. Hits check
  * all of this after they have set kprobe_cpu::running. So after the next interrupt
- * of all CPUs, kprobe_quiesce() sees every hit that will call a handler which was
- * there before. The detour itself stays until no task can be in it: slots.c.
+ * of all CPUs, kprobe_quiesce() sees every hit that will call a handler from before
+ * the change. The detour itself stays until no task can be in it: slots.c.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -57,7 +57,7 @@
 
 /* ------------------------- Called by detours ---------------------------- */
 
-/* The point that was hit. It stays as long as preemption is off. */
+/* The point that was hit. It stays while preemption is off. */
 static __always_inline struct kprobe *detour_point(const struct x86_detour *d)
 {
 	struct kprobe *p;
@@ -69,8 +69,8 @@ static __always_inline struct kprobe *detour_point(const struct x86_detour *d)
 }
 
 /*
- * Its handlers run from here on, in @ctx, where none did. NULL if there is none,
- * or none any more once it is shown.
+ * Shows the point that was hit, whose handlers run in @ctx from here on, where none
+ * were running. NULL if there is no point, or no longer one when it is shown.
  */
 static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
 						  unsigned int ctx)
@@ -84,7 +84,7 @@ static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
 	return p;
 }
 
-/* What C code answers if @next is what has been decided: see DETOUR_STAY. */
+/* What C code returns to the detour to make @next run: see DETOUR_STAY. */
 static __always_inline int detour_go_on(const struct x86_detour *d, struct pt_regs *regs,
 					enum x86_detour_next next)
 {
@@ -199,7 +199,7 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 }
 
 /**
- * detour_resched - reschedule, if that was asked for while the handler ran
+ * detour_resched - reschedule, if that was requested while the handler ran
  *
  * Context: called by the detour, after it has left the handler's context.
  */
@@ -211,7 +211,7 @@ void __kprobe_hit detour_resched(void)
 
 /*
  * Does a debugger have a breakpoint in the bytes that the jump will replace? In
- * padding, which consists of breakpoints, it cannot be seen.
+ * padding, which consists of breakpoints, comparing the text would not show it.
  */
 static bool detour_debugged(const u8 *addr)
 {
@@ -227,10 +227,10 @@ static bool detour_debugged(const u8 *addr)
 }
 
 /*
- * From here on hits of the breakpoint go on in the detour, and debuggers leave
- * the bytes alone that the jump will replace. A debugger may have been faster,
- * and have its breakpoint there since the plan was made: it stops all CPUs, but
- * waits for the holder of text_mutex. Returns true unless that is so.
+ * From here on breakpoint hits continue in the detour, and debuggers leave alone
+ * the bytes that the jump will replace. A debugger may have been faster, and have
+ * set its breakpoint there since the plan was made: it stops all CPUs, but waits
+ * for the holder of text_mutex. Returns false in that case.
  */
 static bool detour_divert(struct kprobe *p, struct x86_detour *slot)
 {
@@ -249,8 +249,8 @@ static bool detour_divert(struct kprobe *p, struct x86_detour *slot)
  * arch_detour_prepare - make the detour of a point
  * @p: the point, a breakpoint
  *
- * From here on hits by the breakpoint go on in the detour, instead of in the
- * bytes that the jump will replace.
+ * From here on breakpoint hits continue in the detour, instead of in the bytes
+ * that the jump will replace.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0; a value of enum kprobe_why if there can be no jump; or -ENOMEM.
@@ -295,7 +295,7 @@ int arch_detour_prepare(struct kprobe *p)
 	text_poke_copy(slot, buf, sizeof(buf));
 
 	if (!detour_divert(p, slot)) {
-		/* Not that a task could be in it, but there is code now. */
+		/* No task can be in it, but it has code to be erased. */
 		free_detour_slot(slot, true);
 		return KPROBE_WHY_PATCHED;
 	}
@@ -313,7 +313,7 @@ static void detour_jump_text(struct kprobe *p, u8 *text)
 }
 
 /**
- * arch_detour_arm - put the jumps in
+ * arch_detour_arm - write the jumps
  * @points: breakpoints with detours, by ascending address
  *
  * Context: kprobe_mutex held; may sleep. No task is preempted in the bytes after
@@ -333,7 +333,7 @@ void arch_detour_arm(struct list_head *points)
 	mutex_unlock(&text_mutex);
 }
 
-/* Make hits that are in the detour, but not yet in a handler, look up the point. */
+/* Make hits that are in the detour but not yet in a handler look up the point. */
 static void detour_retire(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
@@ -369,10 +369,10 @@ __kprobe_hit bool x86_detour_trap(struct pt_regs *regs)
 }
 
 /**
- * arch_detour_disarm - take the jumps out
+ * arch_detour_disarm - remove the jumps
  * @points:	points with detours, by ascending address
- * @jumps:	they are jumps; otherwise only their detours are given up
- * @breakpoint: they become breakpoints again; otherwise the original text is back
+ * @jumps:	they are jumps; otherwise only their detours are retired
+ * @breakpoint: they become breakpoints again; otherwise the original text is restored
  *
  * On return no hit enters the detours any more. After the next arch_kprobes_sync()
  * hits in them use the table of points, and arch_detour_free() may free the detours.
@@ -402,7 +402,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 }
 
 /**
- * arch_detour_free - give a detour back
+ * arch_detour_free - free a detour
  * @p: the point
  *
  * Context: kprobe_mutex held; may sleep. If the point has a detour, after
@@ -421,7 +421,7 @@ void arch_detour_free(struct kprobe *p)
 /* ----------------------- Faults and stack traces ------------------------ */
 
 /**
- * x86_detour_unwind - tell how the stack looks at an address in a detour
+ * x86_detour_unwind - tell what the stack looks like at an address in a detour
  * @d:	  the detour
  * @ip:	  the address
  * @same: set to the address in the original text where it looks the same

@@ -2,12 +2,12 @@
 /*
  * Kprobes on x86: detours, and the instructions that they displace.
  *
- * The life of a point that is hit by a jump:
+ * The life of a point that is hit through a jump:
  *
  *	breakpoint -> detour made -> ... -> jump -> breakpoint or nothing
  *
  * The jump also covers some bytes after the probed instruction, so they are
- * displaced with it. Once the detour is made, hits by the breakpoint go on in it:
+ * displaced with it. Once the detour is made, breakpoint hits continue in it:
  * from then on no CPU enters those bytes through the probed instruction, and
  * reach.c has made sure that there is no other way. So after a grace period
  * (kernel/kprobes/optimizer.c) no task is preempted in them, and they may change.
@@ -31,7 +31,7 @@
 #define X86_MAX_DISPLACED	JMP32_INSN_SIZE
 
 /**
- * struct x86_displaced - one instruction of those that a jump displaces
+ * struct x86_displaced - one of the instructions that a jump displaces
  * @insn: how it is executed, as for a point
  * @from: where it is, relative to the point
  * @len:  its length in bytes
@@ -49,8 +49,8 @@ struct x86_displaced {
 /**
  * struct x86_plan - all instructions that a jump displaces
  * @nr:	   how many
- * @total: bytes from the point to where execution goes on in place
- * @odd:   flags or segment registers may not be here what compiled code relies on
+ * @total: bytes from the point to where execution continues in place
+ * @odd:   flags or segment registers may not be what compiled code relies on
  * @insn:  the instructions, in order
  */
 struct x86_plan {
@@ -65,7 +65,7 @@ struct x86_plan {
  * @DETOUR_EXEC: all displaced instructions
  * @DETOUR_NEXT: those after the probed instruction, which was emulated
  * @DETOUR_POST: the probed instruction, before its post-handlers
- * @DETOUR_AWAY: nothing of the detour: a hit goes on at regs->ip
+ * @DETOUR_AWAY: nothing of the detour: the hit continues at regs->ip
  */
 enum x86_detour_next {
 	DETOUR_EXEC,
@@ -75,9 +75,9 @@ enum x86_detour_next {
 };
 
 /*
- * What C code returns to its detour: restore the registers and go on, or leave by
- * detour_leave(). That function must know how many returns will lack a call, or the
- * return stack buffer of the CPU gets out of step with the stack (SDM Vol. 1,
+ * What C code returns to its detour: restore the registers and continue, or leave
+ * through detour_leave(). That function must know how many returns will lack a call, or
+ * the return stack buffer of the CPU gets out of step with the stack (SDM Vol. 1,
  * 17.1.1). It returns to regs->ip itself. If a call was emulated, the callee
  * returns, too. If a return was emulated, its call has been executed.
  */
@@ -96,23 +96,23 @@ enum x86_detour_next {
  * @nr:	    displaced instructions
  * @total:  their length in bytes
  * @next:   enum x86_detour_next
- * @entry:  where the jump leads, relative to this head, as all that follow
- * @post:   where the probed instruction runs if a post-handler waits for it and
- *	    it is not emulated, or 0
+ * @entry:  where the jump leads, relative to this head, like all that follow
+ * @post:   where the probed instruction runs if there is a post-handler and the
+ *	    instruction is not emulated, or 0
  * @branch: the branch that sends hits to the dispatcher, or 0 if all go there;
  *	    a breakpoint once the jump is gone
- * @saved:  from here on pt_regs is on top of the stack
+ * @saved:  pt_regs is on top of the stack from here
  * @restore: up to here
  * @exec_end: end of the displaced instructions; the code after it has pt_regs on
  *	    the stack, except at the beginning and the end of @post, which is last
- * @post_saved: from here on the code at @post has pt_regs, too
+ * @post_saved: the code at @post has pt_regs, too, from here
  * @post_restore: up to here
  * @map:    where the displaced instructions are, and how the stack changes in
  *	    branches among them: from @called on, relative to @to, the return
  *	    address is on it, and from @lost on unwinders do not know what is; or 0
  *
  * Hits, faults and unwinders read this without a lock. Except for @live and the
- * branch, it is constant for as long as a task may be in the slot.
+ * branch, it is constant while a task may be in the slot.
  */
 struct x86_detour {
 	struct kprobe *p;
@@ -150,8 +150,8 @@ static __always_inline unsigned long x86_detour_exec(const struct x86_detour *d,
 }
 
 /*
- * Where execution really goes on if it is to go on at @ip: the instructions that
- * the jump has replaced run in the detour. The point itself is another hit.
+ * Where execution really continues if it should continue at @ip: the instructions
+ * that the jump has replaced run in the detour. The point itself is another hit.
  */
 static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 						   unsigned long ip)

@@ -3,8 +3,8 @@
  * Kprobes on x86: executing an instruction on saved registers.
  *
  * This is for instructions whose effect depends on their address, and for common
- * simple ones that a post-handler waits for. It is on the path of a hit: all of it
- * is inline, so that nothing here can carry a probe.
+ * simple ones at points with a post-handler. It is on the path of a hit: all of it
+ * is inline, so nothing here can carry a probe.
  */
 #include <linux/array_size.h>
 #include <linux/kprobes.h>
@@ -26,8 +26,8 @@ static __always_inline unsigned long emulate_reg(struct pt_regs *regs, unsigned 
 }
 
 /*
- * Write an operand: one of 32 bits clears the upper half of the register, smaller
- * ones leave the rest of it unchanged (SDM Vol. 1, 3.4.1.1).
+ * Write an operand: 32 bits clear the upper half of the register, fewer bits leave
+ * the rest of it unchanged (SDM Vol. 1, 3.4.1.1).
  */
 static __always_inline void emulate_set_operand(struct pt_regs *regs, unsigned int off,
 						unsigned int size, unsigned long val)
@@ -181,9 +181,9 @@ fault:
 }
 
 /*
- * Where @kind is constant, only its part is left. False if the instruction was not
- * executed, because it is not emulated or would fault; only @regs->ip is undefined
- * then.
+ * If @kind is constant, the compiler drops all other cases. False if the instruction
+ * was not executed, because it is not emulated or would fault; then only @regs->ip
+ * is undefined.
  */
 static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
 					 unsigned int kind)
@@ -221,7 +221,7 @@ static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
 		next = target;
 		break;
 	case X86_CALL_IND:
-		/* The operand is read with the stack as it was. */
+		/* The operand is read before the push. */
 		if (!emulate_branch_target(p, regs, &target))
 			return false;
 		int3_emulate_push(regs, next);
@@ -235,7 +235,7 @@ static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
 		int3_emulate_push(regs, a->imm);
 		break;
 	case X86_POP_REG:
-		/* POP SP: what was popped wins over the increment. */
+		/* POP SP: the popped value replaces the incremented one. */
 		target = int3_emulate_pop(regs);
 		emulate_set_operand(regs, a->dst, sizeof(long), target);
 		break;
@@ -278,7 +278,7 @@ bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 }
 
 #ifdef CONFIG_OPTPROBES
-/* For detours, which are made for one kind and need not look for it. */
+/* For detours, which are made for one kind and need not test for it. */
 #define EMULATE_ONLY(kind)						\
 static bool __kprobe_hit emulate_##kind(struct kprobe *p, struct pt_regs *regs) \
 {									\
@@ -312,8 +312,7 @@ static const x86_emulator_t emulator[] = {
  * @kind: enum x86_insn_kind
  *
  * Context: any.
- * Return: x86_emulate(), or what does the same for instructions of @kind only,
- * by fewer of the CPU's.
+ * Return: x86_emulate(), or a faster function that does the same for @kind only.
  */
 x86_emulator_t x86_emulator(unsigned int kind)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes on i386: where code and handlers meet. entry_64.S explains it.
+ * Kprobes on i386: assembly between probed code and handlers. entry_64.S explains it.
  */
 #include <linux/linkage.h>
 #include <asm/asm-offsets.h>
@@ -21,7 +21,7 @@
 .section .kprobes.text, "ax"
 
 #ifdef CONFIG_OPTPROBES
-/* Not only a detour of code with segments of its own gets here: restore them. */
+/* Restores segments, too: the probed code may have its own. */
 SYM_CODE_START(detour_leave)
 	cmp	$2, %eax
 	ja	.Lcalled
@@ -68,7 +68,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 	int3
 .Lreturned:
 	push	$__KERNEL_DS
-	push	%esp			/* mended below */
+	push	%esp			/* fixed up below */
 	pushf
 	push	$__KERNEL_CS
 	push	$__kretprobe_trampoline	/* replaced by the handler */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kprobes on x86_64: where code and handlers meet.
+ * Kprobes on x86_64: assembly between probed code and handlers.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -53,8 +53,8 @@
 
 #ifdef CONFIG_OPTPROBES
 /*
- * The end of a detour that does not go on to the displaced code. The detour jumps
- * here with pt_regs on top of the stack. Execution goes on with those registers at
+ * The end of a detour that does not continue to the displaced code. The detour jumps
+ * here with pt_regs on top of the stack. Execution continues with those registers at
  * regs->ip. This code puts that address where RET finds it, right below the final
  * stack pointer. If a handler has moved the stack pointer down into pt_regs, first
  * move pt_regs down, in an order that keeps all of it above the stack pointer.
@@ -122,14 +122,14 @@ SYM_CODE_END(detour_leave)
  */
 SYM_FUNC_START(kprobe_ftrace_trampoline)
 	push	$__KERNEL_DS
-	push	%rsp			/* mended below */
+	push	%rsp			/* fixed up below */
 	pushf
 	CALL_DEPTH_ACCOUNT
 	push	$__KERNEL_CS
 	push	4*8(%rsp)		/* ip: after the site */
 	push	$-1			/* orig_ax */
 	SAVE_GENERAL
-	/* What the function's caller has pushed last. */
+	/* The stack pointer as on function entry: at the return address. */
 	addq	$2*8, RSP(%rsp)
 
 	mov	%rsp, %rdi
@@ -155,11 +155,11 @@ SYM_FUNC_END(kprobe_ftrace_trampoline)
  * Functions under a return probe return to this code instead of to their caller.
  *
  * The return address was popped, so an interrupt may overwrite the slot that held
- * it, right below the stack pointer. That is so at the very first instruction only,
- * where unwinders find the true address by where it was. The call takes the slot
- * back, for unwinders and for the RET at the end, and fills it with an address that
- * unwinders know. It also puts an entry in the return stack buffer for that RET, so
- * that those of the callers stay in step.
+ * it, right below the stack pointer. That is so only at the very first instruction,
+ * where unwinders find the true address by the place of its slot. The call reclaims
+ * the slot, for unwinders and for the RET at the end, and fills it with an address
+ * that unwinders know. It also puts an entry in the return stack buffer for that RET,
+ * so that those of the callers stay in step.
  */
 SYM_CODE_START(__kretprobe_trampoline)
 	UNWIND_HINT_UNDEFINED
@@ -170,7 +170,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 .Lreturned:
 	UNWIND_HINT_FUNC
 	push	$__KERNEL_DS
-	push	%rsp			/* mended below */
+	push	%rsp			/* fixed up below */
 	pushf
 	push	$__KERNEL_CS
 	push	$__kretprobe_trampoline	/* replaced by the handler */

@@ -2,8 +2,8 @@
 /*
  * Kprobes on x86: hits through ftrace.
  *
- * The probed instruction is ftrace's own call. It has no other effect than to get
- * here, so there is nothing to displace.
+ * The probed instruction is ftrace's own call. Its only effect is to get here, so
+ * there is nothing to displace.
  */
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>

@@ -5,26 +5,26 @@
  *
  * The stack. Handlers must see the stack pointer of the code, and words that they
  * or the emulation push belong right below it. So if they may push any, pt_regs
- * lies some words further down.
+ * is some words further down.
  *
  * 32 bits. A detour has the same parts in the same order, and almost the same code,
  * without REX prefixes. These are the differences:
  *
- *  - emit_save() and emit_restore(): struct pt_regs is another one. It shows what
- *    the entry of an exception stores: ds, es and fs as they are, nothing for gs, and
- *    the stack pointer of the code. The entry also loads the kernel's own segments.
+ *  - emit_save() and emit_restore(): struct pt_regs is a different one. It has what
+ *    exception entry stores: ds, es and fs as they are, nothing for gs, and the
+ *    stack pointer of the code. Exception entry also loads the kernel's own segments.
  *    All compiled code runs with those (ds and es: __USER_DS, fs: __KERNEL_PERCPU),
  *    so a detour loads them only for a function that changes segments itself, and
- *    only there it restores what the handlers leave in regs->ds, es and fs.
+ *    only there restores what the handlers leave in regs->ds, es and fs.
  *  - emit_args(): C functions take their arguments in ax, dx and cx.
  *  - emit_percpu(): the segment of per-CPU variables is fs.
- *  - Each slot is in reach of all text, modulo 2^32. No operand is relative to the
+ *  - Each slot can reach all text, modulo 2^32. No operand is relative to the
  *    instruction pointer, so copies are never adjusted.
  *  - Calls are not counted, and functions do not begin with ENDBR.
  *
- * Unwinders. The one that walks by frame pointers, the usual one of 32 bits, finds
- * pt_regs as it does in exceptions: by the frame pointer, which holds their encoded
- * address while handlers run. The one that uses ORC tables asks kprobe_unwind().
+ * Unwinders. The frame pointer unwinder, the usual one on 32 bits, finds pt_regs as it
+ * does in exceptions: through the frame pointer, which holds the encoded address of
+ * pt_regs while handlers run. The ORC unwinder asks kprobe_unwind().
  */
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
@@ -89,8 +89,8 @@ static void emit_rel32(struct gen *g, unsigned long target)
 	long rel;
 
 	/*
-	 * Hide the address. Otherwise the compiler subtracts from it in the
-	 * relocation, and objtool sees the address of no function's start taken.
+	 * Hide the address. Otherwise the compiler folds the subtraction into the
+	 * relocation, and objtool sees an address taken that starts no function.
 	 */
 	OPTIMIZER_HIDE_VAR(target);
 	rel = target - (g->slot + g->nr + 4);
@@ -111,7 +111,7 @@ static void emit_jmp(struct gen *g, unsigned long target)
 	emit_rel32(g, target);
 }
 
-/* Some CPUs need returns counted, so calls must be counted, too: of @func, or any. */
+/* Some CPUs need calls and returns counted. Counts a call of @func, or of any if NULL. */
 static void emit_depth(struct gen *g, void *func)
 {
 	u8 *at = g->buf + g->nr;
@@ -224,7 +224,7 @@ static void emit_segments(struct gen *g)
 #endif
 }
 
-/* Unwinders by frame pointers find pt_regs by it: ENCODE_FRAME_POINTER */
+/* The frame pointer unwinder finds pt_regs by this: ENCODE_FRAME_POINTER */
 static void emit_encode_frame_pointer(struct gen *g)
 {
 	if (!IS_ENABLED(CONFIG_FRAME_POINTER))
@@ -250,7 +250,7 @@ static void emit_save(struct gen *g, unsigned long ip, bool before,
 	if (gap)
 		EMIT_LONG(g, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%sp), %sp */
 	EMIT(g, 0x6a, __KERNEL_DS);			/* push $ss */
-	EMIT(g, 0x54);					/* push %sp, mended below */
+	EMIT(g, 0x54);					/* push %sp, fixed up below */
 	EMIT(g, 0x9c);					/* pushf */
 	EMIT(g, 0x6a, __KERNEL_CS);			/* push $cs */
 	EMIT(g, 0x68);					/* push $ip */
@@ -307,7 +307,7 @@ static void emit_no_flags(struct gen *g)
 		EMIT(g, 0x31, 0xc9);			/* xor %ecx, %ecx */
 }
 
-/* Call func(head, regs); then go on and restore the registers, or leave. */
+/* Call func(head, regs); then continue and restore the registers, or leave. */
 static void emit_dispatch(struct gen *g, void *func)
 {
 	emit_args(g, g->slot);
@@ -335,9 +335,9 @@ static void emit_copy(struct gen *g, const struct x86_displaced *di,
 /* ------------------------ Displaced branches ---------------------------- */
 
 /*
- * The alternative that the kernel has chosen for an indirect branch fits its old
- * place only: its cache line, or an LFENCE before it. So generate what the BPF JIT
- * would, see emit_indirect_jump() of arch/x86/net/bpf_jit_comp.c.
+ * The alternative that the kernel has chosen for an indirect branch is only right in
+ * its original place: because of the cache line, or an LFENCE before it. So generate
+ * what the BPF JIT would, see emit_indirect_jump() of arch/x86/net/bpf_jit_comp.c.
  *
  * The return stack buffer expects a return for each call. A displaced call must
  * return to its original place. So the detour executes a call for the buffer, and
@@ -594,7 +594,7 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 		branch[3] = emit_jcc32(g, 4);		/* jz */
 }
 
-/* Can the detour call the handlers itself, and is that faster? */
+/* Can the detour call the handlers itself, and would that be faster? */
 static bool gen_choose_direct(struct kprobe *p, struct direct *to)
 {
 	to->only = kprobe_only(p, &to->pre, &to->post);
@@ -617,11 +617,11 @@ static bool gen_choose_direct(struct kprobe *p, struct direct *to)
 	return to->post;
 }
 
-/* Where emit_direct() branches to when it cannot go on. */
+/* Where emit_direct() branches to when it cannot continue. */
 static void emit_turned_away(struct gen *g, const struct x86_detour *d,
 			     const struct direct *to, const unsigned int *branch)
 {
-	/* Not a task's context, or a late hit: as if never entered. */
+	/* Not task context, or a late hit: as if never entered. */
 	emit_land32(g, branch[1]);
 	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, 0);
@@ -710,7 +710,7 @@ static void gen_write_detour(struct gen *g, struct x86_detour *d, struct kprobe 
 
 /**
  * x86_detour_generate - write a detour
- * @d:	  where to write it; of its head, all that does not depend on the code is set
+ * @d:	  where to write it; its head is set, except for what depends on the code
  * @slot: where it will run
  * @p:	  its point
  * @plan: what it displaces

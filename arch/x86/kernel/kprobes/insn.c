@@ -2,7 +2,7 @@
 /*
  * Kprobes on x86: what an instruction is.
  *
- * Decides, when a point is made, whether the instruction may be displaced and
+ * When a point is made, this decides whether the instruction may be displaced and
  * how it will be executed, and makes the copies for that. All decoding happens
  * here, none when the probe is hit.
  *
@@ -25,8 +25,8 @@
 #include "common.h"
 
 /*
- * Those of the kernel are refused as an area. A module's are recognized by the UD1
- * after the jump, the signature that static_call() itself checks.
+ * Trampolines of the kernel image are refused as an area. A module's are recognized by
+ * the UD1 after the jump, the signature that static_call() itself checks.
  */
 static bool x86_is_static_call_trampoline(unsigned long addr)
 {
@@ -258,9 +258,9 @@ static bool x86_halts(const u8 *text)
 
 /*
  * The decoder takes opcodes that it does not know for instructions without operands. So
- * do not believe it that there is no ModRM, except for opcodes that are known to have
- * none (SDM Vol. 2, A.3). Among the others are conditional moves with a needless prefix.
- * It also believes ModRM of MOV CR and DR, whose operand is always a register.
+ * if it finds no ModRM, trust it only for opcodes that are known to have none (SDM
+ * Vol. 2, A.3). Among the others are conditional moves with a superfluous prefix. It also
+ * trusts the ModRM of MOV CR and DR, whose operand is always a register.
  */
 static bool x86_is_known(struct insn *insn)
 {
@@ -484,17 +484,17 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 	if (!ret && !x86_is_known(insn))
 		return -EILSEQ;
 	/*
-	 * None of those that are emulated may be locked: the copy raises the
-	 * exception (SDM Vol. 2, LOCK).
+	 * None of those that are emulated may have a LOCK prefix: the copy raises
+	 * the exception (SDM Vol. 2, LOCK).
 	 */
 	if (x86_has_prefix(insn, 0xf0))
 		a->kind = X86_COPY;
 
 	/*
-	 * The 32-bit exception returns through a frame that it builds below the
+	 * A 32-bit exception returns through a frame that it builds below the
 	 * stack pointer it returns to. If emulation moved that pointer down by
-	 * more than the gap which the entry leaves, the frame would overwrite the
-	 * saved registers that it is built from (IRET_FRAME in entry_32.S).
+	 * more than the gap that exception entry leaves, the frame would overwrite
+	 * the saved registers that it is built from (IRET_FRAME in entry_32.S).
 	 */
 	if (!ret && !IS_ENABLED(CONFIG_X86_64) && x86_moves_stack(a))
 		a->kind = X86_COPY;
@@ -504,8 +504,8 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 /* ------------------------------- Copies --------------------------------- */
 
 /*
- * Copies that are made, but not written yet. Each write to executable memory costs
- * much, whatever its length, and the slots of a batch are mostly adjacent.
+ * Copies that are made, but not written yet. A write to executable memory is expensive,
+ * whatever its length, and the slots of a batch are mostly adjacent.
  */
 static struct {
 	u8 *to;
@@ -643,8 +643,8 @@ int x86_insn_prepare(struct kprobe *p)
 	int ret;
 
 	/*
-	 * While other code patches the text, it is neither what it was nor what
-	 * it will be.
+	 * While other code patches the text, it is neither the old nor the new
+	 * text.
 	 */
 	mutex_lock(&text_mutex);
 	why = "not the start of an instruction";
@@ -659,7 +659,7 @@ int x86_insn_prepare(struct kprobe *p)
 	}
 	mutex_unlock(&text_mutex);
 	if (!ret) {
-		why = "such an instruction cannot be probed";
+		why = "this instruction cannot be probed";
 		ret = x86_insn_classify(a, &insn, buf);
 	}
 	if (ret)
@@ -684,7 +684,7 @@ int x86_insn_prepare(struct kprobe *p)
  * @p: the point
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, also if there is a copy or none is needed; or -ENOMEM.
+ * Return: 0, even if there is a copy already or none is needed; or -ENOMEM.
  */
 int x86_insn_prepare_step(struct kprobe *p)
 {
@@ -704,7 +704,7 @@ int x86_insn_prepare_step(struct kprobe *p)
 }
 
 /**
- * x86_insn_forget - give up the copies of a point
+ * x86_insn_forget - drop the copies of a point
  * @p: the point, disarmed and quiescent
  *
  * Context: kprobe_mutex held; may sleep.

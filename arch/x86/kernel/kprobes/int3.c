@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: hits by a breakpoint.
+ * Kprobes on x86: breakpoint hits.
  *
  * The life of a hit, with interrupts off from the trap to the end:
  *
@@ -8,22 +8,22 @@
  *
  * Executing it means one of three things:
  *
- *  - The exception returns into a copy of the instruction, which a jump back
- *    follows. Nothing is left to do, so most hits end this way: one trap. The copy
- *    runs with the interrupts and the preemption of the probed code.
+ *  - The exception returns into a copy of the instruction, which is followed by a
+ *    jump back. Nothing else is left to do. Most hits end this way, with one trap.
+ *    Interrupts and preemption are as in the probed code while the copy runs.
  *  - The exception handler emulates the instruction, if its effect depends on its
  *    address, or if it is a common simple one and a post-handler is to run.
  *  - If a post-handler is to run and the instruction is not emulated, the
- *    exception returns into a copy that ends in a breakpoint of its own. No state
+ *    exception returns into a copy that ends with its own breakpoint. No state
  *    is kept in between: the second trap finds the point through the copy that it
  *    is in. The task may be preempted and migrated, and the point may be gone by
- *    then, in which case execution just goes on.
+ *    then, in which case execution just continues.
  *
- * A copy may fault. The exception tables know the original's address only, and
+ * A copy may fault. The exception tables know only the original's address, and
  * a page fault may sleep, which no task may do in a copy (see slots.c). So the
  * first code that sees the fault moves the address back to the original, as if
  * the instruction had faulted in place. If the fault is resolved and the
- * instruction starts again, that is another hit.
+ * instruction is restarted, that is another hit.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -62,7 +62,7 @@ static noinline void __kprobe_hit int3_emulate_insn(struct kprobe *p, struct pt_
 		regs->ip = (unsigned long)p->ainsn.step;
 }
 
-/* Execute it without handlers: no post-handler waits, or the hit is missed. */
+/* Execute it without a post-handler: there is none, or the hit is missed. */
 static __always_inline void int3_execute(struct kprobe *p, struct pt_regs *regs)
 {
 	kprobe_opcode_t *copy = READ_ONCE(p->ainsn.copy);
@@ -160,7 +160,7 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 
 /*
  * No point was found for a breakpoint. If it is not in the text any more, the CPU
- * executed it just before it was removed: execute the present text. If it still is
+ * executed it just before it was removed: execute the current text. If it is still
  * there, a point may have been made after the lookup. Otherwise the breakpoint
  * belongs to other code.
  */
@@ -268,9 +268,9 @@ static bool __kprobe_hit int3_in_emulation(unsigned long ip)
 }
 
 /*
- * If handlers run, call the fault handlers of their point, also if the instruction
- * of another point has faulted: its hit was missed. Otherwise call those of the
- * point whose instruction has faulted.
+ * If handlers are running, call the fault handlers of their point, even if the
+ * instruction of another point has faulted: its hit was missed. Otherwise call those
+ * of the point whose instruction has faulted.
  */
 static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int trapnr,
 						     bool copy)
@@ -278,7 +278,7 @@ static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int t
 	struct kprobe *p, *prev, *at = NULL;
 	bool ret = false;
 
-	/* Code that could be preempted until here is in no handler. */
+	/* If this could be preempted until now, no handler is running. */
 	preempt_disable_notrace();
 	if (copy)
 		at = get_kprobe((void *)regs->ip);
@@ -298,13 +298,13 @@ static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int t
 }
 
 /**
- * kprobe_fault_handler - give fault handlers a fault, before it is resolved
+ * kprobe_fault_handler - offer a fault to fault handlers, before it is resolved
  * @regs:   registers of the fault, in the kernel
  * @trapnr: which
  *
- * Context: in the exception, early. Other exceptions than page faults only with
+ * Context: in the exception, early. For exceptions other than page faults, only with
  * preemption off, and only while a handler runs.
- * Return: 1 if a fault handler has dealt with it; 0 if it is to be resolved as
+ * Return: 1 if a fault handler has handled it; 0 if it is to be resolved as
  * without kprobes, with @regs as they are now.
  */
 int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
@@ -319,8 +319,8 @@ int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
  * @data: struct die_args
  *
  * Some traps search the exception tables before this, some after. For a fault in a
- * copy this function does it, for all alike. kprobe_fault_handler() has seen general
- * protection faults of handlers.
+ * copy this function searches them, for all traps. kprobe_fault_handler() has already
+ * seen general protection faults of handlers.
  *
  * Return: NOTIFY_STOP if the fault is resolved.
  */

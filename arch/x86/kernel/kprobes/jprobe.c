@@ -2,7 +2,7 @@
 /*
  * Kprobes on x86: the handler of a jprobe.
  *
- * It is called like any function, below the present top of the stack. Argument
+ * It is called like any function, below the current top of the stack. Argument
  * registers are those of the probed function's entry. Its arguments on the stack
  * are copied to where the handler expects its own. Their number is not known, so
  * a fixed amount is copied, or less at the end of the stack.
@@ -17,7 +17,7 @@
 #include "jprobe.h"
 
 /**
- * arch_jprobe_call - call a handler as the probed function was called
+ * arch_jprobe_call - call a handler with the arguments of the probed function
  * @handler: the handler
  * @regs:    registers at the entry of the function
  * @frame:   where to store the argument for arch_jprobe_leave()
@@ -39,7 +39,7 @@ void __kprobe_hit arch_jprobe_call(void *handler, struct pt_regs *regs, void **f
 
 /**
  * arch_jprobe_leave - return from arch_jprobe_call(), from any depth below it
- * @frame: the value that it has stored
+ * @frame: the value that arch_jprobe_call() has stored
  *
  * Does not return.
  */
@@ -47,7 +47,7 @@ void __kprobe_hit arch_jprobe_leave(void *frame)
 {
 	void *here = __builtin_frame_address(0);
 
-	/* Functions that will not return have left poison there. */
+	/* Functions that will not return have left KASAN's poison there. */
 	kasan_unpoison_range(here, frame - here);
 	x86_jprobe_leave(frame);
 }

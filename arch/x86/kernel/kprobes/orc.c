@@ -3,13 +3,13 @@
  * Kprobes on x86: instructions that the ORC unwinder's table knows.
  *
  * Objtool makes an entry where the layout of the stack changes. That is at the start
- * of an instruction, every few instructions: a near place to decode from.
+ * of an instruction, and every few instructions: a close place to decode from.
  *
  * But objtool sees the text that the compiler generated, with all alternatives of an
  * instruction side by side. An entry for an alternative that was not chosen may be
- * inside an instruction of the chosen one. Such entries are few. They are found once,
- * while the kernel still knows where its alternatives are. Modules forget theirs, so
- * their tables are of no use here.
+ * inside an instruction of the chosen one. There are few such entries. They are found
+ * once, while the kernel still knows where its alternatives are. Modules do not keep
+ * theirs, so their tables are of no use here.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 

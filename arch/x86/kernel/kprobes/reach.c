@@ -6,27 +6,27 @@
  * It may do so if
  *
  *  - each of those instructions can run elsewhere;
- *  - all of them but the first are reached only from the instruction before: by no
- *    branch, no fix-up of the exception tables, no return from a call;
+ *  - all of them but the first are reached only from the instruction before: not by a
+ *    branch, a fix-up of the exception tables, or a return from a call;
  *  - a task that sleeps voluntarily is never right before any of them but the first.
  *    They do not sleep themselves. But an instruction that the exception tables know
  *    may fault and sleep, and a call sleeps with its return address on the stack,
  *    which must be after the jump;
  *  - no other code patches them or depends on their address.
  *
- * An instruction that is as long as the jump is the only one replaced, so nothing
+ * If the instruction is as long as the jump, it is the only one replaced, so nothing
  * can lead inside. Otherwise all branches of the function are examined. Which code
- * may branch into a function? The function itself; the unlikely part of it, which
- * the compiler has moved to function.cold; and neighbours in assembly that share
- * code. Those are recognised by symbols that do not begin where functions do, and by
- * code that runs into the next function. Indirect branches are no danger with
- * retpolines or IBT: the kernel is compiled without jump tables then
- * (arch/x86/Makefile), so a branch through a register leaves its function. Without
- * both, functions with such a branch get no jumps.
+ * may branch into a function? The function itself; its unlikely part, which the
+ * compiler has moved to function.cold; and neighbours in assembly that share code.
+ * Those are recognised by symbols that do not begin where functions do, and by
+ * code that runs into the next function. Indirect branches are harmless with
+ * retpolines or IBT: the kernel is then compiled without jump tables
+ * (arch/x86/Makefile), so a branch through a register leaves its function. With
+ * neither, functions with such a branch get no jumps.
  *
  * There is more assembly on 32 bits, and it is older. Some of it computes a branch
- * into its own unrolled loop: see reach_names(). And labels are aligned like
- * functions, so neighbours are not recognised: see reach_scan_neighbours().
+ * into its own unrolled loop: see reach_names(). Labels are aligned like functions
+ * there, so neighbours are not recognised: see reach_scan_neighbours().
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -59,11 +59,11 @@ static struct {
 	unsigned long start;	/* of the function, or 0 */
 	unsigned long end;
 	unsigned long *targets;	/* a bit for each byte that is branched to */
-	bool odd;		/* it may run as compiled code never does: reach_is_odd() */
+	bool odd;		/* it may change what compiled code relies on: reach_is_odd() */
 	bool falls;		/* it runs into the next function */
 	int why;		/* no jump in this function, for this reason */
 	unsigned long into;	/* look for a branch into the jump's bytes from here, or 0 */
-	unsigned long branch;	/* it */
+	unsigned long branch;	/* that branch, if found */
 } function;
 
 static void reach_forget_function(void)
@@ -151,9 +151,9 @@ static bool reach_is_odd(struct insn *insn)
 }
 
 /*
- * Does it hold an address between these two? Assembly of 32 bits computes where to
- * jump in unrolled loops from such an address (csum_partial). That of 64 bits has
- * tables of symbols, if any.
+ * Does it hold an address between these two? 32-bit assembly computes jumps into
+ * unrolled loops from such an address (csum_partial). 64-bit assembly has tables of
+ * symbols, if any.
  */
 static bool reach_names(struct insn *insn, unsigned long start, unsigned long end)
 {
@@ -165,7 +165,7 @@ static bool reach_names(struct insn *insn, unsigned long start, unsigned long en
 		insn->immediate.value - start - 1 < end - start - 1);
 }
 
-/* Does a branch there go on at the address that a register holds? */
+/* Does a branch there continue at the address in a register? */
 static bool reach_is_thunk(unsigned long target)
 {
 #ifdef CONFIG_MITIGATION_RETPOLINE
@@ -219,8 +219,8 @@ static int reach_scan_symbol(void *unused, unsigned long addr)
 
 /*
  * GCC 8 gives the cold part of a function a number: function.cold.12. kallsyms looks
- * up whole names only, so search all names of the kernel once. Other compilers make
- * no such names.
+ * up only whole names, so search all names of the kernel once. Other compilers do not
+ * use such names.
  */
 static struct {
 	struct x86_cold {
@@ -282,7 +282,7 @@ static int reach_find_numbered(void)
 	return 0;
 }
 
-/* The parts of all functions whose names have this hash: more does no harm. */
+/* The parts of all functions whose names have this hash: extra parts do no harm. */
 static int reach_scan_numbered(const char *name, size_t len)
 {
 	unsigned int hash = reach_hash_name(name, len), i;
@@ -296,7 +296,7 @@ static int reach_scan_numbered(const char *name, size_t len)
 	return ret;
 }
 
-/* Of a module: a symbol with the wanted name, or with that and a number. */
+/* In a module: a symbol with the wanted name, or with the name and a number. */
 static int reach_scan_named(void *name, const char *symbol, unsigned long addr)
 {
 	size_t len = str_has_prefix(symbol, name);
@@ -341,13 +341,13 @@ static int reach_scan_other_part(void)
 }
 
 /*
- * Functions of 32 bits are aligned like any label, so that does not tell which of
- * them share code. Those that do are in one file of assembly: get_user() and
- * put_user() branch to the middle of a common end. So look at the functions around.
+ * 32-bit functions are aligned like any label, so alignment does not tell which of
+ * them share code. Those that do are in the same assembly file: get_user() and
+ * put_user() branch into a common tail. So look at the functions around.
  */
 #define NEIGHBOURHOOD	512
 
-/* Indirect jumps of others stay there. */
+/* Indirect jumps of neighbours do not leave them. */
 static int reach_scan_around(unsigned long start, unsigned long end)
 {
 	int ret = reach_scan(start, end);
@@ -467,7 +467,7 @@ static bool reach_patched_by_others(unsigned long first, unsigned long last)
 
 /* ------------------------------ The plan -------------------------------- */
 
-/* Execution does not go on after it. */
+/* Execution does not continue after it. */
 static bool reach_is_terminal(const struct arch_specific_insn *a)
 {
 	return a->kind == X86_JMP || a->kind == X86_JMP_IND || a->kind == X86_RET;
@@ -497,7 +497,7 @@ static int reach_displaceable(const struct x86_displaced *di, unsigned int end)
 
 /*
  * After the end of a function, up to the next: never executed. On 32 bits the
- * assembler fills up with LEA of a register to itself.
+ * assembler pads with LEA of a register to itself.
  */
 static bool reach_is_padding(struct insn *insn, struct arch_specific_insn *a)
 {
@@ -604,7 +604,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
  * arch_detour_branch - the branch that leads into the bytes of a jump
  * @p: a point for which x86_reach_plan() has returned KPROBE_WHY_TARGET
  *
- * A jump needs to know only that there is one. So this looks again.
+ * Planning a jump only finds out that there is one. So this searches again.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: the address of one of them, or 0 if it is a jump label.

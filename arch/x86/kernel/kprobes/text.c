@@ -8,9 +8,9 @@
  * function and addresses with an entry of the ORC unwinder. Decoding from any other
  * address may be out of step, but still gives information: no instruction is longer
  * than 15 bytes (SDM Vol. 2, 2.3.11), so one of 15 consecutive addresses is a start.
- * If decoding gets the same answer from each of them, that is the answer. Decoding
- * that is out of step soon falls into step, so a few dozen bytes are almost always
- * enough. If they are not, decode from a known start.
+ * If decoding from each of them gives the same answer, it is right. Decoding that is
+ * out of step soon gets into step, so a few dozen bytes are almost always enough. If
+ * they are not, decode from a known start.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -54,8 +54,8 @@ static void text_restore(struct kprobe *p, u8 *buf, unsigned long addr, unsigned
 
 /*
  * If a breakpoint or jump of a point may begin at buf[i], restore what it has
- * replaced. Most text has no points, and to look at a byte is cheaper than to look
- * into the table.
+ * replaced. Most text has no points, and checking a byte is cheaper than a lookup in
+ * the table.
  */
 static __always_inline void text_restore_at(u8 *buf, unsigned int i, unsigned long addr,
 					    unsigned int len)
@@ -73,7 +73,7 @@ static __always_inline void text_restore_at(u8 *buf, unsigned int i, unsigned lo
 #define FRONT	(JMP32_INSN_SIZE - 1)
 
 /*
- * Read [addr - FRONT, addr + len). Bytes after the end of the text are filled up.
+ * Read [addr - FRONT, addr + len). Bytes after the end of the text read as padding.
  * Jumps that begin before @addr are undone; the caller undoes the others.
  */
 static int text_read(u8 *buf, unsigned long addr, unsigned int len)
@@ -150,7 +150,7 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
  * @addr: where it begins
  * @len:  its length in bytes, or less
  *
- * For code that decodes an instruction which has faulted. There is no lock: a point
+ * For code that decodes an instruction that has faulted. There is no lock: a point
  * may come or go meanwhile. But if the table has the same point before and after the
  * text was read, the result is right: bytes are restored before a point leaves the
  * table, and a point does not come and go, nor change between breakpoint and jump,
@@ -183,7 +183,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
  * @addr: its address
  *
  * For debuggers that place a breakpoint while all other CPUs are stopped: in
- * the middle of a jump the breakpoint would become part of the distance.
+ * the middle of a jump the breakpoint would become part of the displacement.
  *
  * Context: any.
  * Return: true if so. The first byte of a jump does not count.
@@ -243,14 +243,14 @@ static int text_decode_up_to(unsigned long at, unsigned long addr)
 /* How far back to look, in bytes. */
 #define LOOK_BACK	64
 
-/* A known start no farther away, in bytes, costs about as much to decode from. */
+/* Up to this far away, in bytes, decoding from a known start costs about the same. */
 #define NEAR_BY		96
 
 /*
  * Go back from @addr, decode at each byte, and note whether decoding from there
  * would get to @addr. Where nothing can be decoded, no instruction begins.
- * Returns -EAGAIN if the answer is not the same everywhere. @addr must not be
- * nearer to the start of the function than LOOK_BACK.
+ * Returns -EAGAIN if the answers differ. @addr must not be nearer to the start
+ * of the function than LOOK_BACK.
  */
 static int text_decode_around(unsigned long addr)
 {
