@@ -41,7 +41,7 @@ run()
 late()
 {
 	[ $SECONDS -ge $((${MINUTES:-33} * 60)) ] || return 1
-	say "$1 NOT RUN: $((SECONDS / 60)) minutes have gone already; MINUTES= sets the limit"
+	say "$1 NOT RUN: $((SECONDS / 60)) minutes have passed already; MINUTES= sets the limit"
 }
 
 run x86_64 make -C "$top" --no-print-directory test

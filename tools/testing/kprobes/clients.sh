@@ -108,7 +108,7 @@ results()
 			first=0
 		else
 			first=$((first + 1))
-			[ $first -lt 5 ] || die "guests with $name die one after the other: $why"
+			[ $first -lt 5 ] || die "every guest with $name dies: $why"
 			printf 'not ok\t%s\tthe guest died: %s\n' "${batch[0]}" "$why" >>"$file"
 			last=1
 		fi
@@ -121,7 +121,7 @@ disk=$(mktemp)
 trap 'rm -f "$wanted" "$disk"' EXIT
 truncate -s 16M "$disk"
 features | picked "$@" >"$wanted"
-[ -s "$wanted" ] || die "no client or feature has the name $*: $(features | cut -d. -f1 | uniq | paste -sd' ')"
+[ -s "$wanted" ] || die "no client or feature is named $*: $(features | cut -d. -f1 | uniq | paste -sd' ')"
 
 # What there is from the last time, unless of another kernel.
 for name in "$CONFIG" "stock-$CONFIG"; do

@@ -44,7 +44,7 @@ the_kernel()
 # has_module MODULE: does that kernel have this test module?
 has_module()
 {
-	[ -e "$kernel/kprobes-modules/$1.ko" ] || die "no $1.ko in build/$name: has it our kprobes?"
+	[ -e "$kernel/kprobes-modules/$1.ko" ] || die "no $1.ko in build/$name: does it have our kprobes?"
 }
 
 # scratch: set tmp to a new folder, which goes when this ends
@@ -72,7 +72,7 @@ need()
 
 	mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 	[ "${KPROBES_INSTALL:-1}" != 0 ] ||
-		die "missing packages, and KPROBES_INSTALL=0 forbids to install them: ${missing[*]}"
+		die "missing packages, which KPROBES_INSTALL=0 forbids installing: ${missing[*]}"
 	say "installing missing packages: ${missing[*]}"
 	command -v apt-get >/dev/null ||
 		die "missing ${missing[*]}: no apt-get here, install them by hand"
@@ -229,7 +229,7 @@ extract_base()
 		git -C "$base" archive HEAD -- "$@" | tar -C "$to" -xf -
 	elif [ -d "$base" ]; then
 		if [ -e "$base/.config" ] || [ -e "$base/include/config" ]; then
-			die "$base was built in: make mrproper there"
+			die "$base has been used for a build: make mrproper there"
 		fi
 		if [ $# -eq 0 ]; then
 			tar -C "$base" -cf - . | tar -C "$to" -xf -
@@ -238,7 +238,7 @@ extract_base()
 		fi
 	elif [ $# -eq 0 ]; then
 		tar -C "$to" --strip-components=1 -xf "$base" ||
-			die "cannot unpack $base: is it whole? apt-get install --reinstall linux-source-6.12"
+			die "cannot unpack $base: is it complete? apt-get install --reinstall linux-source-6.12"
 	else
 		# It ends as soon as somebody has read the first name.
 		prefix=$(tar -tf "$base" 2>/dev/null | head -n 1 || true)

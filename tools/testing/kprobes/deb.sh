@@ -48,8 +48,8 @@ packages()
 		--disable DEBUG_INFO_BTF --disable DEBUG_INFO --enable DEBUG_INFO_NONE
 	kmake olddefconfig >"$log" 2>&1 </dev/null || die "$1 does not configure: see $log"
 	grep -qx CONFIG_KPROBES=y "$out/out/.config" ||
-		die "$1 has no modules, or else kprobes are not possible with it"
-	say "building with $1: hours for a distribution's, see $log"
+		die "$1 has no modules, or does not allow kprobes"
+	say "building with $1: takes hours with a distribution's, see $log"
 	rm -f "$out"/linux-*.deb
 	kmake -j"$(nproc)" bindeb-pkg >>"$log" 2>&1 </dev/null &
 	progress $! "packages" "$log" || { tail -n 5 "$log" >&2; die "no package: see $log"; }
@@ -101,7 +101,7 @@ check()
 {
 	local kernel status=0
 
-	[ "$(id -u)" -eq 0 ] || die "deb-check installs packages into a root of its own, as root: use sudo"
+	[ "$(id -u)" -eq 0 ] || die "deb-check installs packages into its own root directory: use sudo"
 	prepare
 	config=${DEB_CONFIG:-}
 	if [ -z "$config" ]; then
@@ -111,7 +111,7 @@ check()
 			die "config systemd does not configure: see $log"
 		cp "$out/out/.config" "$config"
 		lacking=$(grep -v '^#' "$out/.options" | grep -vxFf "$config" || true)
-		[ -z "$lacking" ] || die "config systemd: the kernel does not honour $(echo "$lacking" | paste -sd' ')"
+		[ -z "$lacking" ] || die "config systemd: kconfig did not accept $(echo "$lacking" | paste -sd' ')"
 	fi
 	# Compressing takes longer than booting.
 	KDEB_COMPRESS=${KDEB_COMPRESS:-gzip} packages "$config"

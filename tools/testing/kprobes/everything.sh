@@ -135,7 +135,7 @@ guest()
 			bad="$bad $window"
 		fi
 	done
-	[ -n "$good$bad" ] || die "everything: no window was begun: $(head -n 1 "$tmp/err"): see $console"
+	[ -n "$good$bad" ] || die "everything: no window was started: $(head -n 1 "$tmp/err"): see $console"
 }
 
 # What went wrong with a window: what it has printed, or the kernel.
@@ -226,7 +226,7 @@ windows()
 all=$(cat "$state"/window/* | wc -l)
 total=$(find "$state/window" -type f | wc -l)
 say "$all instructions of $name in $total windows, $(wc -l <"$state/done") of them done (build/everything-$name, build/logs/$log.*)"
-[ -n "$(windows)" ] || say "all are done: AGAIN=1 begins anew"
+[ -n "$(windows)" ] || say "all are done: AGAIN=1 starts over"
 deadline=$((SECONDS + minutes * 60))
 each=40 failures=0
 while [ $SECONDS -lt $deadline ]; do
@@ -304,4 +304,4 @@ echo
 left=$((total - $(wc -l <"$state/done")))
 say "$((total - left)) of $total windows done, $left left; $failures failed now"
 [ "$failures" -eq 0 ] && [ ! -s "$state/bad" ] || exit 1
-[ -s "$state/done" ] || die "everything: no window has come to its end"
+[ -s "$state/done" ] || die "everything: no window was completed"

@@ -10,9 +10,9 @@ set -euo pipefail
 
 kernel=${KERNEL:-$CONFIG}
 ran=$build/logs/results-$kernel
-[ -e "$ran" ] || die "no whole run of the tests on $kernel is known: make test"
+[ -e "$ran" ] || die "no complete run of the tests on $kernel: make test"
 bad=$(awk -F '\t' '$1 == "not ok" && $2 != "expected" { print $2, $3 }' "$ran")
-[ -z "$bad" ] || die "not from a run in which something failed: $(echo "$bad" | paste -sd,)"
+[ -z "$bad" ] || die "the latest run has failures, so it is not taken: $(echo "$bad" | paste -sd,)"
 mkdir -p "$here/expected"
 {
 	cat <<'END'

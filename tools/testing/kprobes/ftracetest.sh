@@ -105,7 +105,7 @@ picked_of()
 
 case ${1:-} in
 arch)
-	[ $# -eq 2 ] || die "ftracetest.sh: which architecture?"
+	[ $# -eq 2 ] || die "ftracetest.sh: no architecture given"
 	[ "$2" = x86_64 ] || [ -e "$here/configs/$2-user.config" ] ||
 		die "no kernel with user space for $2: have x86_64 $(cd "$here/configs" && echo *-user.config | sed 's/-user\.config//g')"
 	# ARCH= is a name of ours here, not the kernel's.

@@ -30,7 +30,7 @@ add()
 {
 	if [ -d "$out/sum" ]; then
 		gcov-tool merge -o "$out/new" "$out/sum" "$1" >/dev/null 2>"$out/merge.log" ||
-			die "gcov-tool cannot add: see $out/merge.log"
+			die "gcov-tool cannot merge: see $out/merge.log"
 		rm -rf "$out/sum"
 		mv "$out/new" "$out/sum"
 	else
@@ -44,12 +44,12 @@ for log in "$build"/logs/*gcov*.out; do
 	grep -aq '^kprobes-guest: gcov ' "$log" || continue
 	mkdir "$out/one"
 	sed -n 's/^kprobes-guest: gcov //p' "$log" | tr -d '\r' | base64 -d | tar -xz -C "$out/one" ||
-		die "what the guest of $log has counted is not whole"
+		die "the counts of the guest of $log are incomplete"
 	add "$out/one"
 	rm -rf "$out/one"
 	guests=$((guests + 1))
 done
-[ $guests -gt 0 ] || die "no guest has told what it has executed: see build/logs/*gcov*"
-say "$guests guests have told what they have executed"
+[ $guests -gt 0 ] || die "no guest has reported what it executed: see build/logs/*gcov*"
+say "$guests guests have reported what they executed"
 "$here/gcov.py" "$out/sum" "$kernel" "$out/uncovered" "${LEAST:-95}" || status=$?
-[ $status -eq 0 ] || die "gcov: tests have failed, or too little is executed: see above and build/gcov-results/"
+[ $status -eq 0 ] || die "gcov: tests failed, or too few lines were executed: see above and build/gcov-results/"

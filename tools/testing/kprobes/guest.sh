@@ -256,7 +256,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	fi
 	if [ -z "$up" ] && grep -aq '^kprobes-guest: up' "$log.console"; then
 		up=$SECONDS
-		patched || why="has not the changes that this QEMU needs: build it anew, or set EMULATOR_PATCHES=0"
+		patched || why="lacks the changes that this QEMU needs: rebuild it, or set EMULATOR_PATCHES=0"
 	fi
 	if [ -n "$why" ]; then
 		:
@@ -296,11 +296,11 @@ if [ -n "$splat" ]; then
 fi
 if grep -qsx CONFIG_KCSAN=y "$kernel/.config"; then
 	our_symbols "$kernel" >"$tmp/symbols"
-	[ -s "$tmp/symbols" ] || die "no function of ours in $kernel: whose is a race?"
+	[ -s "$tmp/symbols" ] || die "no function of ours in $kernel: cannot tell whose a race is"
 	races "$log.console" "$tmp/symbols" "$here/kcsan.list" >"$log.races"
 	if grep -q '^ours' "$log.races"; then
 		grep '^ours' "$log.races" | cut -f2 | sed 's/^/data race: /' >&2
-		die "the guest's kernel has seen data races of ours: see $log.races"
+		die "the guest's kernel has found data races of ours: see $log.races"
 	fi
 fi
 [ -z "$why" ] || die "guest: $why$(ran): see $log.console"

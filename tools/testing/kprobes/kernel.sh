@@ -68,7 +68,7 @@ configure()
 		esac
 	done <"$out/.kprobes-config.new") || true
 	[ -z "$missing" ] ||
-		die "config $CONFIG: the kernel does not honour $(echo "$missing" | paste -sd, | sed 's/,/, /g'): drop it or add what it depends on"
+		die "config $CONFIG: kconfig did not accept $(echo "$missing" | paste -sd, | sed 's/,/, /g'): drop it or add what it depends on"
 	mv "$out/.kprobes-config.new" "$out/.kprobes-config"
 }
 
@@ -146,7 +146,7 @@ if [ -n "$ours" ]; then
 	warnings=$(warnings_of "$out" "$log")
 	if [ -n "$warnings" ]; then
 		printf '%s\n' "$warnings" | head -n 8 >&2
-		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) from our files, to mend: see $log"
+		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) in our files: see $log"
 	fi
 fi
 say "kernel ready: build/$name/$image ($((SECONDS - start)) s)"

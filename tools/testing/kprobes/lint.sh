@@ -102,4 +102,4 @@ done
 
 [ -s "$found" ] || exit 0
 sed "s,$src/,,g; s,$top/,,g" "$found"
-die "lint: $(wc -l <"$found") lines to mend, above"
+die "lint: $(wc -l <"$found") lines to fix, above"

@@ -106,7 +106,7 @@ tool_lines()
 	[ "$status" = 0 ] ||
 		echo "not ok - kunit: kunit.py ended with status $status: see $out"
 	grep -q 'Testing complete. Ran' "$out" ||
-		echo "not ok - kunit: kunit.py did not come to its end: see $out"
+		echo "not ok - kunit: kunit.py did not finish: see $out"
 	! grep -q 'CRASHED' "$out" ||
 		echo "not ok - kunit: the kernel crashed: see $console"
 	if grep -aqE "$SPLATS" "$console"; then

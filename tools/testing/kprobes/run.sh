@@ -7,7 +7,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-[[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|[0-9]+)$ ]] || die "OFFSET=$OFFSET is no number"
+[[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|[0-9]+)$ ]] || die "OFFSET=$OFFSET is not a number"
 [ "${1:-}" != --check ] || exit 0
 [ -z "${OFFSET:-}" ] || OFFSET=$((OFFSET))
 # The small kernel has no clock but the TSC, which is compared with the guest's timer at

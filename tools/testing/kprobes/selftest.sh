@@ -228,7 +228,7 @@ tool_lines 0 "$tmp/out" "$tmp/good" | sees tool_good "a good run of kunit.py is 
 tool_lines 1 "$tmp/out" "$tmp/good" | sees tool_status "kunit.py that fails is seen" \
 	"not ok - kunit: kunit.py ended with status 1: see $tmp/out"
 tool_lines 0 /dev/null "$tmp/good" | sees tool_ended "kunit.py that does not come to its end is seen" \
-	"not ok - kunit: kunit.py did not come to its end: see /dev/null"
+	"not ok - kunit: kunit.py did not finish: see /dev/null"
 { cat "$tmp/out"; echo '[CRASHED] kprobes_two'; } >"$tmp/crashed"
 tool_lines 0 "$tmp/crashed" "$tmp/good" | sees tool_crashed "a kernel of kunit.py that crashed is seen" \
 	"not ok - kunit: the kernel crashed: see $tmp/good"
@@ -473,7 +473,7 @@ not ok - NR=999: how many? At least 1000"
 	name=kernel kernel=$tmp/kernel asks has_module kprobe_x
 ) | sees the_kernel "a kernel or a module that is not there is missed" \
 "not ok - no kernel in build/missing: make kernel or make stock builds it
-not ok - no kprobe_x.ko in build/kernel: has it our kprobes?"
+not ok - no kprobe_x.ko in build/kernel: does it have our kprobes?"
 
 # git bisect takes 1 for a bad commit.
 status=0

@@ -64,7 +64,7 @@ pristine()
 	mkdir -p "$out/base"
 	extract_base "$out/base" "${files[@]}"
 	for f in arch/Kconfig kernel/Makefile; do
-		[ -e "$out/base/$f" ] || die "$base has no $f: is it whole?"
+		[ -e "$out/base/$f" ] || die "$base has no $f: is it complete?"
 	done
 	printf '%s\n' "$stamp" >"$out/base.stamp"
 }
@@ -277,9 +277,9 @@ generate()
 		make_series "$f"
 	done
 	left=$(sort "$out/taken" | comm -13 - <({ cat "$state/laid"; echo MAINTAINERS; } | sort))
-	[ -z "$left" ] || die "no patch in series/ takes $(echo "$left" | paste -sd' ')"
+	[ -z "$left" ] || die "no patch in series/ has $(echo "$left" | paste -sd' ')"
 	left=$(sort "$out/folded" | comm -13 - <(cd "$top/patches" && printf '%s\n' *.patch | sort))
-	[ -z "$left" ] || die "no patch in series/ is made of patches/$(echo "$left" | paste -sd' ')"
+	[ -z "$left" ] || die "no patch in series/ uses patches/$(echo "$left" | paste -sd' ')"
 
 	f=pristine
 	for name in $(series); do

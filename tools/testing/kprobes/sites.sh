@@ -79,7 +79,7 @@ say "finding where $name can be probed (build/logs/sites-$name.*)" >&2
 "$here/guest.sh" -t 1800 -m 2048 -l "sites-$name" -a nokaslr -s 'blocked for more than' \
 	-f "$tmp/files" "$kernel" sites WATCH="$([ -n "$names" ] || echo yes)" >"$tmp/out" || {
 	tail -n 3 "$tmp/out" >&2
-	die "sites: they were not found: see build/logs/sites-$name.*"
+	die "sites: none were found: see build/logs/sites-$name.*"
 }
 [ -n "$names" ] || { names=$tmp/names; awk '$1 == "name" { print $2 }' "$tmp/out" >"$names"; }
 cp "$names" "$tmp/sites/names"
@@ -89,7 +89,7 @@ if ! awk '$1 == "all" { print $2 }' "$tmp/out" | spread $all >"$tmp/sites/all" |
 	tee "$tmp/cold" | spread $cold >"$tmp/sites/cold" ||
    ! awk '$1 == "all" { print $2 }' "$tmp/out" | grep -Fxf - "$tmp/cold" |
 	spread $quiet >"$tmp/sites/quiet"; then
-	die "sites: too few can be probed: see build/logs/sites-$name.*"
+	die "sites: too few of them can be probed: see build/logs/sites-$name.*"
 fi
 rm -rf "$kernel"/.sites-*
 mv "$tmp/sites" "$known"

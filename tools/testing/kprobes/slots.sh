@@ -41,7 +41,7 @@ for how in ${ONLY:-default off ITS stuffing}; do
 	off) param=spectre_v2=off ;;
 	ITS) cpu=Icelake-Server,-cx16 ;;
 	stuffing) param='spectre_v2=retpoline retbleed=stuff' cpu=Skylake-Client ;;
-	*) die "slots.sh: no way $how: see the head of $0" ;;
+	*) die "slots.sh: unknown way $how: see the head of $0" ;;
 	esac
 	log=slots-$how
 	# Addresses as in vmlinux: no KASLR.

@@ -275,7 +275,7 @@ choose >"$tmp/all"
 while read -r name rest; do
 	! is_wanted "$name" || echo "$name $rest"
 done <"$tmp/all" >"$tmp/builds"
-[ -s "$tmp/builds" ] || die "BUILDS=$BUILDS: there is none, see $0 list"
+[ -s "$tmp/builds" ] || die "BUILDS=$BUILDS: no such build, see $0 list"
 if [ "${1:-}" = list ]; then
 	cut -d' ' -f1 "$tmp/builds"
 	exit

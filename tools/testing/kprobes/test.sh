@@ -66,7 +66,7 @@ trap 'rm -rf "$results" "$results.why" "$list" "$files"' EXIT
 # Who changes a line and looks again wants one run.
 more=1
 if [ -n "${QUICK:-}" ]; then
-	[ -n "${TEST:-}" ] || die "QUICK=1 is for TEST=: without it, all has to run"
+	[ -n "${TEST:-}" ] || die "QUICK=1 is for TEST=: without TEST=, everything has to run"
 	more='' traced=''
 	left_out='(kunit\.py|traced|traced-tests|maxcpus=1|preempt|preempt=full|spectre_v2=[a-z,]*|ITS|stuffing)'
 fi
@@ -76,7 +76,7 @@ case $kernel:${TEST:+picked} in
 stock-*) ;;
 *:picked)
 	! nothing_picked ||
-		die "no test has the name $TEST: see guest/tests/ and lib/tests/kprobes/, or what make test prints" ;;
+		die "no test is named $TEST: see guest/tests/ and lib/tests/kprobes/, or what make test prints" ;;
 esac
 [ "${1:-}" != --check ] || exit 0
 
@@ -202,7 +202,7 @@ kunit_by_tool()
 	# It takes one glob.
 	[ -z "${TEST:-}" ] || picks=$(kunit_picks kunit.py)
 	if [[ $picks == *$'\n'* ]]; then
-		say "not through kunit.py, which takes one suite or one case: $TEST names more"
+		say "not through kunit.py, which takes one suite or one case: $TEST matches more"
 		left_out=kunit.py
 		return
 	fi
@@ -213,7 +213,7 @@ kunit_by_tool()
 	{
 		tool_lines "$status" "$log.out" "$log.console"
 		if [ -n "$(emulator_patches)" ] && ! grep -aqs "$WRITTEN_TWICE" "$log.console"; then
-			echo "not ok - kunit: the kernel has not the changes that this QEMU needs"
+			echo "not ok - kunit: the kernel lacks the changes that this QEMU needs"
 		fi
 		warnings_of "$build/kunit" "$log.out" | sed 's/^/not ok - kunit: /'
 	} | record kunit.py 'kunit.py: '
@@ -329,14 +329,14 @@ fi
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
 
-[ -s "$results" ] || die "no test of $kernel has the name ${TEST:-}"
+[ -s "$results" ] || die "no test of $kernel is named ${TEST:-}"
 [ -n "${TEST:-}" ] || cp "$results" "$build/logs/results-$kernel"
 if [ -e "$expected" ]; then
 	grep -vE "^${left_out:-#} " "$expected" >"$list"
 	expected_lines "$list" "$results" "${TEST:-}" | record expected ''
 	[ -z "${TEST:-}" ] || kunit_picks kunit | of_suites "$(suites_of kunit)" | picked_lines kunit "$results" | record expected ''
 elif [[ $kernel != stock-* ]]; then
-	echo "not ok - expected: nobody knows what has to run: no $expected" | record expected ''
+	echo "not ok - expected: no list of the tests that have to run: $expected is missing" | record expected ''
 fi
 
 passed=$(grep -c '^ok	' "$results") || true

@@ -161,7 +161,7 @@ patch_scratch()
 	if [ $bad -gt 0 ]; then
 		say "$bad of $all patches do not apply to Linux $(release_of "$src") of $base" >&2
 		[ "${KPROBES_PORT:-0}" != 0 ] ||
-			die "refresh them (CONTRIBUTING.md, \"Change a file of the base\"), or go on without them by KPROBES_PORT=1"
+			die "refresh them (CONTRIBUTING.md, \"Change a file of the base\"), or continue without them with KPROBES_PORT=1"
 	fi
 	if [ -e "$top/MAINTAINERS" ]; then
 		awk -v ours="$top/MAINTAINERS" '
@@ -265,7 +265,7 @@ prepare_patched()
 	mkdir -p "$build/patched"
 	cp -al "$stock_src" "$build/patched/linux"
 	for p in "${patches[@]}"; do
-		apply "$p" "$build/patched/linux" >&2 || die "see above: it is not independent of others"
+		apply "$p" "$build/patched/linux" >&2 || die "see above: it depends on other patches"
 	done
 	{ stock_stamp; cat "${patches[@]}" | cksum; } >"$build/patched/base"
 	say "tree ready: build/patched/linux, ${#patches[@]} patches"
