@@ -24,55 +24,55 @@ help:
 #:               small kernel, unless the default one is there or CONFIG= is given)
 #: make test     all tests, ends with "N passed, N failed" (TEST=glob: only those; QUICK=1
 #:               with it: each of them once)
-#: make expect   make the tests of the latest make test the list of tests that must run
-#: make stress   the stress test beside a compile job (MINUTES=30, KERNEL=stock-x86_64)
+#: make expect   take the list of tests that must run from the latest make test
+#: make stress   the stress test alongside a compile job (MINUTES=30, KERNEL=stock-x86_64)
 #: make abuse    wrong calls of the API, from all CPUs at once (CALLS=1000000, SEED=n)
-#: make slots    disassemble what a guest has generated, for each kind of thunks (PROBES=3000)
+#: make slots    disassemble what a guest has generated, for each kind of thunk (PROBES=3000)
 #: make execute  instructions with and without probes: registers, flags, memory, faults
 #:               (NR=150000 encodings, SEED=1)
 #: make test-everything  a probe on every instruction of the kernel and of modules, in
-#:               windows, under a workload (MINUTES=20; goes on where it has ended)
+#:               windows, under a workload (MINUTES=20; resumes where it stopped)
 #: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
 #:               SCENARIO="one eight": only those of tools/testing/kprobes/torture/)
-#: make soak     torture, abuse, random events and all that stresses, at once (MINUTES=30)
-#: make survive  what stock survives of wrong calls and of torture, beside ours (ROWS="glob...")
-#: make mutants  do the tests notice a wrong code? Applies tools/testing/kprobes/mutants/
-#:               one after the other (MUTANT=glob, MINUTES=60; goes on where it has ended)
+#: make soak     torture, abuse, random events and other stress tests, at once (MINUTES=30)
+#: make survive  which wrong calls and torture stock survives, next to ours (ROWS="glob...")
+#: make mutants  do the tests notice broken code? Applies tools/testing/kprobes/mutants/
+#:               one by one (MUTANT=glob, MINUTES=60; resumes where it stopped)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
 #: make test-arches     all of these, a line each
 #: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
-#:               (MINUTES=60; goes on where it has ended)
+#:               (MINUTES=60; resumes where it stopped)
 #: make test-builds     our files and all users of kprobes compile, without warnings: none,
 #:               tiny, default, all modules, 20 random configurations of x86_64, i386 and
-#:               arm64, each with KPROBES and without (MINUTES=60; goes on where it has
-#:               ended; BUILDS="arm64-* *-tinyconfig-n": only these, AGAIN=1)
+#:               arm64, each with and without KPROBES (MINUTES=60; resumes where it
+#:               stopped; BUILDS="arm64-* *-tinyconfig-n": only these, AGAIN=1)
 #: make test-debug      all tests on the kernels that watch for errors: KASAN, UBSAN, lockdep,
 #:               KCSAN, KFENCE, kmemleak, tracers (MINUTES=120; KERNELS="rt kcsan debug":
-#:               only these; AGAIN=1: also what has passed)
+#:               only these; AGAIN=1: also what has already passed)
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it
-#: make stock    build the base with the same config, to compare with
+#: make stock    build the base with the same config, for comparison
 #: make shell    a root shell in a guest that runs our kernel
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
 #: make ftracetest ARCH=name  the same on stock and on ours, a table: arm64 s390x x86_64
 #: make kselftest  the guest tests as kselftests, on a Debian in a guest
-#: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours beside stock
+#: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours next to stock
 #:               (CLIENTS="perf bpftrace.stack_*": only those)
-#: make icount   what a hit costs in guest instructions, ours beside stock
-#: make bench    all figures, ours beside stock: a table, JSON and a chart
+#: make icount   what a hit costs in guest instructions, ours next to stock
+#: make bench    all figures, ours next to stock: a table, JSON and a chart
 #:               (PARTS="icount crowd memory events cpus coverage": only those)
-#: make coverage  the share of all instructions that can be probed by a jump
+#: make coverage  the share of all instructions that can be probed with a jump
 #: make gcov      the share of our lines that the tests execute
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make series   our changes as patches against the base, into build/series/
-#: make series-check  do they apply, build at each patch, and make what we build?
+#: make series-check  do they apply, build at each patch, and give the tree we build?
 #: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
 #: make deb-check  boot such a package with Debian's systemd (as root)
 #: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
-#: KPROBES_INSTALL=0  name missing packages instead of installing them
+#: KPROBES_INSTALL=0  list missing packages instead of installing them
 #: EMULATOR_PATCHES=0  kernels and guests without the change that QEMU up to 8.0 needs
 
 tree:

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# All figures, ours beside stock, in one table, in build/bench/results.json and
+# All figures, ours next to stock, in one table, in build/bench/results.json and
 # as a chart in build/bench/bench.svg. What goes through ftrace, tracefs or perf is
-# measured on "patched", too: stock with our patches to these. A part is not measured again as long as the
-# kernel and the files of the measurement have not changed.
+# measured on "patched", too: stock with our patches to these. A part is measured again
+# only if the kernel or the files of the measurement have changed.
 #
 #   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
@@ -11,8 +11,8 @@
 #   PARTS="..."   only some of: icount crowd memory events cpus coverage
 #   KERNEL=name   measure only this one of the three
 #
-# Instructions are exact. Times depend on this machine and on its other load: only
-# the ratio of ours and stock is meaningful.
+# Instructions are exact. Times depend on this machine and on its load: only the ratio
+# of ours to stock is meaningful.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

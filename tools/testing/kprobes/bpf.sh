@@ -5,8 +5,8 @@
 #
 #   bpf.sh NAME TEST...    prog_tests/TEST.c with all programs that it loads
 #
-# Their Makefile wants all of several hundred programs, for many of which Debian's clang is
-# too old. So here a test that does not build is left out, and TEST.failed says why.
+# Their Makefile builds all of several hundred programs, and Debian's clang is too old for
+# many of them. Here a test that does not build is left out, and TEST.failed says why.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

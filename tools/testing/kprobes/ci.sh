@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # What the CI runs: the whole "make test", the suites on arm64, and the build of
-# i386. The last line counts all of it: a build is a test, and so is a run that
-# does not come to its counts.
+# i386. The last line counts all of it: a build counts as a test, and so does a run
+# that ends without its counts.
 #
-#   MINUTES=n   after so many nothing is begun any more, but said so (default 33):
-#               a slow machine without a ccache compiles for long
+#   MINUTES=n   start nothing after this many, and say so (default 33): a slow machine
+#               without a ccache takes long to compile
 set -uo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

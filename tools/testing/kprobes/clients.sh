@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unmodified clients of kprobes on our kernel and on stock, of the same config, in guests
 # that have this machine's root and tools. Prints a table: each client's features, stock
-# beside ours, with the figures that a feature gives. What passes on stock has to pass on
-# ours; what fails on both is the tool's. A feature that did not run has failed. Each guest with ours that dies is a
-# failure, whatever it was that it died of.
+# next to ours, with the figures that a feature gives. What passes on stock has to pass on
+# ours; what fails on both is the tool's fault. A feature that did not run has failed.
+# Each guest with ours that dies is a failure, whatever the cause.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)
 #
-# CONFIG= is clients, unless something else is asked for. ONLY=ours or ONLY=stock runs
-# one of them and takes the other's results from the last time, ONLY=none those of both.
-# Results last as long as the kernel does.
+# CONFIG= is clients by default. ONLY=ours or ONLY=stock runs one of them and takes the
+# other's results from the last time, ONLY=none takes those of both. Results are valid
+# until the kernel is rebuilt.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Measures the share of all instructions that can be probed by a jump: probes random
+# Measures the share of all instructions that can be probed with a jump: probes random
 # instruction boundaries of vmlinux in a guest, under a workload, and counts the jumps.
 # NR=50000 makes it a test with a crowd of probes.
 #
 #   NR=n           instructions for each seed (default 6000)
 #   SEEDS="..."    seeds (default "1 2 3"); a seed always gives the same instructions
 #   KERNEL=name    another kernel under build/, e.g. stock-x86_64
-#   LIST=1         name the points that are no jumps
+#   LIST=1         list the points that are not jumps
 #   WORK_SECONDS=  how long the workload runs for each seed (default 10)
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh

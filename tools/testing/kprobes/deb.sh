@@ -5,9 +5,9 @@
 #
 #   deb.sh          make them. DEB_CONFIG= is the .config to start from: by default
 #                   this machine's own, else the newest of /boot
-#   deb.sh check    make them of the config "systemd", or of DEB_CONFIG=, install them
-#                   into a Debian that is made for this, boot that in a guest, and see
-#                   whether its systemd is content and the samples work. Needs root.
+#   deb.sh check    make them with the config "systemd", or DEB_CONFIG=, install them
+#                   into a Debian that is made for this, boot that in a guest, and check
+#                   that its systemd is up and the samples work. Needs root.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # Probes every instruction of vmlinux, and of modules, in windows of POINTS at once: as
 # breakpoints, then as jumps, then as breakpoints again, while stress-ng, loops that
-# check what they get, and CPUs and modules that come and go run over them. Each
-# address is accepted, and then all goes well, or refused.
+# check what they get, and CPUs and modules that come and go run over them. An address
+# is either refused, or accepted and then works.
 #
-# A window has no two points in the bytes of one jump, so that all can become one.
+# No two points of a window are in the bytes of one jump, so all can become jumps.
 # A window that crashes the guest, hangs it, or fails a check is halved in new guests
-# until no half fails; its points are named, left out, and the window is done again.
+# until no half fails; its points are printed, left out, and the window is run again.
 #
-#   MINUTES=n      no guest is started after so many (default 20). The next run goes on
-#                  where this one has ended, as long as the kernel is the same
+#   MINUTES=n      no guest is started after this many (default 20). The next run
+#                  resumes where this one stopped, if the kernel is the same
 #   POINTS=n       addresses in a window (default 20000)
 #   NARROW=n       guests to narrow a failure down with (default 40)
 #   WORK_SECONDS=n of workload for each window, as breakpoints and as jumps (default 5)
 #   DENSE=1        windows of neighbouring instructions: few of them can become jumps,
-#                  as their probes are in each other's way
+#                  because their probes are in each other's way
 #   AGAIN=1        forget what earlier runs have done
 #   WINDOW=n       only this one, done or not
 #   KERNEL=name    another kernel under build/ (default $CONFIG)

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Which of our lines and branches do the tests execute? Runs "make test" on the kernel
-# "gcov", which counts them, adds up what all its guests tell (guest/init), and prints a
-# line for each file. build/gcov-results/uncovered has the lines that nothing has executed.
+# "gcov", which counts them, adds up what all its guests report (guest/init), and prints
+# a line for each file. build/gcov-results/uncovered has the lines that nothing has executed.
 #
-#   AGAIN=     empty: only count what the latest run has told (default 1)
+#   AGAIN=     empty: only count what the latest run has reported (default 1)
 #   LEAST=95   fails if the share of the lines is below this, in per cent
 #
-# A guest that crashes, as those of "oops" do, tells nothing. Code that may not be
+# A guest that crashes, as those of "oops" do, reports nothing. Code that may not be
 # instrumented (noinstr) is not counted.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh

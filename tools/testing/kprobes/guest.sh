@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Boot a kernel in QEMU, run a job in it, give back the job's exit status.
+# Boot a kernel in QEMU, run a job in it, and return the job's exit status.
 #
 #   guest.sh [options] KERNELDIR JOB [NAME=VALUE...]
 #
@@ -23,12 +23,12 @@
 #   -i           count instructions: 1 CPU, 1 instruction = 1 ns
 #   -c CPUS      (default 2)
 #   -m MEGABYTES (default 1024)
-#   -n RATE      so many NMIs a second from the emulator, which arrive at the first CPU, after
+#   -n RATE      send this many NMIs a second from the emulator to the first CPU, after
 #                the job has printed "kprobes-guest: nmi on", until it prints "nmi off"
-#   -s REGEX     kernel messages that are no splats for this job, nor is a report
+#   -s REGEX     kernel messages that are not splats for this job; neither is a report
 #                (from "cut here" to "end trace") that has one of them
 #
-# Of a kernel with KCSAN the races are in build/logs/*.races; one of ours fails the guest.
+# With KCSAN, the races are in build/logs/*.races; one of ours fails the guest.
 # shellcheck disable=SC2054
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Is each function that a hit runs before its context is marked, or in order to find out
-# that it is a recursion, refused to probes? Walks the calls of the built kernel,
-# see hitpath.py; hitpath.list has the exceptions and why each is safe.
+# Checks that no function can be probed which a hit runs before its context is marked, or
+# to find out that it is recursion. Walks the calls of the built kernel, see hitpath.py;
+# hitpath.list has the exceptions and why each is safe.
 #
-# CONFIG= is the kernel, which is built. Ends with "ok" or "not ok".
+# CONFIG= is the kernel, which must be built. Ends with "ok" or "not ok".
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Counts the guest instructions of a hit, of setting a probe and of removing it, ours
-# beside stock. A guest with one CPU under "-icount shift=0" executes one instruction
+# next to stock. A guest with one CPU under "-icount shift=0" executes one instruction
 # a nanosecond, so the figures are exact and repeatable on a loaded machine, too. Time
 # in which the guest waits is not counted.
 #

@@ -6,9 +6,9 @@
 #   kernel.sh stock    the untouched base into build/stock-$CONFIG
 #   kernel.sh patched  that with our patches to other subsystems, into
 #                      build/patched-$CONFIG
-#   kernel.sh make ARGS...  only that, e.g. kernel/kprobes/point.o, in build/$CONFIG. By
-#                      "make -C build/$CONFIG" it would be another compiler, without ccache,
-#                      and so would be the tools: the next build would be one of all files
+#   kernel.sh make ARGS...  only that, e.g. kernel/kprobes/point.o, in build/$CONFIG.
+#                      "make -C build/$CONFIG" would use another compiler, without ccache,
+#                      and other tools: the next build would rebuild all files
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# What has passed already, for runs that go on where the last one ended. Source it after
-# common.sh.
+# What has already passed, for runs that resume where the last one stopped. Source it
+# after common.sh.
 # shellcheck shell=bash disable=SC2154
 
 # A result is a line of a file: name, verdict, counts, and what is wrong. The last one of

@@ -5,7 +5,7 @@
 #
 #   kunit.sh [ARGS...]    kunit.py's, e.g. 'kprobes_hit.*' or --raw_output
 #
-# With other options for make, all of that kernel would be built anew.
+# With other options for make, all of that kernel would be rebuilt.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

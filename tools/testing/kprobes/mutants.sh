@@ -5,14 +5,14 @@
 # patch names in its line "Caught-by:": KUnit suites, and guest tests as "test:NAME".
 # "Booted-with:" has kernel parameters for that.
 #
-#   MUTANT=glob      only those of such a name
-#   MINUTES=n        none is begun after so many (default 60)
+#   MUTANT=glob      only those with a matching name
+#   MINUTES=n        none is started after this many (default 60)
 #   AGAIN=1          forget the results of earlier runs
 #
 # A mutant is caught if a test fails, or the guest does. If none does, all KUnit suites
-# have their try. One that survives, does not apply or does not build is a failure of
-# this. It goes on where the last run has ended, as long as the sources and tests are the
-# same, and puts the tree right when it ends.
+# are tried. A mutant that survives, does not apply or does not build is a failure. The
+# run resumes where the last one stopped, if the sources and tests are the same, and
+# restores the tree when it ends.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Handlers that crash, each in a probed function of a guest. The report has to name the
-# handler, the probe and the probed function; the machine has to go on, and to probe, where
-# it can. Prints a line for each case, as the tests do; "make test" runs it.
+# handler, the probe and the probed function; where possible, the machine has to survive,
+# with working probes. Prints a line for each case, as the tests do; "make test" runs it.
 #
 #   KERNEL=name    a kernel under build/ (default $CONFIG)
-#   TEST=glob      only the cases with such a name: oops.HOW_TARGET_STATE_WHAT
+#   TEST=glob      only the cases with a matching name: oops.HOW_TARGET_STATE_WHAT
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # "make run": probe SYMBOL+OFFSET in a guest and show what kprobes offer.
 #
-#   run.sh --check    only look whether OFFSET= is a number
+#   run.sh --check    only check that OFFSET= is a number
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

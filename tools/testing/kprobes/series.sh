@@ -5,13 +5,13 @@
 #   series.sh           make all series, into build/series/NAME/
 #   series.sh check     apply them by git am, run checkpatch, compare the end state
 #                       with build/linux, and build at each patch with KPROBES=y
-#                       and =n, and boots some. It goes on where it ended.
+#                       and =n, and boot some. It resumes where it stopped.
 #   series.sh check NAME=FROM-TO     only build at these patches of that series;
 #   series.sh check nobuild          at none
 #   series.sh check build            build at all of them, without checkpatch
 #   series.sh test [GLOB]            build what build/series/repo has checked out, boot it,
-#                                    and run the KUnit suites with such a name: for git
-#                                    bisect run. 0 if all pass, 1 if one fails, 125 where
+#                                    and run the KUnit suites with a matching name: for git
+#                                    bisect run. 0 if all pass, 1 if one fails, 125 if
 #                                    none can run, 255 if this machine is the reason
 #
 # The config is "series", or what SERIES_CONFIG= names.
@@ -31,8 +31,8 @@
 #   !<tab>PATH SED      an edit of a file that a later patch undoes
 #   @boot               the kernel boots here, as it does at the end of each series
 #
-# Every file of ours and every one of patches/ has to be named; so a new one
-# cannot be forgotten. "@figures" in a cover letter is the table of "make bench".
+# Every file of ours and every file of patches/ has to be named, so a new one cannot be
+# forgotten. "@figures" in a cover letter is the table of "make bench".
 set -euo pipefail
 shopt -s extglob
 # shellcheck source=tools/testing/kprobes/common.sh

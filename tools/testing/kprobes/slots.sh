@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Disassembles all copies and detours that a guest has made, and looks whether they follow
-# the rules for generated code; slots.py has these. Once for each way in which the CPU and
-# the command line ask for thunks. Prints a line for each, as the tests do.
+# Disassembles all copies and detours that a guest has made, and checks that they follow
+# the rules for generated code, which are in slots.py. Runs once for each way in which the
+# CPU and the command line ask for thunks. Prints a line for each, as the tests do.
 #
 #   PROBES=n       how many (default 3000), spread over the text
 #   KERNEL=name    a kernel under build/ (default $CONFIG)

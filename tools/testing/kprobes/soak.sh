@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# All that tries to break kprobes, in one guest and at once: torture with its killers and
-# NMIs, wrong calls of the API, random events, thousands of probes that come and go, points
-# that become jumps and breakpoints, and return probes. What only one of them can have, such
-# as the events, they take turns with.
+# Everything that tries to break kprobes, in one guest and at once: torture with its
+# killers and NMIs, wrong calls of the API, random events, thousands of probes that come and
+# go, points that become jumps and breakpoints, and return probes. They take turns with what
+# only one of them can use, such as the events.
 #
-#   MINUTES=n      how long (default 30); rounds that have begun are brought to their end
+#   MINUTES=n      how long (default 30); rounds that have begun are completed
 #   CPUS=n         of the guest (default 2)
 #   KERNEL=name    a kernel under build/ (default $CONFIG)
 #
 # Passes if no round of any part has failed, each has done something, all counts of torture
-# are as they must be, nothing at all is left at the end, and there was no splat.
+# are right, nothing is left over at the end, and there was no splat.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Runs the stress test for long, beside a compile job on all CPUs, so that the guest's
-# share of this machine varies all the time. Passes only if the test has passed, its
-# kernel has not complained, and the job has compiled.
+# Runs the stress test for a long time, alongside a compile job on all CPUs, so that the
+# guest's share of this machine varies all the time. Passes only if the test has passed,
+# its kernel has not complained, and the job has compiled.
 #
 #   MINUTES=n      how long (default 30)
 #   KERNEL=name    a kernel under build/ (default $CONFIG), e.g. stock-x86_64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What a guest of survive.sh has come to. Sourced by it, and by its self-test.
+# How a guest of survive.sh has ended. Sourced by it, and by its self-test.
 # shellcheck shell=bash
 
 # survive_verdict STATUS CONSOLE OUTPUT: one line. "survives" is all calls made, nothing said

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What stock's kprobes survive, and what ours do: the API used rightly, and in each way
-# wrongly, then torture without killers and with some of them. Each in a guest of its own,
-# on both kernels. Prints a table, which is in build/logs/survive.txt, too. Fails if
-# ours do not survive all of it.
+# What stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
+# each way, then torture without killers and with some of them. Each in its own guest, on
+# both kernels. Prints a table, which is in build/logs/survive.txt, too. Fails if ours do
+# not survive all of it.
 #
 #   KERNEL=name     only this one of the two
-#   ROWS="glob..."  only the rows of such names: abuse.again, torture.nmi ...
+#   ROWS="glob..."  only the rows with a matching name: abuse.again, torture.nmi ...
 #   CALLS=n         for each row of abuse (default 5000)
 #   SECONDS_EACH=n  for each row of torture (default 30)
 set -euo pipefail

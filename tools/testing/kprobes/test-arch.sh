@@ -6,7 +6,7 @@
 #   test-arch.sh all       all of them, a line each
 #
 # expected/NAME lists the suites that have to run, and the skips that are allowed, as for
-# x86; "make expect CONFIG=NAME" writes it from the latest whole run. TEST=glob runs
+# x86; "make expect CONFIG=NAME" writes it from the latest complete run. TEST=glob runs
 # only suites or cases with a matching name.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh

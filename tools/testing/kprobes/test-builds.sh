@@ -7,7 +7,7 @@
 #   test-builds.sh             all that this tree has not passed yet
 #   test-builds.sh list        only show the builds
 #
-#   MINUTES=n                  none is begun after so many (default 60)
+#   MINUTES=n                  none is started after this many (default 60)
 #   BUILDS="arm64-* *-tiny*"   only those whose names match
 #   ARCHES="riscv64 s390x"     of these architectures, see arches.sh
 #   AGAIN=1                    forget the results of earlier runs

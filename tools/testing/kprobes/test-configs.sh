@@ -6,12 +6,12 @@
 #   test-configs.sh            all that this tree has not passed yet
 #   test-configs.sh list       only show the kernels
 #
-#   MINUTES=n        none is begun after so many (default 60)
+#   MINUTES=n        none is started after this many (default 60)
 #   KERNELS="3 7"    only these
 #   AGAIN=1          forget the results of earlier runs
 #
-# Each two values of different factors meet in a kernel. The set is the same in every
-# run, and goes on where the last run ended, as long as the sources are the same.
+# Every pair of values of different factors occurs in a kernel. The set is the same in
+# every run, and a run resumes where the last one stopped, if the sources are the same.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

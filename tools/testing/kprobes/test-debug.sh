@@ -11,7 +11,7 @@
 #   test-debug.sh         all that these sources have not passed yet
 #   test-debug.sh list    only show the kernels
 #
-#   MINUTES=n             none is begun after so many (default 120)
+#   MINUTES=n             none is started after this many (default 120)
 #   KERNELS="rt kcsan"    only these
 #   AGAIN=1               forget the results of earlier runs
 #

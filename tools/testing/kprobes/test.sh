@@ -7,20 +7,20 @@
 #                kernel of its own that lib/tests/kprobes/.kunitconfig asks for
 #   guest tests  guest/tests/*.sh, what needs user space; for the default config
 #                those marked "# preempt: full" once more with that parameter; one marked
-#                "# own guest: REASON" in a guest of its own, and one marked "# needs:
+#                "# own guest: REASON" in its own guest, and one marked "# needs:
 #                config OPTION" only on kernels that have the option
-#   hit path     hitpath.sh: is all that a hit runs refused?
+#   hit path     hitpath.sh: is everything that a hit runs refused?
 #   oops         oops.sh: handlers that crash; for the default config
-#   self-test    selftest.sh: do these scripts see what goes wrong?
+#   self-test    selftest.sh: do these scripts notice failures?
 #
-# What has to run is listed in expected/ for each kernel, and which skips are
-# allowed; what did not run is "not ok". "make expect" writes the list anew, from
-# what the latest "make test" of that kernel has run.
+# expected/ lists for each kernel what has to run, and which skips are allowed; what
+# did not run is "not ok". "make expect" rewrites the list from what the latest
+# "make test" of that kernel has run.
 #
-#   test.sh --check    only look whether TEST= names a test
+#   test.sh --check    only check that TEST= names a test
 #
-# TEST=glob runs only the tests with such a name, see names.sh. QUICK=1 runs each of them
-# once, as the kernel boots without parameters, and not through kunit.py. KERNEL=name is
+# TEST=glob runs only the tests with a matching name, see names.sh. QUICK=1 runs each of
+# them once, without kernel parameters, and not through kunit.py. KERNEL=name is
 # another kernel under build/, e.g. stock-x86_64.
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often;

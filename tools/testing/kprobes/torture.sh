@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # Tries to break kprobes, in the manner of rcutorture: kprobe_torture.ko sets, hits and
 # removes probes in all ways, while CPUs, modules, tracers and switches come and go. A
-# scenario is a file in torture/, which says on what kernel and machine, with which
-# killers, and how often each of these has to have done its work.
+# scenario is a file in torture/, which says on what kernel and machine it runs, with which
+# killers, and how often each of these must have done its work.
 #
 #   SCENARIO="a b"   only these (default: all but those that need another kernel)
 #   MINUTES=n        how long each of them runs (default 3)
 #   KERNEL=name      a kernel under build/ in place of the scenario's
 #
-# A scenario passes if its guest came to the end without a splat, all counts are there
-# and as they must be, and every reader, writer and killer has done something.
+# A scenario passes if its guest finished without a splat, all counts are there and
+# right, and every reader, writer and killer has done something.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

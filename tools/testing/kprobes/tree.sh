@@ -6,12 +6,12 @@
 #
 #   tree.sh          prepare build/linux
 #   tree.sh stock    unpack the untouched base to build/stock
-#   tree.sh patched  the same with our patches that need none of our kprobes, in
-#                    build/patched: what they do is not to be taken for what ours do
+#   tree.sh patched  the same with those of our patches that do not need our kprobes, in
+#                    build/patched: to tell their effect from that of our kprobes
 #
 # KPROBES_BASE= is the base: an archive, a git tree, or a source tree. If patches do
-# not apply to it, all of them are named. KPROBES_PORT=1 goes on without them, and
-# takes another release than 6.12, too.
+# not apply to it, all of them are listed. KPROBES_PORT=1 continues without them, and
+# accepts releases other than 6.12.
 #
 # Both get the patches that the emulator needs: see emulator_patches() in common.sh.
 set -euo pipefail
