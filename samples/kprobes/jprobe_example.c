@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a jprobe sees: the arguments of a function, by their C types.
+ * What a jprobe sees: the arguments of a function, with their C types.
  *
  *	insmod jprobe_example.ko limit=5
  *	dmesg | grep 'jprobe_example: '

@@ -27,7 +27,7 @@ MODULE_PARM_DESC(symbols, "functions to count, separated by commas");
 static struct kprobe probes[MAX_PROBES];
 static struct kprobe *batch[MAX_PROBES];
 
-/* Each CPU writes to counters of its own, so that hits share no cache line. */
+/* Each CPU has its own counters, so hits do not share cache lines. */
 static DEFINE_PER_CPU(unsigned long [MAX_PROBES], hits);
 
 static int count_hit(struct kprobe *p, struct pt_regs *regs)

@@ -7,14 +7,14 @@
  *	dmesg | grep 'kprobe_example: '
  *	rmmod kprobe_example
  *
- * The entry of a function is a call of ftrace in many kernels, which changes the
- * instruction pointer only. Other instructions show more: offset=N takes one,
- * counted in bytes from the function's symbol. Which offsets there are depends on
- * the kernel: "objdump -d vmlinux" or gdb's "disassemble" show them.
+ * In many kernels the entry of a function is a call to ftrace, which changes only the
+ * instruction pointer. Other instructions show more: offset=N selects one, in bytes
+ * from the function's symbol. The valid offsets depend on the kernel: "objdump -d
+ * vmlinux" or gdb's "disassemble" show them.
  *
  * Each hit prints two lines, "before" and "after". Lines of hits on other CPUs may
  * come between them; the task shows which belong together. Printing from a handler
- * is slow, so it stops after @limit hits. Counting goes on.
+ * is slow, so it stops after @limit hits. Counting continues.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -90,7 +90,7 @@ static const char *hint(int err)
 	}
 }
 
-/* An offset counts on into the functions that follow. */
+/* An offset may reach into the functions that follow. */
 static bool is_beyond(void)
 {
 	char name[KSYM_SYMBOL_LEN];
@@ -127,7 +127,7 @@ static void __exit kprobe_example_exit(void)
 {
 	unregister_kprobe(&probe);
 
-	/* No handler runs any more: the counts are final. */
+	/* No handler is running any more: the counts are final. */
 	pr_info("probe removed: %ld hits, %lu missed\n",
 		atomic_long_read(&before_count), probe.nmissed);
 }
