@@ -229,7 +229,9 @@ encodings()
 	python3 "$here/execute.py" $bits $((3000 / slow)) 1 "$files/execute"
 }
 
-# guest_tests RUN PREFIX PARAMS WATCH FILE...: those of the tests that match
+# guest_tests RUN PREFIX PARAMS WATCH FILE...: those of the tests that match. One that
+# this kernel lacks the option for is named in $unmet.
+unmet=''
 guest_tests()
 {
 	local run=$1 prefix=$2 cmdline=$3 watch=$4 names='' f option
@@ -238,7 +240,10 @@ guest_tests()
 	for f; do
 		is_picked "$(basename "$f" .sh)" "$prefix" || continue
 		option=$(sed -n 's/^# needs: config //p' "$f")
-		[ -z "$option" ] || config_options | grep -x "$option=y" >/dev/null || continue
+		if [ -n "$option" ] && ! config_options | grep -x "$option=y" >/dev/null; then
+			unmet="; $(basename "$f" .sh) needs $option"
+			continue
+		fi
 		names="$names $(basename "$f" .sh)"
 		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done
@@ -329,7 +334,7 @@ fi
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
 
-[ -s "$results" ] || die "no test of $kernel is named ${TEST:-}"
+[ -s "$results" ] || die "no test of $kernel is named ${TEST:-}$unmet"
 [ -n "${TEST:-}" ] || cp "$results" "$build/logs/results-$kernel"
 if [ -e "$expected" ]; then
 	grep -vE "^${left_out:-#} " "$expected" >"$list"
