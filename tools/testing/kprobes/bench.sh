@@ -24,7 +24,8 @@ patched=patched-$CONFIG
 kernels=${KERNEL:-$ours $stock}
 out=$build/bench
 scratch
-mkdir -p "$out" "$tmp/results"
+results=$tmp/results
+mkdir -p "$out" "$results"
 
 # known PART KERNEL FILE...: the file for the lines of this part; its name changes
 # with the kernel and with the files.
@@ -60,7 +61,7 @@ part_icount()
 	MANY='100 1000 10000' COLD='1 100 10000 50000' "$here/icount.sh" $kernels >"$tmp/table"
 	for name in $kernels; do
 		n=$((n + 1))
-		awk -v n=$n 'NR > 1 && $n != "-" { print $1, $n }' "$tmp/table" >>"$tmp/results/$name"
+		awk -v n=$n 'NR > 1 && $n != "-" { print $1, $n }' "$tmp/table" >>"$results/$name"
 	done
 }
 
@@ -74,7 +75,7 @@ part_crowd()
 		guest crowd "$name" "$sites" -t 1200 "$build/$name" bench_crowd
 		mv "$tmp/lines" "$known"
 	fi
-	cat "$known" >>"$tmp/results/$name"
+	cat "$known" >>"$results/$name"
 }
 
 part_memory()
@@ -94,7 +95,7 @@ part_memory()
 		fi
 		mv "$tmp/lines" "$known"
 	fi
-	cat "$known" >>"$tmp/results/$name"
+	cat "$known" >>"$results/$name"
 }
 
 # Functions that exist exactly once in each of the kernels.
@@ -146,7 +147,7 @@ part_events()
 		guest events "$name" "$tmp/events" -t 900 "$build/$name" bench_events NR=1000
 		mv "$tmp/lines" "$known"
 	fi
-	cat "$known" >>"$tmp/results/$name"
+	cat "$known" >>"$results/$name"
 }
 
 part_cpus()
@@ -194,7 +195,7 @@ part_cpus()
 			}' "$tmp/lines" "$tmp/System.map" "$tmp/stores" \
 			>"$known"
 	fi
-	cat "$known" >>"$tmp/results/$name"
+	cat "$known" >>"$results/$name"
 }
 
 part_coverage()
@@ -210,25 +211,51 @@ part_coverage()
 		}
 		sed -n 's/^share of what is no ftrace site.* /coverage /p' "$tmp/coverage" >"$known"
 	fi
-	cat "$known" >>"$tmp/results/$name"
+	cat "$known" >>"$results/$name"
 }
 
 for name in "$ours" "$stock" "$patched"; do
 	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make bench builds it"
-	: >"$tmp/results/$name"
+	: >"$results/$name"
 done
 need python3:python3
-for part in $parts; do
-	if [ "$part" = icount ]; then
+
+# measure PART: on each of the kernels. Two guests at a time where other load does not
+# change what is counted; where time is, one after the other.
+measure()
+{
+	local part=$1 name pid pids=()
+
+	case $part in
+	icount)
 		part_icount
-		continue
-	fi
-	for name in $kernels; do
-		"part_$part" "$name"
-	done
+		return ;;
+	crowd|memory|events)
+		for name in $kernels; do
+			"part_$part" "$name"
+		done ;;
+	*)
+		for name in $kernels; do
+			(
+				tmp=$tmp/$part-$name
+				mkdir "$tmp"
+				"part_$part" "$name"
+			) &
+			pids+=($!)
+		done
+		for pid in "${pids[@]}"; do
+			wait "$pid"
+		done ;;
+	esac
 	case ${KERNEL:-$part} in
 	events|memory) "part_$part" "$patched" ;;
 	esac
+}
+
+for part in $parts; do
+	SECONDS=0
+	measure "$part"
+	say "measured $part ($SECONDS s)" >&2
 done
 
 format=''
@@ -239,7 +266,7 @@ status=0
 # shellcheck disable=SC2086
 "$here/bench/report.py" $format --out "$out" --parts "$parts" \
 	--base "Linux $(cat "$build/$stock/include/config/kernel.release")" \
-	"$tmp/results/$ours" "$tmp/results/$stock" "$tmp/results/$patched" >"$tmp/report" || status=$?
+	"$results/$ours" "$results/$stock" "$results/$patched" >"$tmp/report" || status=$?
 cat "$tmp/report"
 if [ "${1:-}" = --readme ]; then
 	cp "$out/bench.svg" "$here/bench/bench.svg"
