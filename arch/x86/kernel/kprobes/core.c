@@ -70,6 +70,7 @@ static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm",
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
+	"asm_acpi_mp_play_dead",
 };
 
 /*
@@ -86,7 +87,9 @@ static const char *const offline_path[] __initconst = {
 	"load_current_idt", "native_load_idt", "native_load_gdt", "native_load_tr_desc",
 	"native_write_gdt_entry", "native_write_msr", "native_write_cr3", "native_write_cr4",
 	"cpuhp_ap_report_dead", "play_dead_common", "native_play_dead", "mwait_play_dead",
-	"hlt_play_dead", "arch_cpu_idle_dead",
+	"hlt_play_dead", "arch_cpu_idle_dead", "resume_play_dead", "acpi_mp_play_dead",
+	"sev_es_play_dead", "sev_es_ap_hlt_loop", "xen_pv_play_dead", "tboot_shutdown",
+	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"wakeup_long64", "wakeup_pmode_return", "do_suspend_lowlevel",
 	"restore_processor_state", "__restore_processor_state",
 	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
