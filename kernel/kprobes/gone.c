@@ -8,6 +8,7 @@
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 
 #include <asm/sections.h>
 
@@ -65,6 +66,77 @@ void kprobe_free_init_mem(void)
 }
 
 #ifdef CONFIG_MODULES
+/**
+ * struct coming_module - a module that is being loaded
+ * @list: in @coming
+ * @mod:  the module
+ */
+struct coming_module {
+	struct list_head list;
+	const struct module *mod;
+};
+
+/* Those that the notifier has seen; under kprobe_mutex. */
+static LIST_HEAD(coming);
+
+static struct coming_module *kprobe_find_coming(const struct module *mod)
+{
+	struct coming_module *c;
+
+	list_for_each_entry(c, &coming, list) {
+		if (c->mod == mod)
+			return c;
+	}
+	return NULL;
+}
+
+/**
+ * kprobe_module_seen - test if the notifier knows of a module
+ * @mod: the module
+ *
+ * The symbols of a module can be found before its notifiers are called. Until then its
+ * functions are not on the blacklist. And if loading fails then, for instance
+ * because of a live patch, nobody says that the text is freed.
+ *
+ * Context: kprobe_mutex held.
+ * Return: true if its text may be probed: it is on the blacklist as far as it has to
+ * be, and the notifier is called before the text is freed.
+ */
+bool kprobe_module_seen(const struct module *mod)
+{
+	lockdep_assert_held(&kprobe_mutex);
+
+	return mod->state != MODULE_STATE_COMING || kprobe_find_coming(mod);
+}
+
+static int kprobe_module_comes(struct module *mod)
+{
+	struct coming_module *c = kmalloc(sizeof(*c), GFP_KERNEL);
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	ret = kprobe_blacklist_add_module(mod);
+	if (ret) {
+		kfree(c);
+		return ret;
+	}
+	c->mod = mod;
+	list_add(&c->list, &coming);
+	return 0;
+}
+
+/* It is a module like any other, or gone. */
+static void kprobe_module_came(struct module *mod)
+{
+	struct coming_module *c = kprobe_find_coming(mod);
+
+	if (!c)
+		return;
+	list_del(&c->list);
+	kfree(c);
+}
+
 static int kprobe_module_event(struct notifier_block *nb, unsigned long event, void *data)
 {
 	struct module *mod = data;
@@ -74,7 +146,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 
 	switch (event) {
 	case MODULE_STATE_COMING:
-		ret = kprobe_blacklist_add_module(mod);
+		ret = kprobe_module_comes(mod);
 		break;
 	case MODULE_STATE_LIVE:
 	case MODULE_STATE_GOING:
@@ -90,6 +162,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 				  event == MODULE_STATE_LIVE);
 		}
 		kprobe_blacklist_del_module(mod, event == MODULE_STATE_GOING);
+		kprobe_module_came(mod);
 		break;
 	}
 	return notifier_from_errno(ret);

@@ -445,6 +445,7 @@ bool kprobes_switched_on(void);
 
 #ifdef CONFIG_MODULES
 int kprobe_gone_init(void);
+bool kprobe_module_seen(const struct module *mod);
 #else
 static inline int kprobe_gone_init(void) { return 0; }
 #endif

@@ -197,6 +197,11 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 			return kprobe_refuse(addr, -ENOENT, "its module is being unloaded");
 		}
 	}
+	if (!kprobe_module_seen(*mod)) {
+		module_put(*mod);
+		*mod = NULL;
+		return kprobe_refuse(addr, -ENOENT, "its module is not ready yet");
+	}
 	/* Init text may be probed only while it cannot be freed. */
 	if (within_module_init(addr, *mod) && (*mod)->state != MODULE_STATE_COMING) {
 		module_put(*mod);
@@ -221,7 +226,8 @@ static int site_hold_module(unsigned long addr, struct module **mod)
  * module notifier takes care of it.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0 if it may; -EINVAL if not; -ENOENT if the module is being unloaded.
+ * Return: 0 if it may; -EINVAL if not; -ENOENT if the module is being unloaded, or has
+ * only just appeared.
  */
 int kprobe_check_site(unsigned long addr, struct module **mod)
 {

@@ -209,6 +209,19 @@ static void module_that_is_being_unloaded_is_enoent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_plain), 0);
 }
 
+/* Its symbols can be found before the module notifiers are called. */
+static void module_that_notifiers_have_not_seen_is_enoent(struct kunit *test)
+{
+	int refs = held(), ret;
+
+	THIS_MODULE->state = MODULE_STATE_COMING;
+	ret = kpt_refused(kpt_plain);
+	THIS_MODULE->state = MODULE_STATE_LIVE;
+	KUNIT_EXPECT_EQ(test, ret, -ENOENT);
+	KUNIT_EXPECT_EQ(test, held(), refs);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_plain), 0);
+}
+
 /* Another module may get the memory. */
 static void blacklist_forgets_text_that_is_gone(struct kunit *test)
 {
@@ -347,6 +360,7 @@ static struct kunit_case gone_cases[] = {
 #ifdef MODULE
 	KUNIT_CASE(text_that_is_about_to_go_runs_without_them),
 	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
+	KUNIT_CASE(module_that_notifiers_have_not_seen_is_enoent),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
 #endif
 	KUNIT_CASE(their_users_see_that_they_are_gone),
