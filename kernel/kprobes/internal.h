@@ -152,6 +152,9 @@ extern struct addr_array addr_array_empty;
 
 #define ADDR_TABLE_INIT		{ .array = &addr_array_empty }
 
+/* The key of what is no node: nothing starts at the last byte of the address space. */
+#define ADDR_NO_KEY		(~0UL)
+
 int addr_table_reserve(struct addr_table *t, unsigned int more);
 void addr_table_add(struct addr_table *t, struct addr_node *n);
 void addr_table_del(struct addr_table *t, struct addr_node *n);

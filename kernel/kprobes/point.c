@@ -296,9 +296,13 @@ static void point_unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
  */
 struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 {
-	struct addr_node *n = addr_table_find(&kprobe_user_table, (unsigned long)kp);
+	struct addr_node *n;
 
 	lockdep_assert_held(&kprobe_mutex);
+	/* A caller may pass any pointer, ERR_PTR(-1) for instance. */
+	if ((unsigned long)kp == ADDR_NO_KEY)
+		return NULL;
+	n = addr_table_find(&kprobe_user_table, (unsigned long)kp);
 	return n ? container_of(n, struct kprobe_user, node) : NULL;
 }
 

@@ -37,8 +37,7 @@ struct addr_array addr_array_empty = {
 	.node = { NULL, NULL },
 };
 
-/* Nothing can be probed at the last byte of the address space. */
-static struct addr_node tombstone = { .key = ~0UL };
+static struct addr_node tombstone = { .key = ADDR_NO_KEY };
 
 static void addr_array_put(struct addr_array *a, struct addr_node *n)
 {

@@ -447,6 +447,29 @@ static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&never), -EINVAL);
 }
 
+/*
+ * The traces of probes that are gone have a key of their own. They are in half of the
+ * table at most, so it takes some to be where a lookup of that key begins.
+ */
+static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
+{
+	struct kprobe *p;
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, p);
+		p->addr = kpt_text(kpt_plain);
+		p->flags = KPROBE_FLAG_DISABLED;
+		KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
+		unregister_kprobe(p);
+		KUNIT_ASSERT_EQ(test, enable_kprobe(ERR_PTR(-1)), -EINVAL);
+	}
+	KUNIT_EXPECT_EQ(test, disable_kprobe(ERR_PTR(-1)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(ERR_PTR(-ENOMEM)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(kpt_bad_address(test)), -EINVAL);
+}
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case many_cases[] = {
@@ -459,6 +482,7 @@ static struct kunit_case many_cases[] = {
 #endif
 	KUNIT_CASE_SLOW(each_is_found_while_others_come_and_go),
 	KUNIT_CASE_SLOW(table_does_not_fill_up_with_probes_that_are_gone),
+	KUNIT_CASE(pointers_that_are_no_structures_are_not_registered),
 	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
 	KUNIT_CASE_PARAM(calls_that_must_not_sleep_fail_and_change_nothing,
 			 misuse_places_gen_params),
