@@ -481,6 +481,7 @@ int arch_prepare_kprobe_ftrace(struct kprobe *p);
 void kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip, struct ftrace_ops *ops);
 void kprobe_ftrace_call_hit(struct pt_regs *regs);
 void arch_kprobe_ftrace_ops(struct ftrace_ops *ops);
+void arch_kprobe_ftrace_leave(struct pt_regs *regs, unsigned long sp);
 
 /* With JPROBES. */
 void arch_jprobe_call(void *handler, struct pt_regs *regs, void **frame);

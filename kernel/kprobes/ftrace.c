@@ -160,10 +160,20 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/*
+ * @sp is the stack pointer at the site. It is 0 if our trampoline has saved the registers:
+ * their address gives it, so the common hit need not keep it.
+ */
+static __always_inline void kprobe_ftrace_leave(struct pt_regs *regs, unsigned long sp)
+{
+	arch_kprobe_ftrace_leave(regs, sp ?: __ARCH_KPROBE_FTRACE_SP(regs));
+}
+
 /* Execution continues at @resume, unless a handler decides otherwise. */
 static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 						 struct pt_regs *regs, unsigned long ip,
-						 unsigned long resume, unsigned int ctx)
+						 unsigned long resume, unsigned long sp,
+						 unsigned int ctx)
 {
 	unsigned long behind = ip + MCOUNT_INSN_SIZE;
 
@@ -182,10 +192,14 @@ static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 		if (unlikely(READ_ONCE(pt->kp.post_handler))) {
 			instruction_pointer_set(regs, behind);
 			kprobe_run_post(&pt->kp, regs, 0);
-			if (instruction_pointer(regs) != behind)
+			if (instruction_pointer(regs) != behind) {
+				kprobe_ftrace_leave(regs, sp);
 				resume = instruction_pointer(regs);
+			}
 		}
 		instruction_pointer_set(regs, resume);
+	} else {
+		kprobe_ftrace_leave(regs, sp);
 	}
 
 	kprobe_unshow(ctx);
@@ -193,16 +207,18 @@ static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 
 static noinline void __kprobe_hit kprobe_ftrace_handle_nested(struct kprobe_point *pt,
 							      struct pt_regs *regs,
-							      unsigned long ip)
+							      unsigned long ip,
+							      unsigned long sp)
 {
 	if (READ_ONCE(kprobe_ftrace_disabled))
 		return;
-	kprobe_ftrace_handle(pt, regs, ip, instruction_pointer(regs), kprobe_this_context());
+	kprobe_ftrace_handle(pt, regs, ip, instruction_pointer(regs), sp,
+			     kprobe_this_context());
 }
 
 static __always_inline void kprobe_ftrace_find(struct pt_regs *regs,
 					       unsigned long ip,
-					       unsigned long resume,
+					       unsigned long resume, unsigned long sp,
 					       struct ftrace_ops *ops)
 {
 	struct kprobe_point *pt;
@@ -212,9 +228,9 @@ static __always_inline void kprobe_ftrace_find(struct pt_regs *regs,
 	if (likely(pt) && (!ops || kprobe_ftrace_wanted(pt, ops))) {
 		if (likely(kprobe_in_task(raw_cpu_read(kprobe_cpu.traps)) &&
 			   !READ_ONCE(kprobe_ftrace_disabled)))
-			kprobe_ftrace_handle(pt, regs, ip, resume, KPROBE_CTX_TASK);
+			kprobe_ftrace_handle(pt, regs, ip, resume, sp, KPROBE_CTX_TASK);
 		else
-			kprobe_ftrace_handle_nested(pt, regs, ip);
+			kprobe_ftrace_handle_nested(pt, regs, ip, sp);
 	}
 	preempt_enable_notrace();
 }
@@ -233,7 +249,8 @@ static __always_inline void kprobe_ftrace_find(struct pt_regs *regs,
 void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
 				    struct ftrace_ops *ops)
 {
-	kprobe_ftrace_find(regs, ip, instruction_pointer(regs), ops);
+	kprobe_ftrace_find(regs, ip, instruction_pointer(regs), kernel_stack_pointer(regs),
+			   ops);
 }
 
 /**
@@ -249,7 +266,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 {
 	unsigned long behind = instruction_pointer(regs);
 
-	kprobe_ftrace_find(regs, behind - MCOUNT_INSN_SIZE, behind, NULL);
+	kprobe_ftrace_find(regs, behind - MCOUNT_INSN_SIZE, behind, 0, NULL);
 }
 #else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 

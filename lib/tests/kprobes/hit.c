@@ -3,11 +3,13 @@
  * KUnit suite: what happens when a probe is hit. Each rule runs for each way
  * of being hit, see kpt_sites[].
  */
+#include <linux/ftrace.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
 #include "fixture.h"
+#include "fprobe.h"
 
 /* The probed function must work, whatever probes are set on it. */
 static void call(struct kunit *test, const struct kpt_site *site)
@@ -82,6 +84,96 @@ static void stack_pointer_is_that_of_the_function(struct kunit *test)
 	KUNIT_EXPECT_LT(test, sp, here + sizeof(long));
 	KUNIT_EXPECT_GT(test, sp, here - 1024);
 }
+
+#ifdef CONFIG_X86
+#define WORDS_PASSED	3
+
+static void return_and_drop(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long words = (unsigned long)pr->arg;
+
+	regs->ip = *(unsigned long *)regs->sp;
+	regs->sp += (1 + words) * sizeof(long);
+}
+
+static int pre_returns(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	return_and_drop(pr, regs);
+	return 1;
+}
+
+static void check_returns_in_place(struct kunit *test, bool post, const char *what)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_text(kpt_traced));
+	unsigned long words;
+
+	if (post) {
+		pr->kp.post_handler = kpt_post;
+		pr->on_post = return_and_drop;
+	} else {
+		pr->on_pre = pre_returns;
+	}
+	kpt_register(test, pr);
+	for (words = 0; words <= WORDS_PASSED; words++) {
+		pr->arg = (void *)words;
+		KUNIT_EXPECT_EQ_MSG(test, kpt_asm_passes(7),
+				    (WORDS_PASSED - words) * sizeof(long),
+				    "%s, %s, %lu words", what, post ? "post" : "pre", words);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, WORDS_PASSED + 1);
+	kpt_unregister(test, pr);
+}
+
+/* The handler drops the return address and the words below it: none, some, or all. */
+static void handler_may_return_from_the_function(struct kunit *test)
+{
+	check_returns_in_place(test, false, "alone");
+	check_returns_in_place(test, true, "alone");
+}
+
+#ifdef CONFIG_DYNAMIC_FTRACE
+static void trace_call(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+		       struct ftrace_regs *fregs)
+{
+}
+
+static struct ftrace_ops tracer = {
+	.func = trace_call,
+};
+
+static void remove_tracer(void *addr)
+{
+	unregister_ftrace_function(&tracer);
+	ftrace_set_filter_ip(&tracer, (unsigned long)addr, 1, 0);
+}
+
+/* ftrace's own trampoline calls both. */
+static void handler_may_return_from_a_function_that_is_traced(struct kunit *test)
+{
+	void *addr = kpt_text(kpt_traced);
+
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&tracer, (unsigned long)addr, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&tracer), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_tracer, addr), 0);
+	check_returns_in_place(test, false, "traced");
+	check_returns_in_place(test, true, "traced");
+}
+#endif
+
+#ifdef CONFIG_FPROBE
+/* The fprobe is called after the handler, as its ops are the older ones. */
+static void return_from_a_handler_may_be_hooked(struct kunit *test)
+{
+	unsigned long ip = (unsigned long)kpt_traced;
+	struct kpt_fprobe *f = kpt_fprobe(test, &ip, 1, 0);
+
+	check_returns_in_place(test, false, "hooked");
+	check_returns_in_place(test, true, "hooked");
+	KUNIT_EXPECT_EQ(test, f->entries, 2 * (WORDS_PASSED + 1));
+	KUNIT_EXPECT_EQ(test, f->returns, f->entries);
+}
+#endif
+#endif
 
 static void ip_reads_one_behind_the_probe_in_pre_handler(struct kunit *test)
 {
@@ -1000,6 +1092,15 @@ static struct kunit_case hit_cases[] = {
 	SITE_CASE(pre_handler_gets_the_probe_it_belongs_to),
 	SITE_CASE(pre_handler_sees_the_live_registers),
 	SITE_CASE(stack_pointer_is_that_of_the_function),
+#ifdef CONFIG_X86
+	KUNIT_CASE(handler_may_return_from_the_function),
+#ifdef CONFIG_DYNAMIC_FTRACE
+	KUNIT_CASE(handler_may_return_from_a_function_that_is_traced),
+#endif
+#ifdef CONFIG_FPROBE
+	KUNIT_CASE(return_from_a_handler_may_be_hooked),
+#endif
+#endif
 	SITE_CASE(ip_reads_one_behind_the_probe_in_pre_handler),
 	SITE_CASE(ip_is_the_next_instruction_in_post_handler),
 	SITE_CASE(post_handler_runs_behind_the_instruction),

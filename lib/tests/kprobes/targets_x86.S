@@ -36,6 +36,20 @@ SYM_FUNC_START(kpt_asm_outer)
 	RETURN
 SYM_FUNC_END(kpt_asm_outer)
 
+SYM_FUNC_START(kpt_asm_passes)
+	push	%_ASM_BP
+	mov	%_ASM_SP, %_ASM_BP
+	push	FIRST
+	push	FIRST
+	push	FIRST
+	call	kpt_traced
+	mov	%_ASM_BP, %_ASM_AX
+	sub	%_ASM_SP, %_ASM_AX
+	mov	%_ASM_BP, %_ASM_SP
+	pop	%_ASM_BP
+	RETURN
+SYM_FUNC_END(kpt_asm_passes)
+
 SYM_FUNC_START(kpt_asm_returns)
 	RETURN
 SYM_FUNC_END(kpt_asm_returns)

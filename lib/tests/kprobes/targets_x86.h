@@ -26,6 +26,12 @@ unsigned long kpt_asm_entry(unsigned long arg);
 unsigned long kpt_asm_inside(unsigned long arg);
 unsigned long kpt_around_refused(unsigned long arg);
 
+/*
+ * Calls kpt_traced() with three words more on the stack, and tells the number of bytes
+ * that are left there.
+ */
+unsigned long kpt_asm_passes(unsigned long arg);
+
 /* Ends in a jump to kpt_asm_entry(). */
 unsigned long kpt_asm_tail(unsigned long arg);
 

@@ -24,6 +24,12 @@ typedef u8 kprobe_opcode_t;
 /* How far past the point the instruction pointer is in a pre-handler. */
 #define __ARCH_KPROBE_IP_BEHIND	1
 
+/*
+ * The stack pointer at an ftrace site, as long as handlers have not run: registers that
+ * our trampoline has saved are followed by its return address.
+ */
+#define __ARCH_KPROBE_FTRACE_SP(regs)	((unsigned long)((regs) + 1) + sizeof(long))
+
 /* The trampoline begins with a call, whose return address means the trampoline. */
 #define __ARCH_KRETPROBE_CALL	(5 + 1)
 

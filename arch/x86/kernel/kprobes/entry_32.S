@@ -62,6 +62,17 @@ SYM_CODE_START(detour_leave)
 SYM_CODE_END(detour_leave)
 #endif
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+SYM_CODE_START(kprobe_ftrace_return)
+	RET
+SYM_CODE_END(kprobe_ftrace_return)
+
+SYM_CODE_START(kprobe_ftrace_return_far)
+	pop	%esp
+	RET
+SYM_CODE_END(kprobe_ftrace_return_far)
+#endif
+
 #ifdef CONFIG_KRETPROBES
 SYM_CODE_START(__kretprobe_trampoline)
 	call	.Lreturned

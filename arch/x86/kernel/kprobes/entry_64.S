@@ -150,6 +150,26 @@ SYM_INNER_LABEL(kprobe_ftrace_trampoline_end, SYM_L_GLOBAL)
 SYM_FUNC_END(kprobe_ftrace_trampoline)
 #endif
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/*
+ * The way from an ftrace site where a handler has dropped words of the stack: see
+ * arch_kprobe_ftrace_leave().
+ */
+SYM_CODE_START(kprobe_ftrace_return)
+	UNWIND_HINT_FUNC
+	ANNOTATE_NOENDBR
+	RET
+SYM_CODE_END(kprobe_ftrace_return)
+
+SYM_CODE_START(kprobe_ftrace_return_far)
+	UNWIND_HINT_UNDEFINED
+	ANNOTATE_NOENDBR
+	pop	%rsp
+	UNWIND_HINT_FUNC
+	RET
+SYM_CODE_END(kprobe_ftrace_return_far)
+#endif
+
 #ifdef CONFIG_KRETPROBES
 /*
  * Functions under a return probe return to this code instead of to their caller.

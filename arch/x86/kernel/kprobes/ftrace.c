@@ -28,6 +28,47 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 	kprobe_ftrace_hit(&arch_ftrace_regs(fregs)->regs, ip, ops);
 }
 
+/* entry_*.S */
+extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
+
+/**
+ * arch_kprobe_ftrace_leave - set the stack pointer that a handler has decided on
+ * @regs: registers that the handler has left
+ * @sp:   the stack pointer at the site
+ *
+ * Our trampoline, and that of ftrace, goes to regs->ip by a RET with the stack pointer
+ * that the site had. A handler that returns in place of the function drops the return
+ * address, and maybe arguments. The dropped words hold the rest of the way: return
+ * addresses, and for more than two words a stack pointer.
+ *
+ * The word on top is a return address in any case, as for a function that returns: a
+ * tracer that ftrace calls next may replace it with its own, and then return to it.
+ *
+ * A stack pointer further down is ignored on 64 bits: the trampoline's own frame is
+ * there. On 32 bits ftrace sets the stack pointer by itself, but the next tracer would
+ * look for the return address in the wrong place.
+ *
+ * Context: where a hit runs; preemption off.
+ */
+void __kprobe_hit arch_kprobe_ftrace_leave(struct pt_regs *regs, unsigned long sp)
+{
+	unsigned long *word = (unsigned long *)sp;
+	long dropped = regs->sp - sp, last;
+
+	if (dropped <= 0 || dropped % sizeof(*word))
+		return;
+	last = dropped / sizeof(*word) - 1;
+	word[last] = regs->ip;
+	if (last == 1) {
+		word[0] = (unsigned long)kprobe_ftrace_return;
+	} else if (last > 1) {
+		word[0] = (unsigned long)kprobe_ftrace_return_far;
+		word[1] = (unsigned long)&word[last];
+	}
+	regs->ip = (unsigned long)kprobe_ftrace_return;
+	regs->sp = sp;
+}
+
 #if defined(CONFIG_X86_64) && !defined(CONFIG_FRAME_POINTER)
 /* entry_64.S */
 extern char kprobe_ftrace_trampoline[], kprobe_ftrace_trampoline_end[];
