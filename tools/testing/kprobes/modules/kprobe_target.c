@@ -12,6 +12,7 @@
 
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
+#include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -46,6 +47,18 @@ noinline int kprobe_target_hidden(int a, int b)
 }
 NOKPROBE_SYMBOL(kprobe_target_hidden);
 
+/* Has a jump label, which is patched whenever the key is switched. */
+static DEFINE_STATIC_KEY_FALSE(key);
+
+noinline int kprobe_target_branch(int a, int b)
+{
+	if (static_branch_unlikely(&key))
+		a++;
+	barrier();
+	return a + b;
+}
+EXPORT_SYMBOL_GPL(kprobe_target_branch);
+
 static const struct {
 	const char *name;
 	int (*fn)(int a, int b);
@@ -53,6 +66,7 @@ static const struct {
 	{ "add", kprobe_target_add },
 	{ "recurse", kprobe_target_recurse },
 	{ "hidden", kprobe_target_hidden },
+	{ "branch", kprobe_target_branch },
 };
 
 static atomic_long_t calls[ARRAY_SIZE(targets)];

@@ -20,20 +20,18 @@ is "inside of the first instruction" "$(error 'p:kt/a kprobe_target_add+1')" \
 is "a return inside of a function" "$(error 'r:kt/a kprobe_target_add+9')" \
 	"Retprobe address must be an function entry"
 
-# A jump label is a five-byte nop of its own: the first place refused as such.
+# A jump label is an instruction of its own: the first place refused as such.
 label=''
-for function in schedule_tail do_sys_openat2 ksys_read try_to_wake_up vfs_read tcp_v4_rcv; do
-	for offset in $(seq 9 200); do
-		echo >$tracing/error_log
-		if echo "p:kt/a $function+$offset" 2>/dev/null >>$tracing/kprobe_events; then
-			echo '-:kt/a' >>$tracing/kprobe_events
-		elif grep -q 'patches this address' $tracing/error_log; then
-			label=$function+$offset
-			break 2
-		fi
-	done
+for offset in $(seq 0 60); do
+	echo >$tracing/error_log
+	if echo "p:kt/a kprobe_target_branch+$offset" 2>/dev/null >>$tracing/kprobe_events; then
+		echo '-:kt/a' >>$tracing/kprobe_events
+	elif grep -q 'patches this address' $tracing/error_log; then
+		label=$offset
+		break
+	fi
 done
-[ -n "$label" ] || fail "no place was refused as a jump label or static call"
-echo "# patched by others: $label"
+[ -n "$label" ] || fail "no place was refused as a jump label"
+echo "# patched by others: kprobe_target_branch+$label"
 is "what is left" "$(cat $kp/list)" ""
 done_testing
