@@ -28,6 +28,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <linux/uaccess.h>
 
 #include "kprobes/internal.h"
 
@@ -289,8 +290,10 @@ EXPORT_SYMBOL_GPL(register_kprobes);
  */
 static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *leaving)
 {
+	kprobe_opcode_t *none = NULL;
 	struct kprobe_user *user;
 	bool wait = false;
+	unsigned long addr;
 	int i;
 
 	for (i = 0; i < num; i++) {
@@ -298,9 +301,11 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 			continue;
 		user = kprobe_user_of(kps[i]);
 		if (!user) {
-			kprobe_refuse((unsigned long)kps[i]->addr, -EINVAL,
+			addr = kprobe_stray_addr(kps[i]);
+			kprobe_refuse(addr, -EINVAL,
 				      "cannot unregister: it is not registered");
-			kps[i]->addr = NULL;
+			if (addr)
+				copy_to_kernel_nofault(&kps[i]->addr, &none, sizeof(none));
 			continue;
 		}
 		list_add_tail(&user->batch, leaving);

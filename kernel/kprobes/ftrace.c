@@ -161,8 +161,8 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /*
- * @sp is the stack pointer at the site. It is 0 if our trampoline has saved the registers:
- * their address gives it, so the common hit need not keep it.
+ * @sp is the stack pointer at the site, or 0 if our own trampoline saved the registers.
+ * Their address gives it then, so the common hit need not keep it.
  */
 static __always_inline void kprobe_ftrace_leave(struct pt_regs *regs, unsigned long sp)
 {

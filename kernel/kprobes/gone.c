@@ -95,18 +95,18 @@ static struct coming_module *kprobe_find_coming(const struct module *mod)
  * @mod: the module
  *
  * The symbols of a module can be found before its notifiers are called. Until then its
- * functions are not on the blacklist. And if loading fails then, for instance
- * because of a live patch, nobody says that the text is freed.
+ * functions are not on the blacklist. If loading fails then, for instance because of a
+ * live patch, the state changes, and the text is freed without a call of the notifier.
  *
- * Context: kprobe_mutex held.
- * Return: true if its text may be probed: it is on the blacklist as far as it has to
- * be, and the notifier is called before the text is freed.
+ * Context: kprobe_mutex held; preemption off since the module was found.
+ * Return: true if its text may be probed: the blacklist covers it, and the notifier is
+ * called before the text is freed.
  */
 bool kprobe_module_seen(const struct module *mod)
 {
 	lockdep_assert_held(&kprobe_mutex);
 
-	return mod->state != MODULE_STATE_COMING || kprobe_find_coming(mod);
+	return READ_ONCE(mod->state) == MODULE_STATE_LIVE || kprobe_find_coming(mod);
 }
 
 static int kprobe_module_comes(struct module *mod)
@@ -126,7 +126,7 @@ static int kprobe_module_comes(struct module *mod)
 	return 0;
 }
 
-/* It is a module like any other, or gone. */
+/* It is live now, or about to go. */
 static void kprobe_module_came(struct module *mod)
 {
 	struct coming_module *c = kprobe_find_coming(mod);

@@ -152,7 +152,7 @@ extern struct addr_array addr_array_empty;
 
 #define ADDR_TABLE_INIT		{ .array = &addr_array_empty }
 
-/* The key of what is no node: nothing starts at the last byte of the address space. */
+/* A key that no node has: nothing starts at the last byte of the address space. */
 #define ADDR_NO_KEY		(~0UL)
 
 int addr_table_reserve(struct addr_table *t, unsigned int more);
@@ -369,6 +369,7 @@ static_assert(!offsetof(struct jprobe, kp));
 
 bool kprobe_deny_caller(const char *what, const struct kprobe *kp);
 struct kprobe_user *kprobe_user_of(struct kprobe *kp);
+unsigned long kprobe_stray_addr(const struct kprobe *kp);
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);
 int kprobe_users_reserve(unsigned int num);

@@ -19,6 +19,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "internal.h"
 
@@ -304,6 +305,20 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 		return NULL;
 	n = addr_table_find(&kprobe_user_table, (unsigned long)kp);
 	return n ? container_of(n, struct kprobe_user, node) : NULL;
+}
+
+/**
+ * kprobe_stray_addr - read the address in a structure that is not registered
+ * @kp: the structure, which may point anywhere, to an error code for instance
+ *
+ * Context: any.
+ * Return: 0 if there is none.
+ */
+unsigned long kprobe_stray_addr(const struct kprobe *kp)
+{
+	kprobe_opcode_t *addr;
+
+	return get_kernel_nofault(addr, &kp->addr) ? 0 : (unsigned long)addr;
 }
 
 /**

@@ -192,15 +192,12 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 		*mod = __module_text_address(addr);
 		if (!*mod)
 			return kprobe_refuse(addr, -EINVAL, "no kernel text");
-		if (!try_module_get(*mod)) {
+		/* Others may be freed as soon as preemption is on. */
+		if (!kprobe_module_seen(*mod) || !try_module_get(*mod)) {
 			*mod = NULL;
-			return kprobe_refuse(addr, -ENOENT, "its module is being unloaded");
+			return kprobe_refuse(addr, -ENOENT,
+					     "its module is being loaded or unloaded");
 		}
-	}
-	if (!kprobe_module_seen(*mod)) {
-		module_put(*mod);
-		*mod = NULL;
-		return kprobe_refuse(addr, -ENOENT, "its module is not ready yet");
 	}
 	/* Init text may be probed only while it cannot be freed. */
 	if (within_module_init(addr, *mod) && (*mod)->state != MODULE_STATE_COMING) {
@@ -226,8 +223,8 @@ static int site_hold_module(unsigned long addr, struct module **mod)
  * module notifier takes care of it.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0 if it may; -EINVAL if not; -ENOENT if the module is being unloaded, or has
- * only just appeared.
+ * Return: 0 if it may; -EINVAL if not; -ENOENT if the module is being unloaded, or its
+ * notifiers have not been called yet.
  */
 int kprobe_check_site(unsigned long addr, struct module **mod)
 {

@@ -8,7 +8,6 @@
 #include <linux/cleanup.h>
 #include <linux/kprobes.h>
 #include <linux/sched.h>
-#include <linux/uaccess.h>
 
 #include "internal.h"
 
@@ -37,14 +36,6 @@ static void kprobe_quiesce_switched(struct list_head *points)
 		kprobe_quiesce(points);
 }
 
-/* For a message. A structure that is not registered may be anywhere. */
-static unsigned long kprobe_refused_addr(const struct kprobe *kp)
-{
-	kprobe_opcode_t *addr;
-
-	return kp && !get_kernel_nofault(addr, &kp->addr) ? (unsigned long)addr : 0;
-}
-
 /* -EINVAL if one of them is not registered, or its text is gone. */
 static int kprobe_users_check(struct kprobe **kps, int num)
 {
@@ -55,7 +46,7 @@ static int kprobe_users_check(struct kprobe **kps, int num)
 		user = kps[i] ? kprobe_user_of(kps[i]) : NULL;
 		if (user && !kprobe_point_gone(user->point))
 			continue;
-		kprobe_refuse(kprobe_refused_addr(kps[i]), -EINVAL,
+		kprobe_refuse(kprobe_stray_addr(kps[i]), -EINVAL,
 			      user ? "cannot switch: its text is gone" :
 				     "cannot switch: it is not registered");
 		kprobe_refuse_batch(i, num, -EINVAL);

@@ -411,7 +411,7 @@ static const char * const more_out_of_bounds[] = {
 	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
 	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
 	"idt_invalidate",
-	/* What a CPU calls that has gone offline. */
+	/* What a CPU calls once it has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",
 	"acpi_mp_play_dead", "asm_acpi_mp_play_dead", "xen_pv_play_dead",

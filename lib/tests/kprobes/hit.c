@@ -9,7 +9,9 @@
 #include <linux/uaccess.h>
 
 #include "fixture.h"
+#ifdef CONFIG_X86
 #include "fprobe.h"
+#endif
 
 /* The probed function must work, whatever probes are set on it. */
 static void call(struct kunit *test, const struct kpt_site *site)
@@ -124,7 +126,7 @@ static void check_returns_in_place(struct kunit *test, bool post, const char *wh
 	kpt_unregister(test, pr);
 }
 
-/* The handler drops the return address and the words below it: none, some, or all. */
+/* The handler drops the return address, and none, some or all of the words after it. */
 static void handler_may_return_from_the_function(struct kunit *test)
 {
 	check_returns_in_place(test, false, "alone");
@@ -161,12 +163,30 @@ static void handler_may_return_from_a_function_that_is_traced(struct kunit *test
 #endif
 
 #ifdef CONFIG_FPROBE
-/* The fprobe is called after the handler, as its ops are the older ones. */
+static int note_where_it_returns(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pr->arg = *(void **)regs->sp;
+	return 0;
+}
+
+/*
+ * The fprobe is called after the handler, as its ops are the older ones, unless there are
+ * probes on ftrace sites already.
+ */
 static void return_from_a_handler_may_be_hooked(struct kunit *test)
 {
 	unsigned long ip = (unsigned long)kpt_traced;
 	struct kpt_fprobe *f = kpt_fprobe(test, &ip, 1, 0);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_text(kpt_traced));
 
+	pr->on_pre = note_where_it_returns;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_asm_passes(7), WORDS_PASSED * sizeof(long));
+	kpt_unregister(test, pr);
+	if ((unsigned long)pr->arg - (unsigned long)kpt_asm_passes >= 64)
+		kunit_skip(test, "the return is hooked before the handler runs");
+	f->entries = 0;
+	f->returns = 0;
 	check_returns_in_place(test, false, "hooked");
 	check_returns_in_place(test, true, "hooked");
 	KUNIT_EXPECT_EQ(test, f->entries, 2 * (WORDS_PASSED + 1));

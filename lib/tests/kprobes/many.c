@@ -448,8 +448,8 @@ static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
 }
 
 /*
- * The traces of probes that are gone have a key of their own. They are in half of the
- * table at most, so it takes some to be where a lookup of that key begins.
+ * Tombstones share one key. They fill half of the table at most, so it takes several until
+ * one lies where a lookup of that key begins.
  */
 static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
 {
@@ -468,6 +468,12 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, disable_kprobe(ERR_PTR(-1)), -EINVAL);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(ERR_PTR(-ENOMEM)), -EINVAL);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(kpt_bad_address(test)), -EINVAL);
+	unregister_kprobe(ERR_PTR(-1));
+	unregister_kprobe(ERR_PTR(-ENOMEM));
+	unregister_kprobe(kpt_bad_address(test));
+#ifdef CONFIG_KRETPROBES
+	unregister_kretprobe(ERR_PTR(-ENOMEM));
+#endif
 }
 
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)

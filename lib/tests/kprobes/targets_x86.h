@@ -27,8 +27,8 @@ unsigned long kpt_asm_inside(unsigned long arg);
 unsigned long kpt_around_refused(unsigned long arg);
 
 /*
- * Calls kpt_traced() with three words more on the stack, and tells the number of bytes
- * that are left there.
+ * Calls kpt_traced() with three extra words on the stack, and returns how many bytes of
+ * them are left.
  */
 unsigned long kpt_asm_passes(unsigned long arg);
 

@@ -25,8 +25,8 @@ typedef u8 kprobe_opcode_t;
 #define __ARCH_KPROBE_IP_BEHIND	1
 
 /*
- * The stack pointer at an ftrace site, as long as handlers have not run: registers that
- * our trampoline has saved are followed by its return address.
+ * The stack pointer at an ftrace site, whatever handlers have made of regs->sp: the return
+ * address of our trampoline follows the registers that it has saved.
  */
 #define __ARCH_KPROBE_FTRACE_SP(regs)	((unsigned long)((regs) + 1) + sizeof(long))
 

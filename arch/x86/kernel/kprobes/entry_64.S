@@ -152,8 +152,8 @@ SYM_FUNC_END(kprobe_ftrace_trampoline)
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /*
- * The way from an ftrace site where a handler has dropped words of the stack: see
- * arch_kprobe_ftrace_leave().
+ * Execution gets here from an ftrace site if a handler has dropped words from the stack:
+ * see arch_kprobe_ftrace_leave().
  */
 SYM_CODE_START(kprobe_ftrace_return)
 	UNWIND_HINT_FUNC

@@ -32,21 +32,21 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
 
 /**
- * arch_kprobe_ftrace_leave - set the stack pointer that a handler has decided on
+ * arch_kprobe_ftrace_leave - apply a stack pointer that a handler has set
  * @regs: registers that the handler has left
  * @sp:   the stack pointer at the site
  *
  * Our trampoline, and that of ftrace, goes to regs->ip by a RET with the stack pointer
  * that the site had. A handler that returns in place of the function drops the return
  * address, and maybe arguments. The dropped words hold the rest of the way: return
- * addresses, and for more than two words a stack pointer.
+ * addresses and, if there are more than two of them, a stack pointer.
  *
  * The word on top is a return address in any case, as for a function that returns: a
  * tracer that ftrace calls next may replace it with its own, and then return to it.
  *
  * A stack pointer further down is ignored on 64 bits: the trampoline's own frame is
- * there. On 32 bits ftrace sets the stack pointer by itself, but the next tracer would
- * look for the return address in the wrong place.
+ * there. On 32 bits ftrace itself sets the stack pointer, but a tracer that it calls
+ * next would look for the return address in the wrong place.
  *
  * Context: where a hit runs; preemption off.
  */
