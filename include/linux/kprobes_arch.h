@@ -472,6 +472,13 @@ void arch_erase_slots(void *text, size_t len);
 /*
  * With KPROBES_ON_FTRACE. Handlers must not run once kprobe_ftrace_disabled is set:
  * ftrace was killed.
+ *
+ * An architecture with ARCH_HAS_KPROBE_CONTEXTS calls kprobe_ftrace_hit() from its
+ * handler. A trampoline of its own, for functions that have no other user, calls
+ * kprobe_ftrace_call_hit(); __ARCH_KPROBE_FTRACE_SP() of the registers there is the stack
+ * pointer at the site. arch_kprobe_ftrace_leave() is called if a handler has changed the
+ * instruction pointer. It gets the stack pointer at the site, too, and applies that of
+ * the handler if the way back to the site would ignore it.
  */
 extern bool kprobe_ftrace_disabled;
 

@@ -9,7 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "fixture.h"
-#ifdef CONFIG_X86
+#if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
 #include "fprobe.h"
 #endif
 
@@ -87,7 +87,7 @@ static void stack_pointer_is_that_of_the_function(struct kunit *test)
 	KUNIT_EXPECT_GT(test, sp, here - 1024);
 }
 
-#ifdef CONFIG_X86
+#if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
 #define WORDS_PASSED	3
 
 static void return_and_drop(struct kpt_probe *pr, struct pt_regs *regs)
@@ -133,7 +133,6 @@ static void handler_may_return_from_the_function(struct kunit *test)
 	check_returns_in_place(test, true, "alone");
 }
 
-#ifdef CONFIG_DYNAMIC_FTRACE
 static void trace_call(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 		       struct ftrace_regs *fregs)
 {
@@ -160,7 +159,6 @@ static void handler_may_return_from_a_function_that_is_traced(struct kunit *test
 	check_returns_in_place(test, false, "traced");
 	check_returns_in_place(test, true, "traced");
 }
-#endif
 
 #ifdef CONFIG_FPROBE
 static int note_where_it_returns(struct kpt_probe *pr, struct pt_regs *regs)
@@ -1112,11 +1110,9 @@ static struct kunit_case hit_cases[] = {
 	SITE_CASE(pre_handler_gets_the_probe_it_belongs_to),
 	SITE_CASE(pre_handler_sees_the_live_registers),
 	SITE_CASE(stack_pointer_is_that_of_the_function),
-#ifdef CONFIG_X86
+#if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(handler_may_return_from_the_function),
-#ifdef CONFIG_DYNAMIC_FTRACE
 	KUNIT_CASE(handler_may_return_from_a_function_that_is_traced),
-#endif
 #ifdef CONFIG_FPROBE
 	KUNIT_CASE(return_from_a_handler_may_be_hooked),
 #endif
