@@ -220,6 +220,15 @@ for name in "$ours" "$stock" "$patched"; do
 done
 need python3:python3
 
+# measure_apart PART KERNEL: with files of its own
+measure_apart()
+{
+	local tmp=$tmp/$1-$2
+
+	mkdir "$tmp"
+	"part_$1" "$2"
+}
+
 # measure PART: on each of the kernels. Two guests at a time where other load does not
 # change what is counted; where time is, one after the other.
 measure()
@@ -236,11 +245,7 @@ measure()
 		done ;;
 	*)
 		for name in $kernels; do
-			(
-				tmp=$tmp/$part-$name
-				mkdir "$tmp"
-				"part_$part" "$name"
-			) &
+			measure_apart "$part" "$name" &
 			pids+=($!)
 		done
 		for pid in "${pids[@]}"; do
