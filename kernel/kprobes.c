@@ -304,6 +304,7 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 			addr = kprobe_stray_addr(kps[i]);
 			kprobe_refuse(addr, -EINVAL,
 				      "cannot unregister: it is not registered");
+			/* Not by a store: it may be no structure, or read-only. */
 			if (addr)
 				copy_to_kernel_nofault(&kps[i]->addr, &none, sizeof(none));
 			continue;

@@ -168,7 +168,8 @@ static __always_inline unsigned long addr_bucket(const struct addr_array *a,
 
 /*
  * Needs no lock, and works in any context. If the owner of the node frees it by RCU,
- * it stays valid until preemption or interrupts are on again.
+ * it stays valid until preemption or interrupts are on again. @key is not ADDR_NO_KEY,
+ * which a tombstone would match: a test of it here would cost each hit.
  */
 static __always_inline struct addr_node *addr_table_find(const struct addr_table *t,
 							 unsigned long key)

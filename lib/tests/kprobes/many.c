@@ -422,6 +422,16 @@ static void each_is_found_while_others_come_and_go(struct kunit *test)
 
 #define PASSERS_BY	4000
 
+/* Leaves a tombstone where the address of @p is looked up. */
+static void come_and_go(struct kunit *test, struct kprobe *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->addr = kpt_text(kpt_plain);
+	p->flags = KPROBE_FLAG_DISABLED;
+	KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
+	unregister_kprobe(p);
+}
+
 /*
  * A lookup ends where nothing has ever been. So the table must not fill up with the traces
  * of probes that are gone, each of which was somewhere else.
@@ -437,11 +447,7 @@ static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
 	for (i = 0; i < PASSERS_BY; i++) {
 		struct kprobe *p = (struct kprobe *)(room + i * sizeof(long));
 
-		memset(p, 0, sizeof(*p));
-		p->addr = kpt_text(kpt_plain);
-		p->flags = KPROBE_FLAG_DISABLED;
-		KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
-		unregister_kprobe(p);
+		come_and_go(test, p);
 		KUNIT_ASSERT_EQ(test, enable_kprobe(p), -EINVAL);
 	}
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&never), -EINVAL);
@@ -453,16 +459,14 @@ static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
  */
 static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
 {
+	const unsigned int nr = 1000;
 	struct kprobe *p;
 	unsigned int i;
 
-	for (i = 0; i < 1000; i++) {
-		p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, p);
-		p->addr = kpt_text(kpt_plain);
-		p->flags = KPROBE_FLAG_DISABLED;
-		KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
-		unregister_kprobe(p);
+	p = kunit_kcalloc(test, nr, sizeof(*p), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	for (i = 0; i < nr; i++) {
+		come_and_go(test, &p[i]);
 		KUNIT_ASSERT_EQ(test, enable_kprobe(ERR_PTR(-1)), -EINVAL);
 	}
 	KUNIT_EXPECT_EQ(test, disable_kprobe(ERR_PTR(-1)), -EINVAL);
