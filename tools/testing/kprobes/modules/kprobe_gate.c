@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stops another module where its symbols can be found, and before any other notifier has
+ * seen it:
+ *
+ *	insmod kprobe_gate.ko module=kprobe_target
+ *	insmod kprobe_target.ko &
+ *	cat /sys/module/kprobe_gate/parameters/waiting		Y as soon as it is there
+ *	echo 1 >/sys/module/kprobe_gate/parameters/open		it goes on
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/string.h>
+#include <linux/wait.h>
+
+/* Long enough for a test, and short enough that the guest ends without one. */
+#define WAIT (60 * HZ)
+
+static char *module = "";
+module_param(module, charp, 0444);
+MODULE_PARM_DESC(module, "the name of the module to stop");
+
+static bool waiting;
+module_param(waiting, bool, 0444);
+MODULE_PARM_DESC(waiting, "the module is stopped");
+
+static DECLARE_WAIT_QUEUE_HEAD(gate);
+static bool is_open;
+
+static int open_set(const char *val, const struct kernel_param *kp)
+{
+	int ret = param_set_bool(val, kp);
+
+	wake_up_all(&gate);
+	return ret;
+}
+
+static const struct kernel_param_ops open_ops = {
+	.set = open_set,
+	.get = param_get_bool,
+};
+module_param_cb(open, &open_ops, &is_open, 0644);
+MODULE_PARM_DESC(open, "modules are not stopped, and one that is goes on");
+
+static int gate_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct module *mod = data;
+
+	if (event != MODULE_STATE_COMING || strcmp(mod->name, module))
+		return NOTIFY_DONE;
+
+	WRITE_ONCE(waiting, true);
+	if (!wait_event_timeout(gate, READ_ONCE(is_open), WAIT))
+		pr_warn("nobody has opened the gate for %s\n", module);
+	WRITE_ONCE(waiting, false);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block gate_nb = {
+	.notifier_call = gate_event,
+	.priority = INT_MAX,
+};
+
+static int __init gate_init(void)
+{
+	return register_module_notifier(&gate_nb);
+}
+module_init(gate_init);
+
+static void __exit gate_exit(void)
+{
+	unregister_module_notifier(&gate_nb);
+}
+module_exit(gate_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("A gate that another module waits at while it is being loaded");
