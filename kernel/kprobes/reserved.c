@@ -127,15 +127,10 @@ static bool __maybe_unused reserved_near(unsigned long site, unsigned long start
 	return site <= end && site + SITE_MAX > start;
 }
 
-/* False if no site of the module is near. The caller holds the module. */
-static bool reserved_near_in_module(unsigned long start, unsigned long end)
+/* False if no site of the module is near. */
+static bool reserved_near_in_module(struct module *mod, unsigned long start,
+				    unsigned long end)
 {
-	struct module *mod;
-
-	guard(preempt)();
-	mod = __module_text_address(start);
-	if (!mod)
-		return true;
 #ifdef CONFIG_JUMP_LABEL
 	for (unsigned int i = 0; i < mod->num_jump_entries; i++) {
 		if (reserved_near(jump_entry_code(&mod->jump_entries[i]), start, end))
@@ -153,10 +148,37 @@ static bool reserved_near_in_module(unsigned long start, unsigned long end)
 #endif
 	return false;
 }
-#else
-static bool reserved_near_in_module(unsigned long start, unsigned long end)
+
+/*
+ * The owners do not look at the sites of a module that is being unloaded, although they
+ * patch these until the module's end. So hold the module while they are asked. If that is
+ * not possible, any site that is near counts.
+ */
+static bool reserved_in_module(unsigned long start, unsigned long end)
 {
-	return true;
+	struct module *mod;
+	bool near, held, ret;
+
+	/* The sites of a module that is being loaded are being sorted. */
+	jump_label_lock();
+	scoped_guard(preempt) {
+		mod = __module_text_address(start);
+		near = !mod || reserved_near_in_module(mod, start, end);
+		held = mod && near && try_module_get(mod);
+	}
+	jump_label_unlock();
+	if (!near || (mod && !held))
+		return near;
+
+	ret = reserved_ask_owners(start, end);
+	if (held)
+		module_put(mod);
+	return ret;
+}
+#else
+static bool reserved_in_module(unsigned long start, unsigned long end)
+{
+	return reserved_ask_owners(start, end);
 }
 #endif
 
@@ -192,15 +214,8 @@ bool kprobe_text_reserved(unsigned long start, unsigned long end)
 {
 	lockdep_assert_held(&kprobe_mutex);
 
-	if (!core_kernel_text(start)) {
-		bool maybe;
-
-		/* The sites of a module that is being loaded are being sorted. */
-		jump_label_lock();
-		maybe = reserved_near_in_module(start, end);
-		jump_label_unlock();
-		return maybe && reserved_ask_owners(start, end);
-	}
+	if (!core_kernel_text(start))
+		return reserved_in_module(start, end);
 	/* Init text is freed, so it is not in the index. */
 	if (system_state < SYSTEM_RUNNING || (!sites && !reserved_build_index()))
 		return reserved_ask_owners(start, end);

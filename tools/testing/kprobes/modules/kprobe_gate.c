@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stops another module where its symbols can be found, and before any other notifier has
- * seen it:
+ * Stops another module where it is coming, and its symbols can be found, or where it is
+ * going, and its exit function has run; and before any other notifier has seen that:
  *
- *	insmod kprobe_gate.ko module=kprobe_target
+ *	insmod kprobe_gate.ko module=kprobe_target going=0
  *	insmod kprobe_target.ko &
  *	cat /sys/module/kprobe_gate/parameters/waiting		Y as soon as it is there
  *	echo 1 >/sys/module/kprobe_gate/parameters/open		it goes on
@@ -22,6 +22,10 @@
 static char *module = "";
 module_param(module, charp, 0444);
 MODULE_PARM_DESC(module, "the name of the module to stop");
+
+static bool going;
+module_param(going, bool, 0444);
+MODULE_PARM_DESC(going, "stop it when it is unloaded, not when it is loaded");
 
 static bool waiting;
 module_param(waiting, bool, 0444);
@@ -49,7 +53,8 @@ static int gate_event(struct notifier_block *nb, unsigned long event, void *data
 {
 	struct module *mod = data;
 
-	if (event != MODULE_STATE_COMING || strcmp(mod->name, module))
+	if (event != (going ? MODULE_STATE_GOING : MODULE_STATE_COMING) ||
+	    strcmp(mod->name, module))
 		return NOTIFY_DONE;
 
 	WRITE_ONCE(waiting, true);

@@ -15,6 +15,7 @@
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
@@ -59,6 +60,19 @@ noinline int kprobe_target_branch(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_branch);
 
+/* The same, and right before it an instruction that is shorter than a jump. */
+noinline int kprobe_target_near(int a, int b)
+{
+#ifdef CONFIG_X86
+	asm volatile("nopl (%0)" : : "r" (current));
+#endif
+	if (static_branch_unlikely(&key))
+		a++;
+	barrier();
+	return a + b;
+}
+EXPORT_SYMBOL_GPL(kprobe_target_near);
+
 static const struct {
 	const char *name;
 	int (*fn)(int a, int b);
@@ -67,6 +81,7 @@ static const struct {
 	{ "recurse", kprobe_target_recurse },
 	{ "hidden", kprobe_target_hidden },
 	{ "branch", kprobe_target_branch },
+	{ "near", kprobe_target_near },
 };
 
 static atomic_long_t calls[ARRAY_SIZE(targets)];

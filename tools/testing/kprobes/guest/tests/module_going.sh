@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: no jump is made over a jump label of a module that is being unloaded
+. "${0%/*}/../lib.sh"
+
+gate=/sys/module/kprobe_gate/parameters
+
+# The line of a point, without its address: how_at SYMBOL+OFFSET
+how_at() { awk -v at="$1" '{ for (i = 2; i <= NF; i++) if ($i == at) { sub(/^[^ ]+ +/, ""); print } }' $kp/points; }
+# Wait until an instruction of the module is probed by a jump, so all others have been tried.
+wait_for_jump()
+{
+	for _ in $(seq 100); do
+		! how_at "$1" | grep -q '^jump ' || return 0
+		usleep 100000
+	done
+	fail "$1 has not become a jump"
+}
+# The points of the module that are, or are not, next to what others patch.
+patched() { sed -n 's/.* \(kprobe_target_near+[^ ]*\)  kprobe_target  others patch this text$/\1/p' $kp/points; }
+
+load kprobe_target
+load kprobe_gate module=kprobe_target going=1
+for symbol in add near; do
+	for offset in $(seq 0 40); do
+		echo "p:kt/$symbol$offset kprobe_target:kprobe_target_$symbol+$offset" \
+			2>/dev/null >>$tracing/kprobe_events
+	done
+done
+event_on kt
+echo 0 >$optimization
+echo 1 >$optimization
+for _ in $(seq 100); do
+	jump=$(awk '$2 == "jump"' $kp/points | grep -o ' kprobe_target_add+[^ ]*' | head -n 1)
+	[ -z "$jump" ] || break
+	usleep 100000
+done
+jump=${jump# }
+[ -n "$jump" ] || fail "no probe in kprobe_target_add has become a jump"
+near=$(patched | head -n 1)
+[ -n "$near" ] || fail "no point of kprobe_target_near is next to its jump label"
+
+echo 0 >$optimization
+matches "$jump without jumps" "$(how_at "$jump")" 'breakpoint .*'
+rmmod kprobe_target &
+for _ in $(seq 100); do
+	[ "$(cat $gate/waiting)" = N ] || break
+	usleep 100000
+done
+is "waiting" "$(cat $gate/waiting)" Y
+echo 1 >$optimization
+wait_for_jump "$jump"
+matches "$near while its module goes" "$(how_at "$near")" 'breakpoint .*  others patch this text'
+echo 1 >$gate/open
+wait $! || fail "kprobe_target does not unload"
+unload kprobe_gate
+done_testing
