@@ -55,6 +55,8 @@ static void kprobes_show_symbol(struct seq_file *m, struct kprobe_point *pt)
 	char *module = NULL;
 	const char *symbol;
 
+	/* Nothing else keeps a module's name if the text of the point is gone. */
+	guard(preempt)();
 	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
 	if (symbol)
 		seq_printf(m, "%s+0x%lx  %s ", symbol, offset, module ? module : " ");
@@ -166,8 +168,11 @@ static int kprobes_points_show(struct seq_file *m, void *v)
 	else
 		seq_puts(m, "  -");
 	kprobes_show_missed(m, pt);
-	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
-	seq_printf(m, "  %s+0x%lx  %s", symbol ?: "?", offset, module ?: "-");
+	/* As in kprobes_show_symbol(). */
+	scoped_guard(preempt) {
+		symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
+		seq_printf(m, "  %s+0x%lx  %s", symbol ?: "?", offset, module ?: "-");
+	}
 	kprobes_show_why(m, pt);
 	return 0;
 }
