@@ -174,6 +174,7 @@ static int kprobe_users_register(struct kprobe_user **users, int num)
 			return -ENOMEM;
 	}
 	kprobe_plan_placements(order, users, num);
+	kprobe_test_stage(KPROBE_STAGE_RESOLVED);
 
 	mutex_lock(&kprobe_mutex);
 	ret = initialised ? kprobe_users_reserve(num) : -EAGAIN;
@@ -341,6 +342,11 @@ static void kprobe_users_disarm(struct list_head *leaving, struct list_head *bat
 	}
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, batch);
+	/* This takes grace periods for a point that stays armed, so not for the others. */
+	list_for_each_entry(user, leaving, batch) {
+		if (user->run.post)
+			kprobe_release_post(user->point);
+	}
 	kprobe_test_stage(KPROBE_STAGE_DISARMED);
 
 	list_for_each_entry(pt, batch, kp.list) {
@@ -373,8 +379,11 @@ static void kprobe_points_free(struct list_head *batch)
 	struct kprobe_point *pt, *next;
 
 	list_for_each_entry_safe(pt, next, batch, kp.list) {
-		if (pt->nr_users)
+		if (pt->nr_users) {
+			/* One of those that have left may have prevented a jump. */
+			kprobe_optimizer_want(pt);
 			continue;
+		}
 		list_del(&pt->kp.list);
 		list_del(&pt->all);
 		if (!kprobe_point_gone(pt)) {

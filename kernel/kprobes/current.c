@@ -5,7 +5,13 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
+#include <linux/init.h>
+#include <linux/kdebug.h>
 #include <linux/kprobes.h>
+#include <linux/limits.h>
+#include <linux/notifier.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 
 #include "internal.h"
@@ -24,6 +30,7 @@ void __kprobe_hit kprobe_busy_begin(void)
 {
 	kprobe_enter(&not_a_handler);
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_busy_begin);
 
 /**
  * kprobe_busy_end - undo kprobe_busy_begin()
@@ -34,6 +41,48 @@ void __kprobe_hit kprobe_busy_end(void)
 {
 	kprobe_leave(NULL);
 }
+
+/**
+ * kprobe_abandon - forget the handler that runs here
+ *
+ * After an oops the task is gone, and its handler with it, while the CPU continues. If
+ * the handler were still shown, all hits there would be missed, and no probe could be
+ * unregistered there.
+ *
+ * Context: an oops, in the context of the handler.
+ */
+void kprobe_abandon(void)
+{
+	const struct kprobe *running;
+
+	preempt_disable_notrace();
+	running = kprobe_running();
+	if (running && running != &not_a_handler)
+		pr_emerg("a handler of the probe at %pS was running\n", running->addr);
+	raw_cpu_write(current_kprobe, NULL);
+	preempt_enable_notrace();
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
+NOKPROBE_SYMBOL(kprobe_abandon);
+
+static int __kprobe_hit current_die(struct notifier_block *nb, unsigned long what, void *args)
+{
+	if (what == DIE_OOPS)
+		kprobe_abandon();
+	return NOTIFY_DONE;
+}
+
+/* After debuggers, which may let the handler go on. */
+static struct notifier_block current_die_nb = {
+	.notifier_call = current_die,
+	.priority = INT_MIN,
+};
+
+static int __init kprobe_current_init(void)
+{
+	return register_die_notifier(&current_die_nb);
+}
+early_initcall(kprobe_current_init);
 
 /**
  * kprobe_quiesce - wait for handlers

@@ -378,6 +378,7 @@ int kprobe_place_user(struct kprobe_user *user);
 void kprobe_displace_user(struct kprobe_user *user);
 void kprobe_link_user(struct kprobe_user *user);
 void kprobe_unlink_user(struct kprobe_user *user);
+void kprobe_release_post(struct kprobe_point *pt);
 void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state);
 void kprobe_report_flags(struct kprobe_user *user);
 void kprobe_choose_only(struct kprobe_point *pt);

@@ -32,10 +32,33 @@ struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 /* All points, including those whose text is gone. */
 LIST_HEAD(kprobe_points);
 
+/*
+ * Names what a structure is to probe, or probes. It may be no structure, and the name in
+ * it may have been freed after registration.
+ */
+static void point_name(const struct kprobe *kp, char *buf, size_t size)
+{
+	unsigned long addr = kprobe_stray_addr(kp);
+	const char *symbol;
+	unsigned int offset;
+	ssize_t len;
+
+	if (addr) {
+		snprintf(buf, size, "%pS", (void *)addr);
+		return;
+	}
+	if (get_kernel_nofault(symbol, &kp->symbol_name) ||
+	    get_kernel_nofault(offset, &kp->offset))
+		return;
+	len = strncpy_from_kernel_nofault(buf, symbol, size);
+	if (len > 0)
+		snprintf(buf + len - 1, size - len + 1, "+%#x", offset);
+}
+
 /**
  * kprobe_deny_caller - refuse what must not be done here
  * @what: the attempt, for the log
- * @kp:   the probe that it is about; may be NULL, and need not be registered
+ * @kp:   the probe that it is about, or any other pointer
  *
  * Changing probes may sleep, and waits for handlers. A handler would wait for itself. An
  * interrupt could wait for the task that it has interrupted, and text cannot be patched
@@ -49,9 +72,7 @@ LIST_HEAD(kprobe_points);
 bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
 {
 	const struct kprobe *running;
-	const char *symbol = NULL;
-	unsigned int offset = 0;
-	const void *addr = NULL;
+	char probe[96] = "?";
 
 	preempt_disable_notrace();
 	running = kprobe_running();
@@ -59,23 +80,13 @@ bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
 	if (likely(!running && !preempt_count() && !irqs_disabled() && !rcu_preempt_depth()))
 		return false;
 
-	if (kp) {
-		symbol = kp->symbol_name;
-		offset = kp->offset;
-		addr = kp->addr;
-	}
-	if (running && symbol)
-		pr_warn_ratelimited("cannot %s a probe of %s+%#x in a handler of %pS\n",
-				    what, symbol, offset, running->addr);
-	else if (running)
-		pr_warn_ratelimited("cannot %s a probe of %pS in a handler of %pS\n",
-				    what, addr, running->addr);
-	else if (symbol)
-		pr_warn_ratelimited("cannot %s a probe of %s+%#x where %s must not sleep\n",
-				    what, symbol, offset, current->comm);
+	point_name(kp, probe, sizeof(probe));
+	if (running)
+		pr_warn_ratelimited("cannot %s a probe of %s in a handler of %pS\n",
+				    what, probe, running->addr);
 	else
-		pr_warn_ratelimited("cannot %s a probe of %pS where %s must not sleep\n",
-				    what, addr, current->comm);
+		pr_warn_ratelimited("cannot %s a probe of %s where %s must not sleep\n",
+				    what, probe, current->comm);
 	return true;
 }
 
@@ -276,11 +287,15 @@ static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 	return ret;
 }
 
-static void point_unwant_post(struct kprobe_point *pt, struct kprobe_user *user)
+/**
+ * kprobe_release_post - let a point go back to what it needs without post-handlers
+ * @pt: a point that a probe with a post-handler has left
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_release_post(struct kprobe_point *pt)
 {
-	if (!user->run.post)
-		return;
-	pt->nr_want_post--;
+	lockdep_assert_held(&kprobe_mutex);
 	/* On failure the point only keeps other IPMODIFY users off the site. */
 	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !kprobe_point_gone(pt))
 		kprobe_ftrace_choose(pt);
@@ -464,6 +479,23 @@ static int point_place(struct kprobe_user *user)
 	return 0;
 }
 
+/*
+ * The target was looked up without a lock. Its module may be gone since, and another one
+ * be at its address, where something else begins. Now the module is held.
+ */
+static int point_check_again(struct kprobe_user *user)
+{
+	struct kprobe *kp = user->kp;
+	unsigned long addr;
+	bool entry;
+	int ret;
+
+	ret = kprobe_resolve(kp->addr, kp->symbol_name, kp->offset, &addr, &entry);
+	if (ret || addr != user->addr || entry != user->entry)
+		return kprobe_refuse(user->addr, -ENOENT, "its module has been replaced");
+	return 0;
+}
+
 /**
  * kprobe_place_user - find or make the point of a user
  * @user: the user; kprobe_users_reserve() has made room for it
@@ -485,7 +517,9 @@ int kprobe_place_user(struct kprobe_user *user)
 	ret = kprobe_check_site(user->addr, &mod);
 	if (ret)
 		return ret;
-	ret = point_place(user);
+	ret = mod ? point_check_again(user) : 0;
+	if (!ret)
+		ret = point_place(user);
 	module_put(mod);
 	return ret;
 }
@@ -504,7 +538,10 @@ void kprobe_displace_user(struct kprobe_user *user)
 	addr_table_del(&kprobe_user_table, &user->node);
 	user->point = NULL;
 	pt->nr_users--;
-	point_unwant_post(pt, user);
+	if (user->run.post) {
+		pt->nr_want_post--;
+		kprobe_release_post(pt);
+	}
 	if (!pt->nr_users)
 		point_unmake(pt);
 }
@@ -539,7 +576,8 @@ void kprobe_link_user(struct kprobe_user *user)
  * kprobe_unlink_user - hide a user from hits that start from now on
  * @user: the user
  *
- * Its handlers may still be running. The point stays, even without a user.
+ * Its handlers may still be running. The point stays, even without a user, and keeps
+ * what it needs for post-handlers until kprobe_release_post().
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -555,5 +593,6 @@ void kprobe_unlink_user(struct kprobe_user *user)
 	if (user->enabled)
 		kprobe_count_user(user, -1);
 	pt->nr_users--;
-	point_unwant_post(pt, user);
+	if (user->run.post)
+		pt->nr_want_post--;
 }

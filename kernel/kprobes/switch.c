@@ -110,7 +110,8 @@ static int kprobe_users_enable(struct kprobe **kps, int num)
 
 	for (i = 0; i < num; i++) {
 		user = kprobe_user_of(kps[i]);
-		if (!user->enabled && !kprobe_point_armed(user->point) && !switched_off)
+		/* An enabled one, too: ftrace may not have had the site to give. */
+		if (!kprobe_point_armed(user->point) && !switched_off)
 			kprobe_batch_add(user->point, &arm);
 	}
 	ret = kprobe_points_arm(&arm);
@@ -245,11 +246,11 @@ void kprobes_switch(bool on)
 		return;
 
 	list_for_each_entry(pt, &kprobe_points, all) {
-		/* Calls in flight will return to the trampoline. */
-		if (arch_trampoline_kprobe(&pt->kp))
+		if (on ? pt->state != KPROBE_UNARMED || !pt->nr_enabled :
+			 !kprobe_point_armed(pt))
 			continue;
-		if (on ? pt->state == KPROBE_UNARMED && pt->nr_enabled :
-			 kprobe_point_armed(pt))
+		/* Calls in flight will return to the trampoline. An architecture may read it. */
+		if (!arch_trampoline_kprobe(&pt->kp))
 			kprobe_batch_add(pt, &batch);
 	}
 	if (on) {

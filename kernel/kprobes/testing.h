@@ -11,6 +11,7 @@
 
 /**
  * enum kprobe_stage - where a test can interfere
+ * @KPROBE_STAGE_RESOLVED: registering: the targets have been looked up
  * @KPROBE_STAGE_ARMED:	   registering: the points are armed, their new users
  *			   are not linked yet
  * @KPROBE_STAGE_LEAVING:  unregistering: the users are unlinked, their points are
@@ -29,9 +30,10 @@
  *			   to change which of the two counts a hit
  * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
  *
- * kprobe_mutex is held, except at DIVERTED and RETIRED.
+ * kprobe_mutex is held, except at RESOLVED, DIVERTED and RETIRED.
  */
 enum kprobe_stage {
+	KPROBE_STAGE_RESOLVED,
 	KPROBE_STAGE_ARMED,
 	KPROBE_STAGE_LEAVING,
 	KPROBE_STAGE_DISARMED,

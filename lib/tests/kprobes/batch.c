@@ -156,6 +156,12 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 	}
 }
 
+/* What a stage uses is allocated: other tasks may reach one until this is done. */
+static void __maybe_unused no_stop(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 /* --- Refused when it is armed ------------------------------------------------ */
 
@@ -366,8 +372,102 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	for (i = 0; i < NR_ARMED; i++)
 		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, armed[i] == kpt_traced2 ? 1 : 3, "%ps",
 				    armed[i]);
+
+	/* So does enabling it, although nothing has disabled it. */
+	switch_to(test, "0");
+	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
+	switch_to(test, "1");
+	kunit_release_action(test, remove_rival, pr[NR_ARMED - 1]->kp.addr);
+	call_armed(test);
+	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 1);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr[NR_ARMED - 1]->kp), 0);
+	call_armed(test);
+	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 2);
+	KUNIT_EXPECT_EQ(test, pr[0]->pre, 5);
 }
 #endif
+
+static void count_moves(enum kprobe_stage stage, void *arg)
+{
+	unsigned int *moves = arg;
+
+	*moves += stage == KPROBE_STAGE_NOTED;
+}
+
+/* A move takes grace periods. It is of no use for a point that is disarmed next. */
+static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
+{
+	struct kpt_probe *post = kpt_probe_post(test, kpt_traced2);
+	struct kpt_probe *plain = kpt_probe(test, kpt_traced2);
+	struct kprobe *kps[] = { &post->kp, &plain->kp };
+	unsigned int *moves = kunit_kzalloc(test, sizeof(*moves), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, moves);
+	kprobe_test_stop(count_moves, moves);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	unregister_kprobes(kps, ARRAY_SIZE(kps));
+	KUNIT_EXPECT_EQ(test, *moves, 0);
+
+	/* One that stays armed is moved. */
+	kpt_register(test, plain);
+	kpt_register(test, post);
+	*moves = 0;
+	kpt_unregister(test, post);
+	KUNIT_EXPECT_NE(test, *moves, 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, plain->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->pre, 0);
+}
+#endif
+
+#ifdef MODULE
+/* --- The target changes ------------------------------------------------------ */
+
+struct renamed {
+	char name[32];
+	const char *to;
+};
+
+static void rename_target(enum kprobe_stage stage, void *arg)
+{
+	struct renamed *r = arg;
+
+	if (stage == KPROBE_STAGE_RESOLVED)
+		strscpy(r->name, r->to);
+}
+
+/*
+ * As if the module had been unloaded after the target was looked up, and another one
+ * loaded there: what was found is not what is there now.
+ */
+static void target_that_is_elsewhere_by_then_is_refused(struct kunit *test)
+{
+	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct kpt_probe *first = kpt_alloc(test, kpt_plain2);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct kprobe *kps[] = { &first->kp, &pr->kp };
+	struct kprobe_counts before, now;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	strscpy(r->name, "kpt_plain");
+	r->to = "kpt_plain2";
+	kprobe_test_stop(rename_target, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	pr->kp.addr = NULL;
+	pr->kp.symbol_name = r->name;
+	before = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), -ENOENT);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, NULL);
+
+	/* One that is still there is accepted. */
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, first->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	unregister_kprobes(kps, ARRAY_SIZE(kps));
+}
 #endif
 
 static struct kunit_case batch_cases[] = {
@@ -376,9 +476,13 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
 	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
+	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
 #endif
+#endif
+#ifdef MODULE
+	KUNIT_CASE(target_that_is_elsewhere_by_then_is_refused),
 #endif
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,

@@ -462,6 +462,7 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	const unsigned int nr = 1000;
 	struct kprobe *p;
 	unsigned int i;
+	int error[3];
 
 	p = kunit_kcalloc(test, nr, sizeof(*p), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, p);
@@ -478,6 +479,16 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 #ifdef CONFIG_KRETPROBES
 	unregister_kretprobe(ERR_PTR(-ENOMEM));
 #endif
+
+	/* The log names them, where they must not be passed at all. */
+	local_irq_disable();
+	error[0] = disable_kprobe(ERR_PTR(-1));
+	error[1] = register_kprobe(ERR_PTR(-ENOMEM));
+	error[2] = enable_kprobe(kpt_bad_address(test));
+	unregister_kprobe(ERR_PTR(-ENOMEM));
+	local_irq_enable();
+	for (i = 0; i < ARRAY_SIZE(error); i++)
+		KUNIT_EXPECT_EQ(test, error[i], -EDEADLK);
 }
 
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
