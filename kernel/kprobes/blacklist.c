@@ -457,8 +457,9 @@ bool within_kprobe_blacklist(unsigned long addr)
 
 	guard(rcu)();
 	bl = rcu_dereference(kprobe_blacklist);
+	/* Until it is made, no probe can be set. A debugger may ask earlier. */
 	if (!bl)
-		return true;	/* not made yet, or there was no memory for it */
+		return false;
 
 	/* The last range that starts at or before the address. */
 	hi = bl->nr;
