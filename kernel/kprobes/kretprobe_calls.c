@@ -393,16 +393,13 @@ void kprobe_flush_task(struct task_struct *tk)
 {
 	struct llist_node *node = __llist_del_all(&tk->kretprobe_instances);
 
-	if (likely(!node))
-		return;
-	kprobe_busy_begin();
+	/* This may be a softirq over a handler, whose hit must stay the current one. */
 	while (node) {
 		struct llist_node *next = node->next;
 
 		kretprobe_pool_put(calls_instance(node));
 		node = next;
 	}
-	kprobe_busy_end();
 }
 NOKPROBE_SYMBOL(kprobe_flush_task);
 

@@ -52,6 +52,7 @@ void __kprobe_hit kprobe_busy_begin(void)
 	preempt_disable_notrace();
 	kprobe_show(kprobe_this_context(), &busy_point.kp);
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_busy_begin);
 
 /**
  * kprobe_busy_end - undo kprobe_busy_begin()
@@ -84,7 +85,7 @@ void kprobe_abandon(void)
 	preempt_disable_notrace();
 	for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++) {
 		running = kprobe_running_point(raw_cpu_read(kprobe_cpu.running[ctx]));
-		if (running)
+		if (running && running != &busy_point.kp)
 			pr_emerg("a handler of the probe at %pS was running\n", running->addr);
 	}
 	kprobe_fault_abandon();

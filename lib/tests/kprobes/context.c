@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
+#include <linux/kdebug.h>
 #include <linux/ktime.h>
 #include <linux/smp.h>
 #include <linux/timekeeping.h>
@@ -738,6 +739,40 @@ static void probe_hit_in_softirq_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
+/* --- A handler that has ended in an oops ---------------------------------- */
+
+/* As the oops of a handler does. An architecture with contexts knows what ran in which. */
+static void report_oops(void)
+{
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	kprobe_abandon();
+#else
+	struct pt_regs regs = { };
+
+	notify_die(DIE_OOPS, "a test", &regs, 0, 0, 0);
+#endif
+}
+
+/* The CPU goes on, and must not take all that follows for a part of the handler. */
+static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+	unsigned long during, after;
+
+	kprobe_busy_begin();
+	during = site->fn(7);
+	report_oops();
+	after = site->fn(8);
+	/* As the end of the task does. */
+	preempt_enable_notrace();
+
+	KUNIT_EXPECT_EQ(test, during, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, after, KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case context_cases[] = {
@@ -759,6 +794,7 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(interrupt_raised_in_handler_is_hit),
 	SITE_CASE(probe_hit_in_hardirq_runs),
 	SITE_CASE(probe_hit_in_softirq_runs),
+	SITE_CASE(hits_after_an_oops_in_a_handler_run),
 	SITE_CASE(hit_from_handler_in_hardirq_is_missed),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(ftrace_sites_have_no_hits_when_ftrace_is_killed),
