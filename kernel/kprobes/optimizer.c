@@ -45,7 +45,8 @@
 #define OPTIMIZE_CHUNK	32
 
 /* How long points wait for memory. */
-#define RETRY_DELAY	HZ
+#define RETRY_DELAY	((unsigned long)HZ)
+#define RETRY_DELAY_MAX	(60 * RETRY_DELAY)
 
 static LIST_HEAD(queued);
 static LIST_HEAD(diverted);
@@ -251,12 +252,19 @@ bool kprobe_wants_post(struct kprobe *p)
 	return to_point(p)->nr_want_post;
 }
 
+/*
+ * How long to wait for memory; under kprobe_mutex. Some architectures have an area of
+ * fixed size, which may stay full as long as the probes exist. So do not ask too often.
+ */
+static unsigned long retry_delay = RETRY_DELAY;
+
 /* There may be memory again: retry the points that got none. */
 static void optimizer_retry(struct work_struct *work)
 {
 	struct kprobe_point *pt;
 
 	guard(mutex)(&kprobe_mutex);
+	retry_delay = min(2 * retry_delay, RETRY_DELAY_MAX);
 	list_for_each_entry(pt, &kprobe_points, all) {
 		if (pt->why == -ENOMEM)
 			kprobe_optimizer_want(pt);
@@ -277,11 +285,13 @@ static void optimizer_make_detours(void)
 			break;
 		pt->why = arch_detour_prepare(&pt->kp);
 		if (pt->why == -ENOMEM)
-			queue_delayed_work(system_unbound_wq, &optimizer_retry_work, RETRY_DELAY);
-		if (pt->why)
+			queue_delayed_work(system_unbound_wq, &optimizer_retry_work, retry_delay);
+		if (pt->why) {
 			optimizer_move(pt, KPROBE_BREAKPOINT, NULL);
-		else
+		} else {
 			optimizer_move(pt, KPROBE_DIVERTED, &diverted);
+			retry_delay = RETRY_DELAY;
+		}
 	}
 	arch_kprobes_batch(false);
 }
