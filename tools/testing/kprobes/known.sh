@@ -6,11 +6,24 @@
 # A result is a line of a file: name, verdict, counts, and what is wrong. The last one of
 # a name counts.
 
-# product: all that the results of a kernel depend on, but for its options
+# product: all that the results of a kernel depend on, but for its options: the base that
+# is in build/linux, what the emulator needs of it, and ours
 product()
 {
+	cat "$build/.tree/base"
+	emulator_patches | xargs -r -d '\n' cat
 	(cd "$top" && find arch include kernel lib samples patches -type f |
 		LC_ALL=C sort | xargs -d '\n' cat)
+}
+
+# tested: all that the results of tests on the kernel of CONFIG depend on: what is built, and
+# what runs
+tested()
+{
+	product
+	(cd "$here" && find guest modules emulator kprobetop ./*.{sh,awk,list,py,c} \
+		-type f | LC_ALL=C sort | xargs -d '\n' cat)
+	config_options
 }
 
 # known_start DIR: forget what is there if it is not for the sources on standard input,

@@ -798,6 +798,39 @@ mkdir "$tmp/known-one"
 ) | sees known "what has passed is known until the sources change, and counted" "$(printf 'not ok - %s\n' \
 	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
 	'1 passed, 1 failed, 1 left, of 4 builds' passed '')"
+# What results depend on: each of these, when it changes, makes them old.
+mkdir -p "$tmp/repository/tools/testing/kprobes" "$tmp/repository/build/.tree"
+for dir in arch include kernel lib samples patches; do
+	mkdir "$tmp/repository/$dir"
+	echo "$dir" >"$tmp/repository/$dir/file"
+done
+cp -r "$here"/* "$tmp/repository/tools/testing/kprobes/"
+# depends WHAT FILE...
+depends()
+{
+	local top=$tmp/repository here=$tmp/repository/tools/testing/kprobes build=$tmp/repository/build
+	local EMULATOR_PATCHES=1 file old
+
+	echo archive >"$build/.tree/base"
+	for file in "${@:2}"; do
+		old=$("$1" | sha1sum)
+		echo changed >>"$top/$file"
+		[ "$("$1" | sha1sum)" != "$old" ] || echo "not ok - $1: $file"
+	done
+	old=$("$1" | sha1sum)
+	[ "$(EMULATOR_PATCHES=0; "$1" | sha1sum)" != "$old" ] || echo "not ok - $1: EMULATOR_PATCHES"
+	[ "$("$1" | sha1sum)" = "$old" ] || echo "not ok - $1: it is not the same twice"
+}
+kernel_files="build/.tree/base tools/testing/kprobes/emulator/$(cd "$here/emulator" && printf '%s\n' *.patch | head -n 1)
+	include/file arch/file kernel/file lib/file samples/file patches/file"
+test_files='kprobetop tsc.c results.sh ktap.awk guest/lib.sh guest/jobs/tests.sh guest/tests/stress.sh
+	modules/kprobe_stress.c'
+{
+	# shellcheck disable=SC2086
+	depends product $kernel_files
+	# shellcheck disable=SC2046,SC2086
+	CONFIG=x86_64 depends tested $kernel_files $(printf 'tools/testing/kprobes/%s ' $test_files)
+} | sees known_of "a change of what is built, of its base, or of what tests it makes results old" ''
 
 # test-builds.sh
 cat >"$tmp/dry" <<'END'
