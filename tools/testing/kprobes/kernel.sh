@@ -104,11 +104,14 @@ ccache_env
 
 if [ "${1:-}" = make ]; then
 	[ -e "$out/.config" ] || die "no kernel in build/$CONFIG: make kernel"
-	kmake --no-print-directory "${@:2}"
+	# What it warns about is not compiled again by the next build, which has to know.
+	touch "$out/.unchecked"
+	{ kmake --no-print-directory "${@:2}" 2>&1 >&3 | tee -a "$log" >&2; } 3>&1
 	exit
 fi
 
 start=$SECONDS
+[ -z "$ours" ] || build_begins "$out" "$log" warnings_of
 configure
 : >"$log"
 targets=$target
@@ -144,6 +147,7 @@ if [ -z "$cross" ] && [ "$targets" != "$target" ]; then
 fi
 if [ -n "$ours" ]; then
 	warnings=$(warnings_of "$out" "$log")
+	build_checked "$out"
 	if [ -n "$warnings" ]; then
 		printf '%s\n' "$warnings" | head -n 8 >&2
 		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) in our files: see $log"

@@ -269,6 +269,69 @@ warns modpost_module "modpost's warning about our module is seen" \
 our_warnings "$tmp/log" "$tmp/laid" "$tmp/symbols" | sed 's/^/not ok - /' |
 	sees others_warning "warnings about the base's files are not ours" ''
 
+# Builds that end early: make compiles one file, and warns about it if WARNS=1.
+mkdir -p "$tmp/fails" "$tmp/built/linux" "$tmp/built/.tree" "$tmp/built/run"
+: >"$tmp/built/run/vmlinux"
+echo kernel/kprobes/table.c >"$tmp/built/.tree/laid"
+: >"$tmp/built/.tree/patched"
+cat >"$tmp/fails/make" <<'END'
+#!/bin/bash
+for arg; do
+	case $arg in
+	O=*) out=${arg#O=} ;;
+	M=*) exit ;;
+	allnoconfig) exec cp "$KCONFIG_ALLCONFIG" "$out/.config" ;;
+	esac
+done
+if [ ! -e "$out/kernel/kprobes/table.o" ]; then
+	mkdir -p "$out/kernel/kprobes"
+	[ "$WARNS" = 0 ] || echo "../linux/kernel/kprobes/table.c:1:2: warning: that" >&2
+	: >"$out/kernel/kprobes/table.o"
+fi
+sleep "$WAITS"
+exit "$STATUS"
+END
+chmod +x "$tmp/fails/make"
+# builds [NAME=VALUE...] COMMAND...: what kernel.sh says in the end of such a build
+builds()
+{
+	env -u MAKEFLAGS PATH="$tmp/fails:$PATH" KPROBES_BUILD="$tmp/built" CONFIG=run WARNS=1 WAITS=0 STATUS=0 \
+		"$@" 2>&1 | tail -n 1 | sed "s,$tmp/,,; s/^kprobes: /not ok - /; s/ ([0-9]* s)$//" || true
+}
+builds STATUS=2 "$here/kernel.sh" | sees build_fails "a build that fails says where its output is" \
+	"not ok - kernel run failed: the whole output is in built/run.log"
+missed='not ok - kernel run: 1 warning(s) in our files: see built/run.log'
+{ builds "$here/kernel.sh"; builds "$here/kernel.sh"; } |
+	sees build_failed "a warning of a build that failed later is seen by the next one" "$missed
+$missed"
+builds WARNS=0 "$here/kernel.sh" | sees build_mended "a warning is forgotten when the file is mended" \
+	"not ok - kernel ready: build/run/arch/x86/boot/bzImage"
+rm -f "$tmp/built/run/kernel/kprobes/table.o"
+{ builds WAITS=2 timeout -s KILL 1 "$here/kernel.sh"; } >"$tmp/log" 2>&1
+builds "$here/kernel.sh" | sees build_killed "a warning of a build that was killed is seen by the next one" "$missed"
+builds "$here/kernel.sh" make kernel/kprobes/table.o >"$tmp/log"
+builds "$here/kernel.sh" | sees build_one "a warning about a file that was built alone is seen" "$missed"
+# Not only ours: what the series are checked with.
+mkdir "$tmp/built/any"
+# any_build: compiles, as above
+any_build()
+{
+	build_begins "$tmp/built/any" "$tmp/log" all_warnings
+	: >"$tmp/log"
+	[ -e "$tmp/built/any/slub.o" ] || echo '../tree/mm/slub.c:1:2: warning: that' >"$tmp/log"
+	: >"$tmp/built/any/slub.o"
+}
+any_build
+{
+	any_build
+	all_warnings "$tmp/built/any" "$tmp/log"
+	build_checked "$tmp/built/any"
+	any_build
+	all_warnings "$tmp/built/any" "$tmp/log"
+} | sed 's/^/not ok - /' | sees build_any "a warning about any file is there until it is mended" \
+"not ok - ../tree/mm/slub.c:1:2: warning: that
+not ok - ../tree/mm/slub.c:1:2: warning: that"
+
 # The end of a guest: a machine that plays what $PLAY says, after "up" on its console if it
 # does not say that itself.
 mkdir -p "$tmp/machine" "$tmp/kernel/arch/x86/boot"

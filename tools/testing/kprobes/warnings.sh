@@ -1,6 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-# Finds the warnings of a build about our files. Sourced.
+# Finds the warnings of a build. Sourced.
 # shellcheck shell=bash disable=SC2154
+
+# A build compiles again what has changed, so a warning appears once. A build that fails or
+# is interrupted after a warning has left an object that the next one does not compile. So
+# .unchecked is in the folder of a kernel from the beginning of a build until somebody has
+# looked for warnings in its log.
+
+# build_begins OUT LOG WHAT...: before LOG is overwritten. If the last build was left
+# unchecked, "WHAT... OUT LOG" forgets the objects that it has warned about.
+build_begins()
+{
+	mkdir -p "$1"
+	[ ! -e "$1/.unchecked" ] || [ ! -e "$2" ] || "${@:3}" "$1" "$2" >/dev/null || true
+	touch "$1/.unchecked"
+}
+
+# build_checked OUT: its warnings are known
+build_checked() { rm -f "$1/.unchecked"; }
+
+# all_warnings OUT LOG: those of a build about any file. If there are any, all files are
+# built again the next time: make does not know which warning came from which.
+all_warnings()
+{
+	grep 'warning:\|WARNING:' "$2" || return 0
+	find "$1" -name '*.o' -delete
+}
 
 # our_warnings LOG LAID SYMBOLS: the warnings of a build about our files. LAID lists the
 # files, SYMBOLS their functions: objtool and modpost name nothing else. A warning of
