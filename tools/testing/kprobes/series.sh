@@ -37,6 +37,8 @@ set -euo pipefail
 shopt -s extglob
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/warnings.sh
+. "$here/warnings.sh"
 
 CONFIG=${SERIES_CONFIG:-series}
 out=$build/series
@@ -496,7 +498,7 @@ same()
 # same files and options.
 build_at()
 {
-	local name=$1 nr=$2 at=$1/$2 commit=$3 key y log start=$SECONDS did='' target boots=''
+	local name=$1 nr=$2 at=$1/$2 commit=$3 key y log start=$SECONDS did='' target boots='' warnings
 
 	! grep -qxF "$at" "$out/boots" || boots=1
 	key=$(g rev-parse "$commit^{tree}")-$(cat "$state/base" <(config_options) | sha1sum | cut -c1-8)
@@ -508,6 +510,7 @@ build_at()
 	lay
 	for y in y n; do
 		log=$out/build-$y.log
+		build_begins "$out/build-$y" "$log" all_warnings
 		configure $y || die "$at does not configure: see $log"
 		# In the middle of the series there are none to be had.
 		[ $y = n ] || grep -qx CONFIG_KPROBES=y "$out/build-$y/.config" || continue
@@ -523,8 +526,10 @@ build_at()
 			grep -m 5 -E 'error:|undefined|ERROR' "$log" >&2 || true
 			die "$at does not build with KPROBES=$y: see $log"
 		}
-		if grep -q 'warning:\|WARNING:' "$log"; then
-			grep -m 5 'warning:\|WARNING:' "$log" >&2
+		warnings=$(all_warnings "$out/build-$y" "$log")
+		build_checked "$out/build-$y"
+		if [ -n "$warnings" ]; then
+			printf '%s\n' "$warnings" | head -n 5 >&2
 			die "$at makes warnings with KPROBES=$y: see $log"
 		fi
 		echo "$(g rev-parse "$commit^{tree}") $(cksum <"$out/build-$y/.config")" >"$out/build-$y/.laid"
@@ -611,6 +616,8 @@ test_here()
 	need_qemu
 	lay
 	rm -f "$out/build-y/.laid" "$out/build-y/.booted"
+	# Nobody looks for warnings here: the next check has to see them.
+	build_begins "$out/build-y" "$log" all_warnings
 	if ! configure y || ! grep -qx CONFIG_KPROBES_SANITY_TEST=m "$out/build-y/.config"; then
 		verdict=125
 		die "no KUnit suites here: $here_is"
