@@ -277,7 +277,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	fi
 	[ -z "$why" ] || { kill $qemu_pid; break; }
 done
-wait $qemu_pid || [ -n "$why$up$down" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
+wait $qemu_pid || [ -n "$why$down" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
 qemu_pid=
 if [ -n "$nmis_pid" ]; then
 	kill "$nmis_pid" 2>/dev/null || true

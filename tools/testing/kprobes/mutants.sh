@@ -9,15 +9,22 @@
 #   MINUTES=n        none is started after this many (default 60)
 #   AGAIN=1          forget the results of earlier runs
 #
-# A mutant is caught if a test fails, or the guest does. If none does, all KUnit suites
-# are tried. A mutant that survives, does not apply or does not build is a failure. The
-# run resumes where the last one stopped, if the sources and tests are the same, and
-# restores the tree when it ends.
+# The tests have to pass without a mutant: those that are needed run first. A mutant is
+# caught if a test fails, or its guest's kernel complains, crashes or hangs. If none does,
+# all KUnit suites are tried. A mutant that survives, does not apply or does not build is a
+# failure. So is one that cannot be tried, as tests fail without it, or the guest does not
+# boot or get its time; it is tried again in the next run. The run resumes where the last
+# one stopped, if nothing that the results depend on has changed, and restores the tree when
+# it ends.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/results.sh
 . "$here/results.sh"
+# shellcheck source=tools/testing/kprobes/known.sh
+. "$here/known.sh"
+# shellcheck source=tools/testing/kprobes/mutants-results.sh
+. "$here/mutants-results.sh"
 
 minutes=${MINUTES:-60}
 kernel=$build/$CONFIG
@@ -35,90 +42,181 @@ for mutant in "${all[@]}"; do
 done
 [ ${#mutants[@]} -gt 0 ] || die "no mutant is named ${MUTANT:-}: see mutants/"
 
-# The results count for these sources and tests only.
-id=$(cd "$top" && cat "$(readlink -f "$0")" kernel/kprobes.c kernel/kprobes/* arch/x86/kernel/kprobes/* \
-	lib/test_kprobes.c lib/tests/kprobes/* "$here"/configs/*.config | sha1sum | cut -c1-16)
+"$here/tree.sh" >/dev/null
+# The results count for these sources, tests and scripts only.
+id=$(tested | sha1sum | cut -c1-16)
 if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	: >"$state/results"
 	echo "$id" >"$state/id"
 fi
 
-# key MUTANT: its result counts for this patch and the guest tests that it names
-key()
-{
-	local patch=$here/mutants/$1.patch
+# key MUTANT: its result counts for this patch
+key() { echo "$1 $(sha1sum <"$here/mutants/$1.patch" | cut -c1-8)"; }
 
-	sed -n 's/^Caught-by: //p' "$patch" | tr ' ' '\n' |
-		sed -n "s|^test:\(.*\)|$here/guest/tests/\1.sh|p" |
-		xargs -d '\n' cat "$patch" | sha1sum | sed "s/^\(.\{8\}\).*/$1 \1/"
+result_of() { awk -F '\t' -v k="$1" '$1 == k { v = $2 } END { print v }' "$state/results"; }
+# What is not kept there: it may be this machine's fault.
+declare -A fault
+verdict_of()
+{
+	if [ -n "${fault[$1]:-}" ]; then
+		echo "${fault[$1]}"
+	else
+		result_of "$(key "$1")"
+	fi
+}
+# record_mutant MUTANT VERDICT WHY
+record_mutant()
+{
+	case $2 in
+	caught | survived) printf '%s\t%s\t%s\n' "$(key "$1")" "$2" "$3" >>"$state/results" ;;
+	*) fault[$1]=$2 ;;
+	esac
 }
 
-verdict_of() { awk -F '\t' -v m="$(key "$1")" '$1 == m { v = $2 } END { print v }' "$state/results"; }
-record_mutant() { printf '%s\t%s\t%s\n' "$(key "$1")" "$2" "$3" >>"$state/results"; }
+suites_of() { sed -n 's/^Caught-by: //p' "$here/mutants/$1.patch"; }
+params_of() { sed -n 's/^Booted-with: //p' "$here/mutants/$1.patch"; }
 
 # What the sources are without a mutant. The next build makes it so, too.
 restore() { "$here/tree.sh" >/dev/null; }
 
-# run_suites KUNIT-SUITES GUEST-TESTS PARAMETERS: its output tells what fails. All KUnit
-# suites if the first is "all".
-run_suites()
+# run_guest LOG SECONDS PARAMETERS JOB NAME=VALUE: the job's lines, and how it failed
+run_guest()
 {
-	local log=mutant-$mutant
+	local log=$build/logs/$1 why
 
-	if [ -n "$1" ]; then
-		BOOT_TIMEOUT=120 "$here/guest.sh" -t 600 -l "$log" \
-			-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe* $3" \
-			"$kernel" kunit PICKS="${1#all}" >"$tmp/kunit" 2>&1 || echo "not ok - the guest failed: $(tail -n 1 "$tmp/kunit")"
-		kunit_lines 1 <"$build/logs/$log.console"
+	rm -f "$log.console" "$log.out"
+	! "$here/guest.sh" -t "$2" -l "$1" -a "$3" "$kernel" "$4" "$5" >"$tmp/guest" 2>&1 || return 0
+	why=$(guest_fault "$tmp/guest" "$log" "$2")
+	# Where there is no room, its logs say nothing.
+	(need_space 100 "a guest") >/dev/null 2>&1 || why=''
+	if [ -n "$why" ]; then
+		echo "not ok - the guest failed: $why"
+	else
+		echo "not run - $(tail -n 1 "$tmp/guest")"
 	fi
-	[ -z "$2" ] || BOOT_TIMEOUT=120 "$here/guest.sh" -t 400 -l "$log" -a "$3" "$kernel" tests TESTS="$2" \
-		2>&1 || echo "not ok - the guest failed"
 }
 
-# try MUTANT: sets verdict and why
-try()
+# run_suites LOG SECONDS PARAMETERS SUITE...: the lines of these, as Caught-by: has them.
+# "all" is all KUnit suites.
+run_suites()
 {
-	local patch=$here/mutants/$1.patch suites tests='' kunit='' suite params
+	local log=$1 seconds=$2 params=$3 suite kunit='' tests='' failed
 
-	suites=$(sed -n 's/^Caught-by: //p' "$patch")
-	params=$(sed -n 's/^Booted-with: //p' "$patch")
-	for suite in $suites; do
+	for suite in "${@:4}"; do
 		case $suite in
 		test:*) tests="$tests ${suite#test:}" ;;
 		*) kunit="$kunit $suite" ;;
 		esac
 	done
+	if [ -n "$kunit" ]; then
+		failed=$(run_guest "$log" "$seconds" "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe* $params" \
+			kunit PICKS="$(sed 's/ *\<all\>//; s/^ //' <<<"$kunit")")
+		[ ! -e "$build/logs/$log.console" ] || kunit_lines 1 <"$build/logs/$log.console"
+		grep '^not ok - ' "$tmp/guest" || true
+		[ -z "$failed" ] || printf '%s\n' "$failed"
+	fi
+	if [ -n "$tests" ]; then
+		for suite in $tests; do
+			params="$params $(sed -n 's/^# needs: cmdline //p' "$here/guest/tests/$suite.sh")"
+		done
+		failed=$(run_guest "$log-tests" "$seconds" "$params" tests TESTS="${tests# }")
+		cat "$tmp/guest"
+		[ -z "$failed" ] || printf '%s\n' "$failed"
+	fi
+}
+
+# without_mutant PARAMETERS SUITE...: sets dirty to those of these that do not pass on the
+# kernel without one, which has to be built. Each is tried once.
+declare -A tried
+without_mutant()
+{
+	local params=$1 suite todo=() log=mutants-none
+
+	dirty=''
+	shift
+	for suite; do
+		[ -n "${tried[$params:$suite]:-}" ] ||
+			[ "$(result_of "without: $params:$suite")" = passed ] || todo+=("$suite")
+	done
+	if [ ${#todo[@]} -gt 0 ]; then
+		say "without a mutant${params:+, $params}: ${todo[*]}"
+		run_suites "$log" 1800 "$params" "${todo[@]}" >"$tmp/out"
+		cp "$tmp/out" "$build/logs/$log.txt"
+		for suite in "${todo[@]}"; do
+			tried[$params:$suite]=1
+			if suite_passes "$tmp/out" "$suite"; then
+				printf '%s\tpassed\t\n' "without: $params:$suite" >>"$state/results"
+			else
+				say "without a mutant: $suite does not pass: $(mutant_verdict "$tmp/out" | cut -f2) (build/logs/$log.txt)"
+			fi
+		done
+	fi
+	for suite; do
+		[ "$(result_of "without: $params:$suite")" = passed ] || dirty="$dirty $suite"
+	done
+}
+
+# build_kernel: sets verdict and why if it does not build
+build_kernel()
+{
+	"$here/kernel.sh" >"$tmp/build" 2>&1 && return
+	verdict='not built' why=$(grep -m 1 -E 'error:|warning' "$tmp/build" || tail -n 1 "$tmp/build")
+	return 1
+}
+
+# try MUTANT: sets verdict and why
+try()
+{
+	local patch=$here/mutants/$1.patch suites params
+
+	read -ra suites < <(suites_of "$1") || true
+	params=$(params_of "$1")
 	why=''
-	if [ -z "$suites" ]; then
+	if [ ${#suites[@]} -eq 0 ]; then
 		verdict='not applied' why="names no tests"
+		return
+	fi
+	without_mutant "$params" "${suites[@]}"
+	if [ -n "$dirty" ]; then
+		verdict='not run' why="without a mutant, these do not pass:$dirty"
+		return
 	elif ! (cd "$src" && patch -sf -p1 --dry-run) <"$patch" >"$tmp/patch" 2>&1; then
 		verdict='not applied' why=$(head -n 1 "$tmp/patch")
-	else
-		(cd "$src" && patch -sf -p1 --no-backup-if-mismatch) <"$patch"
-		if ! "$here/kernel.sh" >"$tmp/build" 2>&1; then
-			verdict='not built' why=$(grep -m 1 -E 'error:|warning' "$tmp/build" || tail -n 1 "$tmp/build")
-		else
-			run_suites "${kunit# }" "${tests# }" "$params" >"$tmp/out"
-			cp "$tmp/out" "$build/logs/mutant-$1.txt"
-			why=$(grep '^not ok - ' "$tmp/out" | head -n 1 | cut -c10- || true)
-			if [ -z "$why" ] && grep -q '^ok - ' "$tmp/out"; then
-				# Perhaps others notice; then the patch should name them.
-				run_suites all '' "$params" >"$tmp/out"
-				cat "$tmp/out" >>"$build/logs/mutant-$1.txt"
-				why=$(sed -n 's/^not ok - \(.*\)/\1 (not by what the patch names)/p' "$tmp/out" | head -n 1)
-			fi
-			verdict=survived
-			[ -z "$why" ] || verdict=caught
-			# A guest in which nothing has run has not missed anything.
-			[ -n "$why" ] || grep -q '^ok - ' "$tmp/out" || verdict='not run'
+		return
+	fi
+	(cd "$src" && patch -sf -p1 --no-backup-if-mismatch) <"$patch"
+	if build_kernel; then
+		run_suites "mutant-$1" 600 "$params" "${suites[@]}" >"$tmp/out"
+		cp "$tmp/out" "$build/logs/mutant-$1.txt"
+		IFS=$'\t' read -r verdict why < <(mutant_verdict "$tmp/out")
+		if [ "$verdict" = survived ]; then
+			# Perhaps others notice; then the patch should name them.
+			run_suites "mutant-$1" 900 "$params" all >"$tmp/out"
+			cat "$tmp/out" >>"$build/logs/mutant-$1.txt"
+			IFS=$'\t' read -r verdict why < <(mutant_verdict "$tmp/out")
+			[ "$verdict" != caught ] || why="$why (not by what the patch names)"
 		fi
 	fi
 	restore
+	if [[ $why == *'(not by what the patch names)' ]] && build_kernel; then
+		without_mutant "$params" all
+		[ -z "$dirty" ] || verdict='not run'
+	fi
 }
 
-"$here/tree.sh" >/dev/null
 trap 'restore; rm -rf "$tmp"' EXIT
 say "${#mutants[@]} mutants, ${minutes} minutes (build/logs/mutant-*, build/mutants-$CONFIG/results)"
+
+build_kernel || die "mutants: the kernel without them does not build: $why"
+# All that is needed at once, in a guest for each set of parameters.
+needed=$(for mutant in "${mutants[@]}"; do
+	[ -n "$(verdict_of "$mutant")" ] || echo "$(params_of "$mutant"):$(suites_of "$mutant")"
+done | LC_ALL=C sort -u)
+while IFS= read -r params; do
+	mapfile -t suites < <(sed -n "s/^$params://p" <<<"$needed" | tr ' ' '\n' | sed '/^$/d' | LC_ALL=C sort -u)
+	[ ${#suites[@]} -eq 0 ] || without_mutant "$params" "${suites[@]}" </dev/null
+done < <(cut -d: -f1 <<<"$needed" | uniq)
+
 n=0
 for mutant in "${mutants[@]}"; do
 	n=$((n + 1))
@@ -129,7 +227,7 @@ for mutant in "${mutants[@]}"; do
 	record_mutant "$mutant" "$verdict" "$why"
 	say "$n of ${#mutants[@]}: $mutant: $verdict${why:+: $why} ($((SECONDS - began)) s)"
 done
-"$here/kernel.sh" >"$tmp/build" 2>&1 || die "mutants: the kernel without them does not build: $(tail -n 1 "$tmp/build")"
+build_kernel || die "mutants: the kernel without them does not build: $why"
 
 caught=0 other='' left=0
 for mutant in "${mutants[@]}"; do

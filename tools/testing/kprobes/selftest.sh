@@ -29,6 +29,8 @@ set -euo pipefail
 . "$here/builds-results.sh"
 # shellcheck source=tools/testing/kprobes/boot.sh
 . "$here/boot.sh"
+# shellcheck source=tools/testing/kprobes/mutants-results.sh
+. "$here/mutants-results.sh"
 unset TEST
 
 scratch
@@ -389,6 +391,26 @@ not ok - kprobes-guest: up"
 plays 20 'sleep 3; up; sleep 0.3; exits; says kprobes-guest: down; stays' -w 2 |
 	sees end_boots "the time that a guest takes to boot is none without progress" \
 	"not ok - [    9.0] kprobes-guest: down"
+# faulty SECONDS PLAY [OPTION...]: why a mutant is caught that such a guest has run
+faulty()
+{
+	plays "$@" >/dev/null
+	guest_fault "$tmp/log" "$tmp/played/logs/hello" "${SILENT:-0}" | sed "s,$tmp/,,g; s/^/not ok - /"
+}
+faulty 20 'says BUG: that' | sees fault_splat "a mutant is caught if its guest's kernel complains" \
+	"not ok - the guest's kernel complained: see played/logs/hello.console"
+faulty 20 'says more' | sees fault_crash "a mutant is caught if its guest crashes" \
+	"not ok - guest: ended before the job did: see played/logs/hello.console"
+faulty 1 'stays' | sees fault_hang "a mutant is caught if its guest hangs" \
+	"not ok - guest: hello did not end within 1 s: see played/logs/hello.console"
+# shellcheck disable=SC2016
+faulty 20 'echo "kprobes-guest: exit 3" >>"$out"; says kprobes-guest: down; stays' |
+	sees fault_job "a mutant is caught if the guest's job fails" "not ok - its job ended with status 3"
+SILENT=600 faulty 1 'says more; stays' | sees fault_slow "no mutant is caught by a guest that is slow" ''
+BOOT_TIMEOUT=1 faulty 20 'true up; stays' | sees fault_boot "no mutant is caught by a guest that does not boot" ''
+faulty 20 'sleep 0.5; kill -9 $$' | sees fault_qemu "no mutant is caught by a QEMU that fails" ''
+faulty 20 'exits' -f "$tmp/missing" |
+	sees fault_none "no mutant is caught by a guest.sh that fails" ''
 # plays_suites PLAY: likewise, of a kernel without user space
 plays_suites()
 {
@@ -544,7 +566,46 @@ KPROBES_BUILD=$tmp/build "$here/series.sh" test kprobes_hit >"$tmp/log" 2>&1 || 
 { [ $status = 255 ] || echo "not ok - it exits with $status"; } |
 	sees bisect "series.sh test does not call a commit bad that it has not tested" ''
 
-# Mutants: the code moves on, and they have to follow.
+# Mutants
+# mutated NAME PROVES WANTED LINE...: the verdict on these
+mutated()
+{
+	printf '%s\n' "${@:4}" >"$tmp/mutated"
+	mutant_verdict "$tmp/mutated" | sed 's/\t/: /; s/^/not ok - /' | sees "$1" "$2" "not ok - $3"
+}
+mutated mutant_caught "a mutant is caught if a case fails" 'caught: kprobes_hit.one' \
+	'ok - kprobes_hit.two' 'not ok - kprobes_hit.one'
+mutated mutant_guest "a mutant is caught if its guest does not survive" 'caught: the guest failed: that' \
+	'ok - kprobes_hit.two' 'not ok - the guest failed: that'
+mutated mutant_survived "a mutant survives if all pass" 'survived: ' 'ok - kprobes_hit.two'
+mutated mutant_nothing "a mutant is not tried if nothing has run" 'not run: no test has run' 'skip - list: that'
+mutated mutant_not_run "a mutant is not caught by a guest that had no time" 'not run: no time' \
+	'ok - kprobes_hit.two' 'not ok - kprobes_hit: 1 of 2 cases have not run' 'not run - no time'
+mutated mutant_before "what has failed before a guest had no time catches a mutant" 'caught: kprobes_hit.one' \
+	'not ok - kprobes_hit.one' 'not ok - kprobes_hit: 1 of 3 cases have not run' 'not run - no time'
+# without SUITE LINE...: does it pass without a mutant?
+without()
+{
+	printf '%s\n' "${@:2}" >"$tmp/mutated"
+	if suite_passes "$tmp/mutated" "$1"; then echo "not ok - passes"; else echo "not ok - fails"; fi
+}
+{
+	without kprobes_hit 'ok - kprobes_hit.one' 'not ok - kprobes_jump.two' 'not ok - kprobes_hits.two'
+	without test:list 'ok - list: it lists' 'ok - kprobes_hit.one'
+	without all 'ok - kprobes_hit.one' 'skip - kprobes_hit.two'
+} | sees without_good "a test that passes without a mutant can catch one" "$(printf 'not ok - %s\n' passes passes passes)"
+{
+	without kprobes_hit 'ok - kprobes_hit.one' 'not ok - kprobes_hit.two'
+	without kprobes_hit 'ok - kprobes_hit.one' 'not ok - kprobes_hit: 1 of 2 cases have not run'
+	without kprobes_hit 'ok - kprobes_hits.one' 'skip - kprobes_hit.two'
+	without kprobes_hit 'ok - kprobes_hit.one' 'not run - no time'
+	without kprobes_hit 'ok - kprobes_hit.one' 'not ok - the guest failed: that'
+	without test:list 'not ok - list: it lists'
+	without all 'ok - kprobes_hit.one' 'not ok - kprobes_jump.two'
+} | sees without_bad "a test that does not pass without a mutant catches none" \
+	"$(printf 'not ok - %s\n' fails fails fails fails fails fails fails)"
+
+# The code moves on, and they have to follow.
 for mutant in "$here"/mutants/*.patch; do
 	name=${mutant##*/}
 	patch -sf -p1 --fuzz=0 --dry-run -d "$top" <"$mutant" >"$tmp/patch" 2>&1 ||
