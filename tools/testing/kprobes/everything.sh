@@ -22,6 +22,8 @@
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/everything-results.sh
+. "$here/everything-results.sh"
 
 the_kernel
 minutes=${MINUTES:-20}
@@ -85,6 +87,8 @@ prepare()
 		instructions -j .text "$file" | sed "s/^/$module /" >>"$state/module-instructions"
 	done
 	cut -d' ' -f1,2 "$state/module-instructions" >"$state/window/modules"
+	text_of "$kernel/vmlinux" >"$state/text"
+	[ -s "$state/text" ] || die "no text in $kernel/vmlinux: does it have symbols?"
 	: >"$state/done"
 	: >"$state/bad"
 	: >"$state/result-none"
@@ -111,21 +115,17 @@ guest()
 {
 	local ended
 
+	: >"$console"
 	"$here/guest.sh" -t $((120 + $# * (420 + 4 * ${WORK_SECONDS:-5}))) -l "$log" -m 1536 \
 		-a nokaslr -s "$BASE_REPORTS" -f "$tmp/files" "$kernel" everything WINDOWS="$*" \
 		WORK_SECONDS="${WORK_SECONDS:-5}" >"$tmp/out" 2>"$tmp/err" && ended=1 || ended=''
-	# Of what the kernel complains, the window is to blame that was last armed.
 	culprit=''
-	[ -n "$ended" ] || culprit=$(awk -v splats="$SPLATS" '
-		/kprobes-everything: window .* begins/ { w = $0; sub(/.*: window /, "", w); sub(/ .*/, "", w) }
-		$0 ~ splats { print w; exit }
-		/kprobes-everything: window .* ends/ { w = "" }
-		END { if (w != "") print w }' "$console" | head -n 1)
+	[ -n "$ended" ] || culprit=$(culprit "$console")
 	good=''
 	bad=''
 	for window; do
 		sed -n "/^window $window\$/,/^end $window\$/p" "$tmp/out" >"$tmp/result.$window"
-		if ! grep -q . "$tmp/result.$window"; then
+		if [ "$window" != "$culprit" ] && ! grep -q . "$tmp/result.$window"; then
 			continue	# another one has ended the guest
 		elif [ "$window" != "$culprit" ] && grep -qx "end $window" "$tmp/result.$window" &&
 		     grep -q '^hit_jumps ' "$tmp/result.$window" &&
@@ -136,6 +136,7 @@ guest()
 		fi
 	done
 	[ -n "$good$bad" ] || die "everything: no window was started: $(head -n 1 "$tmp/err"): see $console"
+	[ -n "$ended$bad" ] || die "everything: the guest failed, and no window did: $(head -n 1 "$tmp/err"): see $console"
 }
 
 # What went wrong with a window: what it has printed, or the kernel.
@@ -202,7 +203,7 @@ halve()
 	fi
 }
 
-id=$(cat "$kernel/vmlinux" "$kernel"/kprobes-modules/*.ko "$0" \
+id=$(cat "$kernel/vmlinux" "$kernel"/kprobes-modules/*.ko "$0" "$here/everything-results.sh" \
 	"$here/guest/jobs/everything.sh" <(echo "$points") | sha1sum | cut -c1-16)
 if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	prepare
@@ -242,6 +243,12 @@ while [ $SECONDS -lt $deadline ]; do
 	guest "${next[@]}"
 	for window in $good; do
 		grep -v ' at ' "$tmp/result.$window" >"$state/result-$window"
+		few=$(few_accepted "$state/text" "$state/window/$window" "$state/result-$window")
+		if [ -n "$few" ]; then
+			echo "FAILED window $window: $few"
+			echo "$window few $few" >>"$state/bad"
+			failures=$((failures + 1))
+		fi
 		grep -qx "$window" "$state/done" || echo "$window" >>"$state/done"
 	done
 	for window in $good; do each=$(((SECONDS - began) / $(echo "$good" | wc -w))); done

@@ -29,6 +29,8 @@ set -euo pipefail
 . "$here/builds-results.sh"
 # shellcheck source=tools/testing/kprobes/boot.sh
 . "$here/boot.sh"
+# shellcheck source=tools/testing/kprobes/everything-results.sh
+. "$here/everything-results.sh"
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
 unset TEST
@@ -632,6 +634,54 @@ states='off|breakpoint|jump|ftrace|gone'
 		inside && /^   [0-9]+\. / { n++ } END { print n + 0 }' "$manual")
 	[ "$got" = "$wanted" ] || echo "not ok - the manual explains $got columns, not $wanted"
 } | sees points_manual "the manual has the columns of kprobes/points" ''
+
+# Probes on everything
+cat >"$tmp/armed" <<'END'
+[    2.0] kprobes-everything: window 000 begins: ffffffff81000000 to ffffffff81020000
+[   32.0] kprobes-everything: window 000 ends
+[   33.0] kprobes-everything: window 001 begins: ffffffff81020000 to ffffffff81040000
+[   63.0] kprobes-everything: window 001 ends
+[   64.0] kprobes-guest: down
+END
+# blamed NAME PROVES WANTED SED: the window to blame for that, edited
+blamed()
+{
+	sed "$4" "$tmp/armed" >"$tmp/spoilt"
+	culprit "$tmp/spoilt" | sed 's/^/not ok - /' | sees "$1" "$2" "not ok - $3"
+}
+blamed blame_armed "a window is blamed in which the kernel complains" 000 '1a [    3.0] BUG: that'
+blamed blame_hung "a window is blamed that does not end" 001 '/001 ends/,999d'
+blamed blame_after "a window is blamed after which the kernel complains" 000 '2a [   32.5] BUG: that'
+blamed blame_end "the last window is blamed for a complaint after all have ended" 001 '5i [   63.5] BUG: that'
+blamed blame_lost "the last window is blamed for a guest that fails without a word" 001 5d
+# Text, as nm shows it
+cat >"$tmp/symbols" <<'END'
+ffffffff81000000 T _stext
+ffffffff81000100 T __noinstr_text_start
+ffffffff81000200 T __noinstr_text_end
+ffffffff81000300 T __entry_text_start
+ffffffff81000400 T __entry_text_end
+ffffffff81000400 T _etext
+ffffffff82000000 T _sinittext
+END
+(nm() { cat "$tmp/symbols"; }; text_of vmlinux >"$tmp/text")
+sed 's/^/not ok - /' "$tmp/text" | sees text_parts "the parts of the text are known that can be probed" \
+"not ok - ffffffff81000000 ffffffff81000100
+not ok - ffffffff81000200 ffffffff81000300"
+# accepts NAME PROVES WANTED ACCEPTED ADDRESS...
+accepts()
+{
+	printf '%s\n' "${@:5}" >"$tmp/window"
+	echo "accepted $4" >"$tmp/result"
+	few_accepted "$tmp/text" "$tmp/window" "$tmp/result" | sed 's/^/not ok - /' | sees "$1" "$2" "${3:+not ok - $3}"
+}
+accepts accepts_half "a window with enough probes is good" '' 2 \
+	ffffffff81000000 ffffffff810000ff ffffffff81000200 ffffffff810002ff ffffffff82000000 ffffffff81000100
+accepts accepts_few "a window with too few probes is seen" '1 accepted, of 4 that are not refused as a whole' 1 \
+	ffffffff81000000 ffffffff810000ff ffffffff81000200 ffffffff810002ff ffffffff82000000 ffffffff81000100
+accepts accepts_none "a window of what is not there any more needs no probes" '' 0 ffffffff82000000 ffffffff81000180
+accepts accepts_modules "a window of modules with too few probes is seen" \
+	'0 accepted, of 2 that are not refused as a whole' 0 'kprobe_target 0' 'kprobe_target 5'
 
 # Handlers that crash
 cat >"$tmp/oops" <<'END'

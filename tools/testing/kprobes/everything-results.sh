@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the guests of everything.sh tell. Sourced by it, and by its self-test.
+# shellcheck shell=bash disable=SC2154
+
+# culprit CONSOLE: of a guest that failed, the window to blame: the one that was armed when
+# the kernel complained, or the last one that was armed before that, or before the end
+culprit()
+{
+	awk -v splats="$SPLATS" '
+		/kprobes-everything: window .* begins/ { w = $0; sub(/.*: window /, "", w); sub(/ .*/, "", w) }
+		$0 ~ splats { exit }
+		END { if (w != "") print w }' "$1"
+}
+
+# text_of VMLINUX: "FROM TO" of what can be probed but for single functions: .text without
+# what is refused as a whole
+text_of()
+{
+	nm "$1" | awk '
+		$3 == "_stext" || $3 == "_etext" || $3 ~ /^__(noinstr|kprobes|entry)_text_(start|end)$/ { print $1, $3 }' |
+		LC_ALL=C sort | awk '
+		$2 == "_stext" || /_end$/ { from = $1 }
+		$2 == "_etext" || /_start$/ { if (from != "" && from < $1) print from, $1; from = "" }'
+}
+
+# few_accepted TEXT WINDOW RESULT: says so if less than half of the window's addresses that
+# are in these parts of the text were accepted. It is 96 % as a rule; a window of what is
+# only there while the kernel boots has none. All of a module can be probed.
+few_accepted()
+{
+	awk '
+		FILENAME == ARGV[1] { from[++n] = $1 "x"; to[n] = $2 "x"; next }
+		FILENAME == ARGV[2] {
+			if (NF > 1)
+				wanted++
+			for (i = 1; NF == 1 && i <= n; i++)
+				wanted += $1 "x" >= from[i] && $1 "x" < to[i]
+			next
+		}
+		$1 == "accepted" { accepted += $2 }
+		END {
+			if (accepted * 2 < wanted)
+				print accepted + 0 " accepted, of " wanted " that are not refused as a whole"
+		}' "$@"
+}
