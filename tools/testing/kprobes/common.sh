@@ -267,6 +267,23 @@ lock()
 	flock 9
 }
 
+# use_tree: build/linux and the kernels from it are what the sources say until this ends.
+# While make mutants breaks them, nobody else may build or boot them.
+use_tree()
+{
+	[ -z "${KPROBES_MUTANTS:-}" ] || return 0
+	exec 8>>"$build/.mutants.lock"
+	flock -sn 8 || die "make mutants is changing build/linux: wait until it has ended, or end it"
+}
+
+# break_tree: may this, and what it starts, change them?
+break_tree()
+{
+	exec 8>>"$build/.mutants.lock"
+	flock -n 8 || die "build/linux is in use: wait until all builds and guests of build/ have ended, or end them"
+	export KPROBES_MUTANTS=1
+}
+
 # A fragment may start from others: "# include NAME". "configs-N" is one that
 # test-configs.sh has made.
 fragment_lines()

@@ -84,6 +84,16 @@ fi
 
 mkdir -p "$build/logs"
 log=$build/logs/${log:-$job}
+# The kernels of the base are not in the way of make mutants.
+case $kernel in
+"$build"/stock-* | "$build"/patched-*) ;;
+"$build"/*) use_tree ;;
+esac
+# The QEMU of a guest.sh that was killed takes a moment to end.
+if [ "$job" != shell ]; then
+	exec 7>>"$build/logs/.${log##*/}.lock"
+	flock -w 3 7 || die "another guest writes build/logs/${log##*/}.*: wait until it has ended"
+fi
 tmp=$(mktemp -d)
 qemu_pid='' nmis_pid=''
 # "pid" is the QEMU of a shell.

@@ -91,6 +91,7 @@ case $(config_options) in
 *CONFIG_MODULE_SIG=y*) need openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;
 esac
 mkdir -p "$out"
+[ -z "$ours" ] || use_tree
 lock "$name"
 [ -e "$out/vmlinux" ] || need_space 3000 "building a kernel"
 

@@ -33,6 +33,7 @@ how_many MINUTES "$minutes"
 need_build
 need_qemu
 mkdir -p "$state" "$build/logs"
+break_tree
 scratch
 mapfile -t all < <(cd "$here/mutants" && printf '%s\n' *.patch | sed 's/\.patch$//')
 mutants=()

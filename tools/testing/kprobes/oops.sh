@@ -12,7 +12,8 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
 
-kernel=$build/${KERNEL:-$CONFIG}
+name=${KERNEL:-$CONFIG}
+kernel=$build/$name
 
 # those CASES: the ones that TEST= picks
 those()
@@ -52,8 +53,8 @@ crash()
 mkdir -p "$build/logs"
 need_qemu
 # shellcheck disable=SC2046,SC2086
-crash oops '' $(those $oops_goes_on)
+crash "oops-$name" '' $(those $oops_goes_on)
 # shellcheck disable=SC2086
 for c in $(those $oops_panics); do
-	crash "oops-${c//:/-}" 1 "$c"
+	crash "oops-$name-${c//:/-}" 1 "$c"
 done

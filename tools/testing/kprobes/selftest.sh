@@ -432,6 +432,66 @@ plays_suites 'says Oops: Oops: 0002; stays' |
 "not ok - ended, as its kernel is broken
 not ok - [    9.0] Oops: Oops: 0002"
 
+(
+	exec 7>>"$tmp/played/logs/.hello.lock"
+	flock 7
+	plays 20 'exits' 2>&1 | sed -n 1p
+) | sees guest_log "two guests do not write the same log" \
+	"not ok - another guest writes build/logs/hello.*: wait until it has ended"
+{
+	PLAY=exits PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp KERNEL=kernel EMULATOR_PATCHES=0 \
+		TEST='oops.pre_plain_jump_hang' "$here/oops.sh" 2>&1 || true
+} | sees guest_oops "the log of handlers that crash has the name of their kernel" \
+	"not ok - oops.pre_plain_jump_hang: see build/logs/oops-kernel.console"
+
+# A tree that make mutants breaks
+# in_use [NAME=VALUE...] COMMAND...: what that says to it
+in_use()
+{
+	env -u MAKEFLAGS PATH="$tmp/fails:$tmp/machine:$PATH" KPROBES_BUILD="$tmp/built" CONFIG=run WARNS=0 WAITS=0 \
+		STATUS=0 KPROBES_BASE="$tmp/linux-6.11" EMULATOR_PATCHES=0 PLAY='exits; says kprobes-guest: down; stays' \
+		"$@" 2>&1 | tail -n 1 | sed "s,$tmp/,,; s/^kprobes: /not ok - /; s/ ([0-9]* s)$//" || true
+}
+mkdir -p "$tmp/linux-6.11" "$tmp/built/run/arch/x86/boot" "$tmp/built/stock-run/arch/x86/boot"
+: | tee "$tmp/built/run/arch/x86/boot/bzImage" >"$tmp/built/stock-run/arch/x86/boot/bzImage"
+printf 'VERSION = 6\nPATCHLEVEL = 11\nSUBLEVEL = 0\n' >"$tmp/linux-6.11/Makefile"
+printf '#!/bin/sh\necho disk\necho disk 0 0 999999 0 /\n' >"$tmp/fails/df"
+chmod +x "$tmp/fails/df"
+breaks='make mutants is changing build/linux: wait until it has ended, or end it'
+(
+	exec 8>>"$tmp/built/.mutants.lock"
+	flock 8
+	in_use "$here/tree.sh"
+	in_use "$here/kernel.sh"
+	in_use "$here/guest.sh" "$tmp/built/run" hello
+	in_use "$here/guest.sh" "$tmp/built/stock-run" hello
+	in_use KPROBES_MUTANTS=1 "$here/kernel.sh"
+	in_use "$here/mutants.sh"
+) | sees mutants_alone "while make mutants breaks the tree, nobody else builds or boots it" \
+"not ok - $breaks
+not ok - $breaks
+not ok - $breaks
+not ok - kernel ready: build/run/arch/x86/boot/bzImage
+not ok - build/linux is in use: wait until all builds and guests of build/ have ended, or end them"
+(
+	exec 8>>"$tmp/built/.mutants.lock"
+	flock -s 8
+	in_use "$here/mutants.sh"
+	in_use "$here/kernel.sh"
+) | sees mutants_wait "make mutants does not break a tree that others use" \
+"not ok - build/linux is in use: wait until all builds and guests of build/ have ended, or end them
+not ok - kernel ready: build/run/arch/x86/boot/bzImage"
+# What is unpacked stays there if it is not Linux 6.12.
+{
+	in_use "$here/tree.sh"
+	in_use "$here/tree.sh" stock
+	(cd "$tmp/built" && find .unpack* -name Makefile -printf 'not ok - %p\n' | sort)
+} | sees unpack_own "each tree is unpacked to a folder of its own" \
+"not ok - linux-6.11 is Linux 6.11.0, not Linux 6.12: give KPROBES_BASE= one; to port the patches, see CONTRIBUTING.md
+not ok - linux-6.11 is Linux 6.11.0, not Linux 6.12: give KPROBES_BASE= one; to port the patches, see CONTRIBUTING.md
+not ok - .unpack-linux/Makefile
+not ok - .unpack-stock/Makefile"
+
 # Packages: of what a machine without a builder's and a guest's has to install.
 mkdir "$tmp/bin"
 tr : '\n' <<<"$PATH" | while read -r dir; do

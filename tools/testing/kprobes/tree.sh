@@ -19,6 +19,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 state=$build/.tree		# what was done to the tree, to undo it by
+new=$build/.unpack-${1:-linux}	# what is unpacked: several trees may be at once
+patch_log=$build/.patch-${1:-linux}.log
 
 stock_files="kernel/kprobes.c include/linux/kprobes.h
 	include/asm-generic/kprobes.h arch/x86/kernel/kprobes
@@ -48,7 +50,7 @@ apply()
 {
 	local patch=(patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - -d "$2")
 
-	if "${patch[@]}" --dry-run <"$1" >"$build/.patch.log" 2>&1; then
+	if "${patch[@]}" --dry-run <"$1" >"$patch_log" 2>&1; then
 		"${patch[@]}" -s <"$1"
 		return
 	fi
@@ -60,7 +62,7 @@ apply()
 		/malformed/ { print "    " $0; said = 1 }
 		/find file to patch/ { print "    the base has no such file:"; said = 1; next }
 		/^[|]\+\+\+ b\// { print "        " substr($2, 3) }
-		END { if (!said) print "    see build/.patch.log" }' "$build/.patch.log"
+		END { if (!said) print "    see build/" log_name }' log_name="${patch_log##*/}" "$patch_log"
 	return 1
 }
 
@@ -69,7 +71,7 @@ release_of() { sed -n 's/^\(VERSION\|PATCHLEVEL\|SUBLEVEL\) = //p' "$1/Makefile"
 # unpack TO: a base that is not 6.12 never gets the name TO.
 unpack()
 {
-	local new=$build/.unpack release
+	local release
 
 	need xz:xz-utils
 	need_space 2500 "unpacking the base"
@@ -84,10 +86,10 @@ unpack()
 	esac
 	if [ "$1" = "$src" ]; then
 		# shellcheck disable=SC2086
-		if ! (cd "$new" && rm -r $stock_files) 2>"$build/.patch.log"; then
+		if ! (cd "$new" && rm -r $stock_files) 2>"$patch_log"; then
 			[ "${KPROBES_PORT:-0}" != 0 ] ||
 				die "$base has no kprobes of its own: give KPROBES_BASE= an untouched one"
-			sed -n "s/^rm: cannot remove '\(.*\)'.*/kprobes: the base has no \1/p" "$build/.patch.log"
+			sed -n "s/^rm: cannot remove '\(.*\)'.*/kprobes: the base has no \1/p" "$patch_log"
 		fi
 	fi
 	[ ! -e "$1" ] || mv "$1" "$new.old"
@@ -272,6 +274,7 @@ prepare_patched()
 }
 
 mkdir -p "$build"
+[ $# -gt 0 ] || use_tree
 packages=(patch:patch flock:util-linux)
 [ "$base" != /usr/src/linux-source-6.12.tar.xz ] || packages+=("$base:linux-source-6.12")
 # make says what its targets will need. All of it is named or installed at once, not
