@@ -61,7 +61,7 @@ kunit_names() { kunit_cases "$@" | LC_ALL=C sort; }
 # selftest_names: likewise
 selftest_names()
 {
-	sed -n 's/^.*\<\(sees\|warns\|picks\|debugged\|built\|survived\|died\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+	sed -n 's/^.*\<\(sees\|warns\|picks\|globs\|debugged\|built\|survived\|died\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
 }
 
 # The guest tests
@@ -105,6 +105,54 @@ picked()
 		fi
 	done
 	flush
+}
+
+# kunit_glob: what KUnit has to be told to run those on standard input, which TEST= has
+# picked. It takes one glob for names of suites, and after a dot one for names of cases, so
+# others may run, too.
+kunit_glob()
+{
+	local those one glob
+
+	mapfile -t those
+	for glob in "${those[0]}" "$TEST" "k*probe*.$TEST"; do
+		for one in "${those[@]}"; do
+			lets_through "$glob" "$one" || continue 2
+		done
+		echo "$glob"
+		return
+	done
+	echo 'k*probe*'
+}
+
+# lets_through GLOB NAME: does KUnit run all of it then?
+lets_through()
+{
+	local cases='*' name='*'
+
+	case $1 in *.*) cases=${1#*.} ;; esac
+	case $2 in *.*) name=${2#*.} ;; esac
+	# shellcheck disable=SC2053
+	[[ ${2%%.*} == ${1%%.*} && $name == $cases ]]
+}
+
+# picked_results: the results on standard input without those of cases that TEST= does not
+# pick
+picked_results()
+{
+	local line name show=1
+
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*|'not ok - '*|'skip - '*|'pskip - '*)
+			name=${line#* - }
+			name=${name%%[: ]*}
+			show=1
+			[[ $name != *.* ]] || is_picked "$name" || show=''
+			;;
+		esac
+		[ -z "$show" ] || printf '%s\n' "$line"
+	done
 }
 
 # nothing_picked: is there no such test at all?

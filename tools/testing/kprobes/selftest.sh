@@ -34,6 +34,8 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
 unset TEST
+# What this run was asked for is not for what it tries.
+unset TEST KERNEL QUICK MINUTES CALLS SECONDS_EACH TIMEOUT JOBS
 
 scratch
 results=$tmp/results
@@ -211,6 +213,24 @@ picks pick_whole "TEST= with a whole name picks one case" kprobes_one.third kpro
 picks pick_run "TEST= with the prefix of a run picks from that run" 'maxcpus=1: *second' kprobes_one.second
 picks pick_nothing "TEST= with no test's name picks nothing" '*fourth*' ''
 picks pick_part "TEST= has to match the whole name" first ''
+# globs NAME PROVES GLOB WANTED: what KUnit is told for what TEST=GLOB picks
+globs()
+{
+	local got
+
+	got=$(TEST=$3; kunit_names "$tmp/suites.c" | picked '' | kunit_glob)
+	[ "$got" = "$4" ] || got="not ok - $got, wanted: $4"
+	printf '%s\n' "$got" | sees "$1" "$2" ''
+}
+globs glob_suite "KUnit is told the one suite that is picked" 'kprobes_t*' kprobes_two
+globs glob_case "KUnit is told the one case that is picked" '*third*' kprobes_one.third
+globs glob_suites "KUnit is told a glob for suites" 'kprobes_*' 'kprobes_*'
+globs glob_some "KUnit is told a glob for cases of a suite" 'kprobes_one.*i*' 'kprobes_one.*i*'
+globs glob_cases "KUnit is told a glob for cases of all suites" '*d' 'k*probe*.*d'
+globs glob_mixed "KUnit runs all where no glob fits" '*o*i*' 'k*probe*'
+kunit_lines <"$tmp/good" | (TEST='*first' && picked_results) | sed 's/^/not ok - /' |
+	sees glob_results "results of cases that are not picked are left out" "not ok - ok - kprobes_one.first"
+
 : >"$results"
 { kunit_lines <"$tmp/good" | record kunit ''; } >/dev/null
 printf '%s\n' kprobes_one.first kprobes_one.fourth kprobes_two kprobes_three |
@@ -491,6 +511,49 @@ not ok - kernel ready: build/run/arch/x86/boot/bzImage"
 not ok - linux-6.11 is Linux 6.11.0, not Linux 6.12: give KPROBES_BASE= one; to port the patches, see CONTRIBUTING.md
 not ok - .unpack-linux/Makefile
 not ok - .unpack-stock/Makefile"
+# Whole scripts: as copies in a folder where others stand for those that they call.
+stage=$tmp/stage/tools/testing/kprobes
+mkdir -p "$stage"
+ln -s "$top/lib" "$top/Makefile" "$tmp/stage/"
+ln -s "$here"/* "$stage/"
+# stands_for NAME: standard input in place of that script
+stands_for()
+{
+	rm -f "$stage/$1"
+	cat >"$stage/$1"
+	chmod +x "$stage/$1"
+}
+# staged COMMAND...: "not ok" and the last line of its output if it fails, "ok" if it does not
+staged()
+{
+	local status=0
+
+	CONFIG=x86_64 KPROBES_BUILD=$tmp/staged PATH=$tmp/machine:$PATH "$@" >"$tmp/log" 2>&1 </dev/null || status=$?
+	[ $status = 0 ] || sed "s,$tmp/,,g; s/^kprobes: //; s/^/not ok - /" "$tmp/log" | tail -n 1
+}
+
+# make test ARCH=
+ln -s qemu-system-x86_64 "$tmp/machine/qemu-system-aarch64"
+stands_for kernel.sh <<<'#!/bin/bash'
+# on_arch TEST PLAY: on a machine that plays that
+on_arch()
+{
+	PLAY="echo \"\$*\" >$tmp/told; $2 says Waiting 86400 sec before mounting root device...; stays" \
+		TEST=$1 staged "$stage/test-arch.sh" arm64
+}
+missed='says "    # Subtest: kprobes_api"; says "    1..1";
+	says "    ok 1 missed_hits_are_counted_from_registration"; says "ok 1 kprobes_api";'
+{
+	on_arch '*missed*' "$missed"
+	grep -oF 'kunit.filter_glob=k*probe*.*missed*' "$tmp/told" || echo "not ok - $(cat "$tmp/told")"
+} | sees arch_picks "cases of another architecture are picked as on this one" ''
+on_arch '*missed*' '' | sees arch_none "a run on another architecture in which no case ran fails" \
+	"not ok - arm64 has run no case that is named *missed*"
+on_arch kprobes_api.missed_hits_are_counted_from_registration "${missed/1 missed/1 other}" |
+	sees arch_other "a case that was picked on another architecture and has not run is missed" \
+	"not ok - arm64 has run no case that is named kprobes_api.missed_hits_are_counted_from_registration"
+on_arch '*misssed*' '' | sees arch_typo "TEST= that names nothing fails on another architecture, too" \
+	"not ok - no suite or case is named *misssed*: see lib/tests/kprobes/, or what make test prints"
 
 # Packages: of what a machine without a builder's and a guest's has to install.
 mkdir "$tmp/bin"

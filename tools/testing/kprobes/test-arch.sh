@@ -7,7 +7,7 @@
 #
 # expected/NAME lists the suites that have to run, and the skips that are allowed, as for
 # x86; "make expect CONFIG=NAME" writes it from the latest complete run. TEST=glob runs
-# only suites or cases with a matching name.
+# only suites or cases with a matching name, see names.sh: one of them at least.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -27,40 +27,48 @@ splats()
 	grep -aE "$SPLATS" "$1" | head -n 3
 }
 
-# boot NAME LOG
+# boot NAME LOG PICKS: the suites and cases to run, a line each; all if there is none
 boot()
 {
-	local log=$2
+	local log=$2 glob='k*probe*'
 
+	[ -z "$3" ] || glob=$(kunit_glob <<<"$3")
 	# shellcheck disable=SC2086
 	boot_suites "$build/$1" "$log" "${BOOT_TIMEOUT:-1200}" 60 \
-		"$console kunit.filter_glob=${TEST:-k*probe*}" $machine
+		"$console kunit.filter_glob=$glob" $machine
 	[ -z "$(splats "$log.console")" ] ||
 		echo "not ok - $1: the kernel complained$ran: $(splats "$log.console" | head -n 1)"
 	[ -z "$why" ] || echo "not ok - $1: the guest $why$ran: see $log.console"
-	kunit_lines "${TEST:+1}" <"$log.console"
+	kunit_lines "${3:+1}" <"$log.console" | picked_results
 }
 
 # test_one NAME: counts are in passed, failed, skipped and parameters.
 test_one()
 {
-	local log=$build/logs/kunit-$1 expected=$here/expected/$1
+	local log=$build/logs/kunit-$1 expected=$here/expected/$1 picks=''
 
 	arch_is "$1"
+	if [ -n "${TEST:-}" ]; then
+		picks=$(kunit_names "${kunit_sources[@]}" | picked '')
+		[ -n "$picks" ] || die "no suite or case is named $TEST: see lib/tests/kprobes/, or what make test prints"
+	fi
 	CONFIG=$1 "$here/kernel.sh" || die "$1 does not build"
 	[ -n "$qemu" ] || return 0
 	need "$qemu:$qemu_package"
 	say "KUnit on $1"
 	results=$tmp/results
 	: >"$results"
-	boot "$1" "$log" >"$tmp/lines"
+	boot "$1" "$log" "$picks" >"$tmp/lines"
 	record kunit '' <"$tmp/lines"
+	[ -s "$results" ] || die "$1 has run no case that is named $TEST"
 	[ -n "${TEST:-}" ] || cp "$results" "$build/logs/results-$1"
 	if [ -e "$expected" ]; then
 		expected_lines "$expected" "$results" "${TEST:-}"
 	else
 		echo "not ok - expected: the list of what has to run is missing: $expected"
 	fi >"$tmp/missing"
+	# Of more than one, this architecture need not have all.
+	[ -z "$picks" ] || [[ $picks == *$'\n'* ]] || picked_lines kunit "$results" <<<"$picks" >>"$tmp/missing"
 	record expected '' <"$tmp/missing"
 	passed=$(grep -c '^ok	' "$results") || true
 	failed=$(grep -c '^not ok	' "$results") || true
