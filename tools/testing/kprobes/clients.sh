@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unmodified clients of kprobes on our kernel and on stock, of the same config, in guests
 # that have this machine's root and tools. Prints a table: each client's features, stock
-# next to ours, with the figures that a feature gives. What passes on stock has to pass on
-# ours; what fails on both is the tool's fault. A feature that did not run has failed.
-# Each guest with ours that dies is a failure, whatever the cause.
+# next to ours, with the figures that a feature gives. All have to pass on ours, but for
+# those that expected/clients gives a reason for: these must pass on neither. Of each
+# client at least one has to pass. A feature that did not run has failed. Each guest with
+# ours that dies is a failure, whatever the cause.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)
 #
@@ -14,6 +15,8 @@
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/clients-results.sh
+. "$(dirname "$0")/clients-results.sh"
 
 seconds=600		# what a feature may take
 per_guest=40		# features that one boot runs
@@ -145,69 +148,8 @@ done
 
 # The table, and what it means.
 status=0
-awk -F '\t' -v ours="$build/logs/clients-$CONFIG.results" \
-	-v stock="$build/logs/clients-stock-$CONFIG.results" '
-	$1 == "figure" {
-		at = index($3, ": ")
-		what = substr($3, 1, at - 1)
-		if (!(($2, what) in known)) {
-			known[$2, what] = 1
-			figures[$2, ++count[$2]] = what
-		}
-		figure[FILENAME, $2, what] = substr($3, at + 2)
-		next
-	}
-	FILENAME == stock { verdict["stock", $2] = $1; text["stock", $2] = $3; next }
-	FILENAME == ours { verdict["ours", $2] = $1; text["ours", $2] = $3; next }
-	function of(kernel, feature)
-	{
-		return (kernel, feature) in verdict ? verdict[kernel, feature] : "did not run"
-	}
-	function why(kernel) { return text[kernel, $1] == "" ? "" : "    # " kernel ": " text[kernel, $1] "\n" }
-	{
-		s = of("stock", $1)
-		o = of("ours", $1)
-		note = ""
-		reason = ""
-		all++
-		if (s == "did not run" || o == "did not run") {
-			note = "FAILED"
-			failed++
-		} else if (s == "ok" && o == "ok") {
-			both++
-		} else if (s == "ok") {
-			note = "FAILED on ours only"
-			reason = why("ours")
-			failed++
-		} else if (o == "ok") {
-			note = "fails on stock only"
-			reason = why("stock")
-			better++
-		} else {
-			note = "fails on both: the tool'"'"'s"
-			reason = why("ours")
-			tools++
-		}
-		client = $1
-		sub(/\..*/, "", client)
-		if (client != previous)
-			printf "%-44s %-12s %s\n", client, "stock", "ours"
-		previous = client
-		feature = $1
-		# How long it took.
-		s = s == "ok" ? s ", " text["stock", $1] : s
-		o = o == "ok" ? o ", " text["ours", $1] : o
-		sub(/^[^.]*\./, "", $1)
-		printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note, reason
-		for (i = 1; i <= count[feature]; i++) {
-			what = figures[feature, i]
-			printf "    %-40s %-12s %s\n", what, figure[stock, feature, what], figure[ours, feature, what]
-		}
-	}
-	END {
-		printf "%d features: %d pass on both, %d fail on stock only, %d fail on both, %d FAILED\n", all, both, better, tools, failed
-		exit failed > 0
-	}' "$build/logs/clients-stock-$CONFIG.results" "$build/logs/clients-$CONFIG.results" "$wanted" || status=1
+clients_verdict "$build/logs/clients-stock-$CONFIG.results" "$build/logs/clients-$CONFIG.results" \
+	"$here/expected/clients" "${1:+some}" <"$wanted" || status=1
 cat "$build/logs/clients-stock-$CONFIG.deaths" "$build/logs/clients-$CONFIG.deaths"
 [ ! -s "$build/logs/clients-$CONFIG.deaths" ] || status=1
 exit $status

@@ -23,6 +23,8 @@ set -euo pipefail
 . "$here/survive-results.sh"
 # shellcheck source=tools/testing/kprobes/ftracetest-results.sh
 . "$here/ftracetest-results.sh"
+# shellcheck source=tools/testing/kprobes/clients-results.sh
+. "$here/clients-results.sh"
 # shellcheck source=tools/testing/kprobes/known.sh
 . "$here/known.sh"
 # shellcheck source=tools/testing/kprobes/builds-results.sh
@@ -151,7 +153,7 @@ not_yet=lockdown
 # unlisted DIR: the suites and guest tests that none of the lists there names. They may vanish.
 unlisted()
 {
-	cat "$1"/* | awk '$1 !~ /^(#.*|skip)$/ { print $2 }' | LC_ALL=C sort -u >"$tmp/listed"
+	find "$1" -type f ! -name ftracetest ! -name clients -exec cat {} + | awk '$1 !~ /^(#.*|skip)$/ { print $2 }' | LC_ALL=C sort -u >"$tmp/listed"
 	{ guest_names; kunit_names "${kunit_sources[@]}" | sed 's/\..*//'; } | LC_ALL=C sort -u |
 		LC_ALL=C comm -23 - "$tmp/listed" | sed "/^$not_yet\$/d; s/^/not ok - /"
 }
@@ -995,6 +997,51 @@ ftraced '' '' /dev/null | sees ftrace_unlisted "a result that is not expected is
 	"not ok - two: does not pass, and is not expected to: UNSUPPORTED"
 : >"$tmp/cases"
 ftraced '' '' | sees ftrace_nothing "a run of no ftrace test is none" "not ok - ftracetest: no test has run"
+
+# Clients, stock beside ours
+printf '%s\n' one.first one.second two.first >"$tmp/features"
+printf 'ok\t%s\t3 s\n' one.first two.first >"$tmp/client"
+printf 'not ok\tone.second\tno probe\nfigure\tone.first\ttime: 3 s\n' >>"$tmp/client"
+echo 'one.second it is too old' >"$tmp/list"
+# clients STOCK-SED OURS-SED [LIST [SOME]]: the verdict on that, edited, with the last line if it fails
+clients()
+{
+	local status=0
+
+	sed "$1" "$tmp/client" >"$tmp/stock"
+	sed "$2" "$tmp/client" >"$tmp/ours"
+	clients_verdict "$tmp/stock" "$tmp/ours" "${3:-$tmp/list}" "${4:-}" <"$tmp/features" >"$tmp/log" || status=$?
+	{
+		grep -E 'FAILED( |:|$)' "$tmp/log" | grep -v '^[0-9]' || true
+		[ $status = 0 ] || tail -n 1 "$tmp/log"
+	} | tr -s ' ' | sed 's/^ */not ok - /'
+}
+clients '' '' | sees clients_good "clients with what is expected are good" ''
+clients '2d' '2d' "$tmp/list" | sees clients_missing "a feature that did not run is seen" \
+"not ok - first did not run did not run FAILED
+not ok - FAILED: two: nothing passes on ours
+not ok - 3 features: 1 pass on both, 0 fail on stock only, 1 fail on both, 2 FAILED"
+clients '' '1s/^ok/not ok/' | sees clients_worse "a feature that passes on stock only is seen" \
+"not ok - first ok, 3 s not ok FAILED on ours only
+not ok - FAILED: one: nothing passes on ours
+not ok - 3 features: 1 pass on both, 0 fail on stock only, 1 fail on both, 2 FAILED"
+clients '' '' /dev/null | sees clients_both "a feature that fails on both is seen if that is not expected" \
+"not ok - second not ok not ok FAILED on both, and is not expected to
+not ok - 3 features: 2 pass on both, 0 fail on stock only, 0 fail on both, 1 FAILED"
+clients '' 's/^not ok/ok/' | sees clients_better "a feature that is wrongly expected to fail is seen" \
+"not ok - second not ok ok, no probe FAILED to fail as expected: it is too old
+not ok - 3 features: 2 pass on both, 0 fail on stock only, 0 fail on both, 1 FAILED"
+printf '%s\n' 'one.second it is too old' 'two.first it is, too' 'two.second' >"$tmp/list"
+clients 's/^ok/not ok/' '2s/^ok/not ok/' | sees clients_none "a client of which nothing passes, and a wrong list, are seen" \
+"not ok - FAILED: two: nothing passes on ours
+not ok - FAILED: two.second: expected to fail without a reason
+not ok - FAILED: two.second: expected to fail, and there is no such feature
+not ok - 3 features: 0 pass on both, 1 fail on stock only, 2 fail on both, 3 FAILED"
+sed -i '$d' "$tmp/list"
+clients '2s/^ok/not ok/' '2s/^ok/not ok/' "$tmp/list" some |
+	sees clients_some "of some features, none has to pass" ''
+sed -E '/^(#|[a-z-]+\.[^ ]+ [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
+	sees clients_reasons "each feature that need not pass has a reason" ''
 
 # Soak
 cat >"$tmp/soaked" <<'END'

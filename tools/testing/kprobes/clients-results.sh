@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the clients' features have said. Sourced by clients.sh, and by its self-test.
+# shellcheck shell=bash
+
+# clients_verdict STOCK OURS EXPECTED [SOME]: a table of the features on standard input by
+# the results in these files, with all that is wrong. Of a client all of whose features
+# fail nothing is known. With SOME these are not all features.
+clients_verdict()
+{
+	awk -F '\t' -v stock="$1" -v ours="$2" -v list="$3" -v some="${4:-}" '
+		$1 == "figure" {
+			at = index($3, ": ")
+			what = substr($3, 1, at - 1)
+			if (!(($2, what) in known)) {
+				known[$2, what] = 1
+				figures[$2, ++count[$2]] = what
+			}
+			figure[FILENAME, $2, what] = substr($3, at + 2)
+			next
+		}
+		FILENAME == list {
+			if (split($0, word, " ") && $0 !~ /^#/) {
+				expected[word[1]] = $0
+				sub(/^[^ ]+ */, "", expected[word[1]])
+			}
+			next
+		}
+		FILENAME == stock { verdict["stock", $2] = $1; text["stock", $2] = $3; next }
+		FILENAME == ours { verdict["ours", $2] = $1; text["ours", $2] = $3; next }
+		function wrong(what)
+		{
+			print "FAILED: " what
+			failed++
+		}
+		function of(kernel, feature)
+		{
+			return (kernel, feature) in verdict ? verdict[kernel, feature] : "did not run"
+		}
+		function why(kernel) { return text[kernel, $1] == "" ? "" : "    # " kernel ": " text[kernel, $1] "\n" }
+		{
+			s = of("stock", $1)
+			o = of("ours", $1)
+			note = ""
+			reason = ""
+			all++
+			if (s == "did not run" || o == "did not run") {
+				note = "FAILED"
+				failed++
+			} else if (s == "ok" && o == "ok") {
+				both += !($1 in expected)
+			} else if (s == "ok") {
+				note = "FAILED on ours only"
+				reason = why("ours")
+				failed++
+			} else if (o == "ok") {
+				note = "fails on stock only"
+				reason = why("stock")
+				better += !($1 in expected)
+			} else {
+				reason = why("ours")
+				if ($1 in expected) {
+					note = "fails on both, as expected: " expected[$1]
+					neither++
+				} else {
+					note = "FAILED on both, and is not expected to"
+					failed++
+				}
+			}
+			if (o == "ok" && $1 in expected) {
+				note = "FAILED to fail as expected: " expected[$1]
+				failed++
+			}
+			client = $1
+			sub(/\..*/, "", client)
+			passes[client] += o == "ok"
+			known_feature[$1]
+			if (client != previous)
+				printf "%-44s %-12s %s\n", client, "stock", "ours"
+			previous = client
+			feature = $1
+			# How long it took.
+			s = s == "ok" ? s ", " text["stock", $1] : s
+			o = o == "ok" ? o ", " text["ours", $1] : o
+			sub(/^[^.]*\./, "", $1)
+			printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note == "" ? "" : " " note, reason
+			for (i = 1; i <= count[feature]; i++) {
+				what = figures[feature, i]
+				printf "    %-40s %-12s %s\n", what, figure[stock, feature, what], figure[ours, feature, what]
+			}
+		}
+		END {
+			for (client in passes)
+				if (!some && !passes[client])
+					wrong(client ": nothing passes on ours")
+			for (feature in expected) {
+				if (expected[feature] == "")
+					wrong(feature ": expected to fail without a reason")
+				if (!some && !(feature in known_feature))
+					wrong(feature ": expected to fail, and there is no such feature")
+			}
+			if (!all)
+				wrong("no feature has run")
+			printf "%d features: %d pass on both, %d fail on stock only, %d fail on both, %d FAILED\n", all, both, better, neither, failed
+			exit failed > 0
+		}' "$3" "$1" "$2" -
+}
