@@ -70,3 +70,20 @@ ftrace_verdict()
 			printf "%d tests on %s: %d pass on stock, %d on ours\n", all, name, on_stock, on_ours
 		}' "$4"
 }
+
+# ftrace_faults NAME RESULTS EXPECTED: a line "not ok - " for all that is wrong with results
+# of one kernel
+ftrace_faults()
+{
+	awk -F '\t' -v name="$1" '
+		FILENAME == ARGV[1] {
+			if (split($0, word, " ") && word[1] == name)
+				expected[word[2]] = word[3]
+			next
+		}
+		{ all++ }
+		$2 == "-" { print "not ok - " $1 ": has no result"; next }
+		$2 == "PASS" && $1 in expected { print "not ok - " $1 ": passes, and is expected not to" }
+		$2 != "PASS" && $2 != expected[$1] { print "not ok - " $1 ": does not pass, and is not expected to: " $2 }
+		END { if (!all) print "not ok - ftracetest: no test has run" }' "$3" "$2"
+}

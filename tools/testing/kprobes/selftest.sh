@@ -998,6 +998,45 @@ ftraced '' '' /dev/null | sees ftrace_unlisted "a result that is not expected is
 : >"$tmp/cases"
 ftraced '' '' | sees ftrace_nothing "a run of no ftrace test is none" "not ok - ftracetest: no test has run"
 
+# faults SED [LIST]: what is wrong with the results of one kernel, edited
+faults()
+{
+	sed "$1" "$tmp/ftraced" | ftrace_results "$tmp/cases" >"$tmp/ours"
+	ftrace_faults arch "$tmp/ours" "${2:-$tmp/list}"
+}
+faults '' | sees ftrace_nothing_one "a run of no ftrace test on one kernel is none" "not ok - ftracetest: no test has run"
+printf 'test.d/%s.tc\n' kprobe/one kprobe/two dynevent/three >"$tmp/cases"
+faults '' | sees ftrace_one "ftrace tests on one kernel with what is expected are good" ''
+faults '' /dev/null | sees ftrace_one_unlisted "a result on one kernel that is not expected is seen" \
+	"not ok - two: does not pass, and is not expected to: UNSUPPORTED"
+faults 's/UNSUPPORTED/UNRESOLVED/; s/^.1.*PASS/[1]x	[UNTESTED/; /^.3/,999d' |
+	sees ftrace_one_unresolved "a test on one kernel that does not come to a result is seen" \
+"not ok - one: does not pass, and is not expected to: UNTESTED
+not ok - two: does not pass, and is not expected to: UNRESOLVED
+not ok - three: has no result"
+faults 's/UNSUPPORTED/PASS/' | sees ftrace_one_list "a test on one kernel that is wrongly expected not to pass is seen" \
+	"not ok - two: passes, and is expected not to"
+# make ftracetest, in a guest that says that
+stands_for guest.sh <<'END'
+#!/bin/bash
+for arg; do
+	case $arg in CASES=*) cases=${arg#CASES=} ;; esac
+done
+for case in $cases; do
+	n=$((n + 1))
+	[ "$case" = "test.d/kprobe/${ONE%=*}.tc" ] && result=${ONE#*=} || result=PASS
+	printf '[%d]%s\t[%s]\n' $n "$case" "$result"
+done
+END
+tests=$tmp/staged/linux/tools/testing/selftests/ftrace/test.d
+mkdir -p "$tests/kprobe" "$tests/dynevent"
+touch "$tests/kprobe/"{one,two}.tc "$tests/dynevent/add_remove_kprobe.tc"
+{
+	ONE=two=PASS staged "$stage/ftracetest.sh"
+	ONE=two=UNSUPPORTED staged "$stage/ftracetest.sh"
+} | sees ftrace_run "make ftracetest fails if a test is not supported" \
+	"not ok - not ok - two: does not pass, and is not expected to: UNSUPPORTED"
+
 # Clients, stock beside ours
 printf '%s\n' one.first one.second two.first >"$tmp/features"
 printf 'ok\t%s\t3 s\n' one.first two.first >"$tmp/client"
