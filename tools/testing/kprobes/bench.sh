@@ -3,7 +3,8 @@
 # All figures, ours next to stock, in one table, in build/bench/results.json and
 # as a chart in build/bench/bench.svg. What goes through ftrace, tracefs or perf is
 # measured on "patched", too: stock with our patches to these. A part is measured again
-# only if the kernel or the files of the measurement have changed.
+# only if the kernel or the files of the measurement have changed, or if ours did not come
+# to its end, which is a failure. Stock may break: what it has told before that counts.
 #
 #   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
@@ -40,17 +41,29 @@ known()
 }
 
 # guest PART KERNEL FILES [OPTIONS...]: the lines of the job, including those that it
-# has printed before a failure or a time-out.
+# has printed before a failure or a time-out, which is told, and a line "unfinished" then.
 guest()
 {
-	local part=$1 name=$2 files=$3
+	local part=$1 name=$2 files=$3 status=0
 
 	shift 3
 	say "measuring $part of $name (build/logs/bench-$part-$name.*)" >&2
 	"$here/guest.sh" -a nokaslr -l "bench-$part-$name" -f "$files" \
-		-s 'blocked for more than' "$@" >"$tmp/lines" ||
-		say "$part of $name: did not end well" >&2
+		-s 'blocked for more than' "$@" >"$tmp/lines" || status=1
 	grep '^failed' "$tmp/lines" >&2 || true
+	[ $status = 0 ] || echo "unfinished $part" >>"$tmp/lines"
+	return $status
+}
+
+# kept KERNEL KNOWN: the file for the lines of a guest that did not end well: the known one
+# if it is stock's, which would break again after as long, and ours are measured again
+kept()
+{
+	if [ "$1" = "$ours" ]; then
+		echo "$tmp/unfinished"
+	else
+		echo "$2"
+	fi
 }
 
 part_icount()
@@ -72,7 +85,8 @@ part_crowd()
 	sites=$("$here/sites.sh" "$name")
 	known=$(known crowd "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko")
 	if [ ! -s "$known" ]; then
-		guest crowd "$name" "$sites" -t 1200 "$build/$name" bench_crowd
+		guest crowd "$name" "$sites" -t 1200 "$build/$name" bench_crowd ||
+			known=$(kept "$name" "$known")
 		mv "$tmp/lines" "$known"
 	fi
 	cat "$known" >>"$results/$name"
@@ -88,10 +102,11 @@ part_memory()
 	if [ ! -s "$known" ]; then
 		if [ "$name" = "$patched" ]; then
 			# Its addresses are others, and nothing but ftrace sites is of interest.
-			guest memory "$name" "$sites" -t 900 -m 2048 "$build/$name" bench_memory KINDS='ftrace return'
+			guest memory "$name" "$sites" -t 900 -m 2048 "$build/$name" bench_memory \
+				KINDS='ftrace return' || known=$(kept "$name" "$known")
 		else
 			guest memory "$name" "$sites" -t 1500 -m 2048 "$build/$name" bench_memory \
-				KINDS='breakpoint jump ftrace return'
+				KINDS='breakpoint jump ftrace return' || known=$(kept "$name" "$known")
 		fi
 		mv "$tmp/lines" "$known"
 	fi
@@ -144,7 +159,8 @@ part_events()
 				{ line[n++] = $0 }
 				END { for (i = 0; i < n; i += n / 1200) print line[int(i)] }' \
 			>"$tmp/events/inner"
-		guest events "$name" "$tmp/events" -t 900 "$build/$name" bench_events NR=1000
+		guest events "$name" "$tmp/events" -t 900 "$build/$name" bench_events NR=1000 ||
+			known=$(kept "$name" "$known")
 		mv "$tmp/lines" "$known"
 	fi
 	cat "$known" >>"$results/$name"
@@ -164,8 +180,10 @@ part_cpus()
 		gcc -O2 -fPIC -shared -fvisibility=hidden \
 			-DQEMU_VERSION="$((10#$(printf '%d%02d' $version)))" \
 			-o "$tmp/stores.so" "$here/bench/stores.c"
+		# A guest that dies early has none.
+		: >"$tmp/stores"
 		guest cpus "$name" "$tmp/cpus" -t 600 -c 8 -q "-plugin $tmp/stores.so,out=$tmp/stores" \
-			"$build/$name" bench_cpus
+			"$build/$name" bench_cpus || known=$tmp/unfinished
 		sort "$build/$name/System.map" >"$tmp/System.map"
 		# The sections' names for their numbers, the symbols for addresses.
 		awk '
@@ -207,6 +225,7 @@ part_coverage()
 	if [ ! -s "$known" ]; then
 		KERNEL=$name SEEDS=1 NR=6000 "$here/coverage.sh" >"$tmp/coverage" || {
 			cat "$tmp/coverage" >&2
+			echo 'unfinished coverage' >>"$results/$name"
 			return
 		}
 		sed -n 's/^share of what is no ftrace site.* /coverage /p' "$tmp/coverage" >"$known"
@@ -273,6 +292,12 @@ status=0
 	--base "Linux $(cat "$build/$stock/include/config/kernel.release")" \
 	"$results/$ours" "$results/$stock" "$results/$patched" >"$tmp/report" || status=$?
 cat "$tmp/report"
+for name in "$stock" "$patched" "$ours"; do
+	unfinished=$(sed -n 's/^unfinished //p' "$results/$name" | paste -sd' ')
+	[ -z "$unfinished" ] || [ "$name" = "$ours" ] ||
+		say "$name did not end well, so its figures are not complete: $unfinished" >&2
+done
+[ -z "$unfinished" ] || die "bench: ours did not end well: $unfinished: see build/logs/"
 if [ "${1:-}" = --readme ]; then
 	cp "$out/bench.svg" "$here/bench/bench.svg"
 	awk -v report="$tmp/report" '

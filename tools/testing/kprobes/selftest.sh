@@ -1037,6 +1037,51 @@ touch "$tests/kprobe/"{one,two}.tc "$tests/dynevent/add_remove_kprobe.tc"
 } | sees ftrace_run "make ftracetest fails if a test is not supported" \
 	"not ok - not ok - two: does not pass, and is not expected to: UNSUPPORTED"
 
+# make bench, with a guest of $DIES that dies
+mkdir -p "$tmp/sites"
+: >"$tmp/sites/all"
+stands_for sites.sh <<<"echo $tmp/sites"
+stands_for guest.sh <<'END'
+#!/bin/bash
+echo "figure 7"
+case " $* " in *"/$DIES bench_"*) exit 1 ;; esac
+END
+# The table is another thing.
+mkdir "$tmp/bench"
+ln -s "$here"/bench/* "$tmp/bench/"
+rm "$stage/bench" "$tmp/bench/report.py"
+mv "$tmp/bench" "$stage/"
+stands_for bench/report.py <<<'#!/bin/true'
+stands_for coverage.sh <<'END'
+#!/bin/bash
+echo 'share of what is no ftrace site, in % 90.00'
+[ "$KERNEL" != "$DIES" ]
+END
+for name in x86_64 stock-x86_64 patched-x86_64; do
+	mkdir -p "$tmp/staged/$name/"{arch/x86/boot,kprobes-modules,include/config}
+	touch "$tmp/staged/$name/"{vmlinux,System.map,arch/x86/boot/bzImage,include/config/kernel.release} \
+		"$tmp/staged/$name/kprobes-modules/kprobe_"{crowd,cpus,coverage}.ko
+done
+# benched KERNEL: the verdict if that one dies, and what is said of others; then the parts that are known of it
+benched()
+{
+	local known
+
+	rm -f "$tmp"/staged/*/.bench-*
+	DIES=$1 PARTS='crowd memory events cpus coverage' staged "$stage/bench.sh"
+	sed -n 's/^kprobes: \(.* did not end well, so .*\)/not ok - \1/p' "$tmp/log"
+	known=$(cd "$tmp/staged/${1:-x86_64}" && printf '%s\n' .bench-* | cut -d- -f2 | paste -sd' ')
+	echo "not ok - known: $known"
+}
+benched '' | sees bench_good "a run of make bench that ends well is kept" \
+	"not ok - known: coverage cpus crowd events memory"
+benched x86_64 | sees bench_ours "make bench fails if a guest of ours dies, and measures again" \
+"not ok - bench: ours did not end well: crowd memory events cpus coverage: see build/logs/
+not ok - known: *"
+benched stock-x86_64 | sees bench_stock "a guest of stock may die, which is told" \
+"not ok - stock-x86_64 did not end well, so its figures are not complete: crowd memory events cpus coverage
+not ok - known: crowd events memory"
+
 # Clients, stock beside ours
 printf '%s\n' one.first one.second two.first >"$tmp/features"
 printf 'ok\t%s\t3 s\n' one.first two.first >"$tmp/client"
