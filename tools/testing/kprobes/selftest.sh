@@ -1037,6 +1037,26 @@ touch "$tests/kprobe/"{one,two}.tc "$tests/dynevent/add_remove_kprobe.tc"
 } | sees ftrace_run "make ftracetest fails if a test is not supported" \
 	"not ok - not ok - two: does not pass, and is not expected to: UNSUPPORTED"
 
+# ci.sh: a make that succeeds
+cat >"$tmp/machine/make" <<'END'
+#!/bin/bash
+case " $* " in *' test '*) echo '5 passed, 0 failed' ;; esac
+END
+chmod +x "$tmp/machine/make"
+# runs_all MINUTES: the failures of ci.sh, and its last line
+runs_all()
+{
+	MINUTES=$1 staged "$stage/ci.sh" >/dev/null
+	sed -n 's/[0-9]* minutes have/N minutes have/; /^not ok/p; $s/^/not ok - /p' "$tmp/log"
+}
+runs_all '' | sees ci_good "the CI counts all its parts" "not ok - 11 passed, 0 failed"
+runs_all 0 | sees ci_late "parts of the CI that there is no time for are failures" \
+"not ok - arm64: no time left: N minutes have passed; MINUTES= sets the limit
+not ok - i386: no time left: N minutes have passed; MINUTES= sets the limit
+not ok - 5 passed, 2 failed"
+MINUTES=0 staged "$stage/ci.sh" | sees ci_status "the CI without its parts fails" "not ok - 5 passed, 2 failed"
+rm "$tmp/machine/make"
+
 # make bench, with a guest of $DIES that dies
 mkdir -p "$tmp/sites"
 : >"$tmp/sites/all"
