@@ -1057,6 +1057,47 @@ not ok - 5 passed, 2 failed"
 MINUTES=0 staged "$stage/ci.sh" | sees ci_status "the CI without its parts fails" "not ok - 5 passed, 2 failed"
 rm "$tmp/machine/make"
 
+# test-builds.sh: a Kconfig of ours that has $OURS, and one of the base that has $BASE
+stands_for tree.sh <<<'#!/bin/bash'
+cat >"$tmp/machine/make" <<'END'
+#!/bin/bash
+for arg; do
+	case $arg in O=*) out=${arg#O=} ;; esac
+done
+case " $* " in
+*/linux\ *) echo "$OURS" ;;
+*) echo "$BASE"; [ "$BASE" != broken ] ;;
+esac >"$out/.config"
+END
+printf '#!/bin/bash\nprintf "\\na 0 0 9999 0 b\\n"\n' >"$tmp/machine/df"
+chmod +x "$tmp/machine/make" "$tmp/machine/df"
+mkdir -p "$tmp/staged/linux/"{include,kernel,arch/x86/include} "$tmp/staged/.tree"
+echo '#include <linux/kprobes.h>' | tee "$tmp/staged/linux/include/one.h" >"$tmp/staged/linux/kernel/one.c"
+echo kernel/one.c >"$tmp/staged/.tree/laid"
+# impossible BUILD OURS BASE: what becomes of it
+impossible()
+{
+	OURS=$2 BASE=$3 AGAIN=1 MINUTES=1 ARCHES=x86_64 BUILDS=x86_64-$1 staged "$stage/test-builds.sh" >/dev/null
+	sed -n "s/^x86_64-$1:/not ok -/p" "$tmp/log"
+}
+{
+	impossible defconfig-y '' CONFIG_KPROBES=y
+	impossible allmodconfig-y '' CONFIG_KPROBES=y
+	impossible samples-y '' CONFIG_KPROBES=y
+	impossible tinyconfig-n CONFIG_KPROBES=y '# CONFIG_KPROBES is not set'
+	impossible defconfig-y '' broken
+} | sees build_kconfig "what only the base's Kconfig lets us build is seen" \
+"not ok - failed: Kconfig does not let KPROBES be y, unlike that of the base
+not ok - failed: Kconfig does not let KPROBES be y, unlike that of the base
+not ok - failed: Kconfig does not let KPROBES be y, unlike that of the base
+not ok - failed: Kconfig does not let KPROBES be n, unlike that of the base
+not ok - failed: Kconfig does not let KPROBES be y, unlike that of the base"
+{ impossible defconfig-y '' ''; impossible random1-y '' CONFIG_KPROBES=y; } |
+	sees build_impossible "what the base's Kconfig does not let us build either is no failure" \
+"not ok - impossible: Kconfig does not let KPROBES be y
+not ok - impossible: Kconfig does not let KPROBES be y"
+rm "$tmp/machine/make" "$tmp/machine/df"
+
 # make bench, with a guest of $DIES that dies
 mkdir -p "$tmp/sites"
 : >"$tmp/sites/all"

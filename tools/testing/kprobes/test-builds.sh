@@ -17,7 +17,8 @@
 # a user of kprobes are failures, unless the base with its own kprobes has the same in
 # the same configuration. Nothing is linked. "samples" are the base's own modules, on
 # our header. If Kconfig does not let KPROBES be what it is to be, the build is counted
-# as impossible.
+# as impossible, and as a failure if the base's Kconfig does, with the same other options.
+# Of random configurations that is not asked: ours may depend on more.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -127,6 +128,26 @@ configure()
 		kmake -s olddefconfig
 		;;
 	esac
+}
+
+# is_let y|n: is KPROBES that in the configuration?
+is_let()
+{
+	case $1 in
+	y) grep -qx CONFIG_KPROBES=y "$out/.config" ;;
+	n) grep -qx '# CONFIG_KPROBES is not set' "$out/.config" ;;
+	esac
+}
+
+# base_refuses y|n: is it not with the base's Kconfig either?
+base_refuses()
+{
+	local src=$stock_src from=$out out=$build/builds-stock-$arch
+
+	"$here/tree.sh" stock || return
+	mkdir -p "$out"
+	cat "$from/.config" "$from/.kprobes-config" >"$out/.config"
+	kmake -s olddefconfig && ! is_let "$1"
 }
 
 # step WHAT LOG ARGS...: make, with a line every ten seconds
@@ -253,8 +274,13 @@ try()
 		why="does not configure: see build/logs/build-$1.log"
 		return
 	fi
-	if ! grep -qx "$([ "$4" = y ] && echo CONFIG_KPROBES=y || echo '# CONFIG_KPROBES is not set')" "$out/.config"; then
-		verdict=impossible why="Kconfig does not let KPROBES be $4"
+	if ! is_let "$4"; then
+		why="Kconfig does not let KPROBES be $4"
+		if [[ $3 == random* ]] || base_refuses "$4" >"$log.log" 2>&1 </dev/null; then
+			verdict=impossible
+		else
+			why="$why, unlike that of the base"
+		fi
 		return
 	fi
 	clean
