@@ -75,6 +75,8 @@ image=$kernel/$image
 [ "$job" = shell ] || [ -n "$own_root" ] || [ -e "$here/guest/jobs/$job.sh" ] || die "no job $job in guest/jobs"
 if [ -z "$cross" ]; then
 	need_qemu
+	# Programs of this machine's load modules by name.
+	[ -z "$root" ] || need /sbin/depmod:kmod
 	guest_busybox "$kernel"
 else
 	[ -n "$debian" ] || die "no user space for guests with $arch"
