@@ -1394,12 +1394,12 @@ built build_with "ours that are compiled without KPROBES are seen" \
 # survive.sh
 printf '%s\n' '[    1.0] Linux version 6.12' '[    2.0] kprobe_abuse: loading' >"$tmp/console"
 printf '%s\n' 'calls 20000' 'wrong 3' 'late 0' 'unseen 0' 'spoiled 0' >"$tmp/survived"
-# survived NAME PROVES WANTED STATUS SED-OF-CONSOLE SED-OF-OUTPUT
+# survived NAME PROVES WANTED STATUS SED-OF-CONSOLE SED-OF-OUTPUT [KILLER]
 survived()
 {
 	sed "$5" "$tmp/console" >"$tmp/spoilt.console"
 	sed "$6" "$tmp/survived" >"$tmp/spoilt"
-	survive_verdict "$4" "$tmp/spoilt.console" "$tmp/spoilt" | sed 's/^/not ok - /' |
+	survive_verdict "$4" "$tmp/spoilt.console" "$tmp/spoilt" "${7:-}" | sed 's/^/not ok - /' |
 		sees "$1" "$2" "not ok - $3"
 }
 survived survive_good "a kernel that has done all of it survives" survives 0 '' ''
@@ -1418,6 +1418,22 @@ survived survive_warns "warnings are counted and named" 'warns 2 times: kernel/k
 	's/.*/[    1.0] WARNING: CPU: 0 PID: 1 at kernel\/kprobes.c:1 f+0x1/' ''
 survived survive_breaks "an oops is more than what the run says" 'breaks: BUG: kernel NULL pointer dereference' 0 \
 	'2s/.*/[    1.0] BUG: kernel NULL pointer dereference, address: 0000000000000000/' ''
+survived survive_killer "a killer that has done its work is survived" survives 0 '' \
+	'5a killer module 7\nrounds 90' module
+survived survive_killed "a killer that fails is seen" 'wrong: failed module: kprobe_target does not load' 0 '' \
+	'5a killer module 7\nfailed module: kprobe_target does not load\nrounds 90' module
+survived survive_killers "a killer that did nothing, and torture that did nothing, are seen" \
+	'wrong: rounds 0, killer module 0' 0 '' '5a killer nmi 1\nkiller module 0' module
+survived survive_alone "torture needs no killer" survives 0 '' '5a rounds 90' alone
+# survive.sh, of a kernel that breaks
+stands_for guest.sh <<<'echo; exit 1'
+mkdir -p "$tmp/staged/"{rt,stock-rt}
+touch "$tmp/staged/"{rt,stock-rt}/vmlinux "$tmp/staged/logs/survive-"{rt,stock-rt}-torture.alone.console
+{
+	KERNEL=rt ROWS=torture.alone staged "$stage/survive.sh"
+	KERNEL=stock-rt ROWS=torture.alone staged "$stage/survive.sh"
+} | tr -s ' ' | sees survive_kernel "each kernel of ours has to survive, and stock does not have to" \
+	"not ok - torture.alone fails: "
 # Each kind of call has to be in a row.
 sed -n '/call_kinds\[\] = {/,/^};/s/^\t{ "\([a-z_]*\)", .*/\1/p' "$here/modules/kprobe_abuse.c" |
 	while read -r kind; do

@@ -2,10 +2,11 @@
 # How a guest of survive.sh has ended. Sourced by it, and by its self-test.
 # shellcheck shell=bash
 
-# survive_verdict STATUS CONSOLE OUTPUT: one line. "survives" is all calls made, nothing said
+# survive_verdict STATUS CONSOLE OUTPUT [KILLER]: one line. "survives" is all calls made, nothing said
 # by the kernel, and no handler late, missed or called for what it did not hit. With ours,
 # which tell what is left, each call has to have the right result, too. "hangs" is no call
-# for so long, which a slow machine does not show; what is slow is not done in time.
+# for so long, which a slow machine does not show; what is slow is not done in time. KILLER is
+# that of a row of torture, which has to have done its work, or "alone".
 survive_verdict()
 {
 	local broken warnings bad last
@@ -13,16 +14,23 @@ survive_verdict()
 	broken=$(grep -aoE 'BUG: [^.]*|Oops[:a-z ]*|general protection fault|stack segment|double fault|Kernel panic.*|kernel BUG.*|soft lockup.*|(self-detected|detected) .*stall.*|blocked for more than' "$2" |
 		head -n 1 | sed 's/ \?[:,-] \?\(address\|0000\|CPU\).*//; s/[[:space:]]*$//') || true
 	warnings=$(grep -ac 'WARNING: ' "$2") || true
-	bad=$(awk '
+	bad=$(awk -v killer="${4:-}" '
+		function add(what) { s = s (s == "" ? "" : ", ") what }
 		NF == 2 && ($1 ~ /^(late|unseen|spoiled|inexact|unequal|errors)$/ || $1 ~ /^left_/) && $2 != 0 {
-			s = s (s == "" ? "" : ", ") $1 " " $2
+			add($1 " " $2)
 		}
 		NF == 2 { value[$1] = $2 }
+		$1 == "killer" { killed[$2] = $3 }
+		killer != "" && $1 == "failed" { add($0) }
 		END {
+			if (killer != "" && value["rounds"] < 1)
+				add("rounds " value["rounds"] + 0)
+			if (killer != "" && killer != "alone" && killed[killer] < 1)
+				add("killer " killer " " killed[killer] + 0)
 			if (!value["calls"])
 				s = "no result"
 			else if ("left_points" in value && value["wrong"] != 0)
-				s = s (s == "" ? "" : ", ") "wrong " value["wrong"]
+				add("wrong " value["wrong"])
 			print s
 		}' "$3")
 	if [ -n "$broken" ]; then
