@@ -1188,6 +1188,30 @@ clients '2s/^ok/not ok/' '2s/^ok/not ok/' "$tmp/list" some |
 sed -E '/^(#|[a-z-]+\.[^ ]+ [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
 	sees clients_reasons "each feature that need not pass has a reason" ''
 
+# A tool that does not say when it has set its probe: what its feature says of that list
+# shellcheck disable=SC2034,SC2317
+attaches()
+{
+	(
+		kp=$tmp
+		printf '%s\n' "$1" >"$kp/list"
+		fail() { echo "not ok - $*"; }
+		begin() { command sleep 1 & began_pid=$!; }
+		end() { wait "$began_pid"; }
+		hasnt() { :; }
+		sleep() { :; }
+		eval "$(sed -n '/^attached()/,/^}/p' "$here/guest/lib-clients.sh")"
+		eval "$(sed -n '/^try_inject()/,/^}/p' "$here/guest/clients/bcc.sh")"
+		try_inject || true
+	)
+}
+{
+	attaches 'ffffffff81000004  k  should_failslab+0x4    [FTRACE]'
+	attaches 'ffffffff81000000  k  should_failslab+0x0'
+} | sees attached "a tool that has set its probe is good" ''
+attaches 'ffffffff81000000  k  should_failslab_not+0x0    [FTRACE]' |
+	sees attached_never "a tool that sets no probe is seen" "not ok - it never set a probe on should_failslab"
+
 # Soak
 cat >"$tmp/soaked" <<'END'
 part stress 2 0

@@ -76,6 +76,19 @@ ready()
 		sleep 0.2
 	done
 }
+# attached SYMBOL: wait until that has a probe, of a tool that does not say so
+attached()
+{
+	tries=0
+	until grep -Eq "  $1\+0x[0-9a-f]+( |\$)" $kp/list; do
+		tries=$((tries + 1))
+		if [ $tries -gt 1000 ] || ! kill -0 $began_pid 2>/dev/null; then
+			fail "it never set a probe on $1"
+			return 1
+		fi
+		sleep 0.2
+	done
+}
 # end [SIGNAL]: $out is what it has printed.
 end()
 {

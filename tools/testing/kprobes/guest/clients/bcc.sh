@@ -261,7 +261,8 @@ try_capable()
 try_inject()
 {
 	begin inject-bpfcc -P 1 kmalloc 'should_failslab(struct kmem_cache *s)(0)'
-	sleep 5
+	attached should_failslab
+	sleep 2
 	end
 	hasnt "errors" '(Traceback|Failed|failed)'
 }
