@@ -514,11 +514,14 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(call_of_ftrace_is_read_as_it_is),
 #endif
 	KUNIT_CASE(debuggers_learn_what_is_inside_of_a_jump),
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite breakpoint_suite = {
 	.name = "kprobes_breakpoint",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = breakpoint_cases,
 };
 

@@ -766,11 +766,14 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(no_caller_is_missing_at_a_leave),
 	KUNIT_CASE(stacks_are_whole_in_a_displaced_call),
 #endif
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite detour_suite = {
 	.name = "kprobes_jump_detour",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = detour_cases,
 };
 

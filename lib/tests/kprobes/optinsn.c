@@ -197,11 +197,14 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(switched_off_jump_leaves_the_text_as_it_was),
 	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
 	KUNIT_CASE(points_come_and_go_under_callers),
+	KPT_LAST_CASE,
 	{}
 };
 
 static struct kunit_suite optinsn_suite = {
 	.name = "kprobes_optinsn",
+	.suite_init = kpt_suite_init,
+	.init = kpt_case_init,
 	.test_cases = optinsn_cases,
 };
 
