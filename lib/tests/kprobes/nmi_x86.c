@@ -103,14 +103,20 @@ static void post_raises_nmi(struct kpt_probe *pr, struct pt_regs *regs)
 
 /* --- Over the code of a task ------------------------------------------------ */
 
-/* Breakpoints, then the jumps that they have become; ftrace sites once. */
-static bool next_state(struct kunit *test, unsigned int *state)
+/* @kp is at the site of the case: a breakpoint, then a jump; at an ftrace site only that. */
+static bool next_state(struct kunit *test, unsigned int *state, struct kprobe *kp)
 {
-	if ((*state)++ == 0)
+	bool ftrace = kpt_site(test)->ftrace;
+
+	KUNIT_ASSERT_EQ(test, kprobe_ftrace(kp), ftrace);
+	if (++*state == 1 && !ftrace)
+		kpt_forbid_jumps(test);
+	if (*state == 1)
 		return true;
-	if (*state > 2 || kpt_site(test)->ftrace)
+	if (*state > 2 || ftrace || !IS_ENABLED(CONFIG_OPTPROBES))
 		return false;
-	wait_for_kprobe_optimizer();
+	kpt_allow_jumps(test);
+	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(kp), "%s", kpt_jump_reason(test, kp));
 	return true;
 }
 
@@ -121,7 +127,7 @@ static void probe_hit_in_nmi_runs(struct kunit *test)
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
 	unsigned int state = 0;
 
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &pr->kp)) {
 		call_in_nmi(test, site->fn);
 		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
 		KUNIT_EXPECT_EQ(test, plain->pre, state);
@@ -139,7 +145,7 @@ static void lone_probe_hit_in_nmi_runs(struct kunit *test)
 	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
 	unsigned int state = 0;
 
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &pr->kp)) {
 		call_in_nmi(test, site->fn);
 		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
 		KUNIT_EXPECT_EQ(test, pr->pre, state);
@@ -157,7 +163,7 @@ static void hit_from_a_handler_in_nmi_is_missed(struct kunit *test)
 
 	kpt_let_call(outer, false, &inner);
 	kpt_register(test, outer);
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &outer->kp)) {
 		call_in_nmi(test, site->fn);
 		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(6ul));
 		KUNIT_EXPECT_EQ(test, outer->pre, state);
@@ -199,7 +205,7 @@ static void check_over_handler(struct kunit *test, bool post, kpt_fn_t fn)
 		busy->on_pre = pre_raises_nmi;
 	}
 	kpt_register(test, busy);
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &busy->kp)) {
 		call_busy(test, fn);
 		KUNIT_EXPECT_EQ(test, busy->pre, state);
 		KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
@@ -234,7 +240,7 @@ static void own_hit_by_nmi_over_a_handler_runs(struct kunit *test)
 	busy->on_pre = pre_raises_nmi;
 	busy->kp.post_handler = kpt_post;
 	kpt_register(test, busy);
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &busy->kp)) {
 		call_busy(test, site->fn);
 		KUNIT_EXPECT_EQ(test, first->pre, 2 * state);
 		KUNIT_EXPECT_EQ(test, busy->pre, 2 * state);
@@ -262,7 +268,7 @@ static void nmi_leaves_the_handler_below_as_it_was(struct kunit *test)
 	busy->on_pre = pre_raises_nmi_then_calls;
 	busy->arg = &inner;
 	kpt_register(test, busy);
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &busy->kp)) {
 		inner.result = 0;
 		call_busy(test, kpt_plain2);
 		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(6ul));
@@ -304,7 +310,7 @@ static void nmi_over_a_handler_of_an_interrupt_runs(struct kunit *test)
 	in->fn = site->fn;
 	busy->on_pre = pre_raises_nmi;
 	kpt_register(test, busy);
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &busy->kp)) {
 		memset(&nmi, 0, sizeof(nmi));
 		nmi.fn = kpt_plain2;
 		irq_work_queue(&in->work);
@@ -382,7 +388,7 @@ static void return_in_nmi_is_seen(struct kunit *test)
 	struct nmi_ret *r = nmi_ret(test, site->fn, false);
 	unsigned int state = 0;
 
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &r->rp.kp)) {
 		call_in_nmi(test, site->fn);
 		KUNIT_EXPECT_EQ(test, nmi.result, KPT_RESULT(5ul));
 		KUNIT_EXPECT_EQ(test, r->entries, state);
@@ -400,7 +406,7 @@ static void return_in_nmi_over_a_return_handler_is_seen(struct kunit *test)
 	struct nmi_ret *above = nmi_ret(test, kpt_plain2, false);
 	unsigned int state = 0;
 
-	while (next_state(test, &state)) {
+	while (next_state(test, &state, &r->rp.kp)) {
 		call_busy(test, kpt_plain2);
 		KUNIT_EXPECT_EQ(test, r->returns, state);
 		KUNIT_EXPECT_EQ(test, r->value, KPT_RESULT(7ul));
@@ -510,7 +516,8 @@ static struct kunit_case nmi_cases[] = {
 
 static struct kunit_suite nmi_suite = {
 	.name = "kprobes_nmi",
-	.suite_init = kpt_suite_init,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = nmi_init,
 	.test_cases = nmi_cases,
 };
