@@ -738,7 +738,7 @@ static void handlers_run_on_all_cpus_at_once(struct kunit *test)
 static const char * const busy_functions[] = {
 	"schedule", "try_to_wake_up", "kick_process", "wake_up_process",
 	"hrtimer_interrupt", "hrtimer_start_range_ns", "update_process_times",
-	"ktime_get", "ktime_get_update_offsets_now", "tick_sched_timer",
+	"ktime_get", "ktime_get_update_offsets_now", "tick_nohz_handler",
 	"kmem_cache_alloc_noprof", "kmem_cache_free", "__kmalloc_noprof", "kfree",
 	"_raw_spin_lock", "_raw_spin_unlock", "_raw_spin_lock_irqsave",
 	"_raw_spin_unlock_irqrestore", "rcu_sched_clock_irq", "__rcu_read_lock",
@@ -774,8 +774,9 @@ static void unregister_busy(void *busy)
 static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
 {
 	struct busy *busy;
-	unsigned int i;
+	unsigned int i, nr = 0;
 	long hits = 0;
+	int ret;
 
 	if (IS_ENABLED(CONFIG_ARM))
 		kunit_skip(test, "breakpoints are handled under a lock");
@@ -789,12 +790,18 @@ static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
 		busy[i].kp.pre_handler = busy_pre;
 		if (i & 1)
 			busy[i].kp.post_handler = busy_post;
-		/* This kernel may lack some, or refuse probes on some. */
-		if (register_kprobe(&busy[i].kp))
+		ret = register_kprobe(&busy[i].kp);
+		/* Not every kernel has all of them. */
+		if (ret == -ENOENT)
+			continue;
+		KUNIT_EXPECT_EQ_MSG(test, ret, 0, "%s", busy_functions[i]);
+		if (ret)
 			continue;
 		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_busy,
 								&busy[i]), 0);
+		nr++;
 	}
+	KUNIT_EXPECT_GT(test, nr, ARRAY_SIZE(busy_functions) / 2);
 	for (i = 0; i < 50; i++) {
 		msleep(20);
 		kfree(kzalloc(100 * i + 1, GFP_KERNEL));
