@@ -115,6 +115,17 @@ static bool has_failed(void)
 /* How many of the allocators fail when they are told to. */
 static unsigned int nr_failers;
 
+/* A function that exists, and cannot be probed: what the cases look for would not be seen. */
+static const char *refused;
+
+/* Not every kernel has all of the functions. */
+static bool is_probed(const char *name, int ret)
+{
+	if (ret && ret != -ENOENT)
+		refused = name;
+	return !ret;
+}
+
 #ifdef CONFIG_KRETPROBES
 /* --- What is lost ------------------------------------------------------------- */
 
@@ -138,6 +149,9 @@ static struct object {
 /* The entries from here on have never been used since the case began. */
 static unsigned int objects_end;
 
+/* There was no entry left. */
+static bool objects_full;
+
 static int track_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	return current != victim || !in_task();
@@ -160,8 +174,10 @@ static int track_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 			empty = i;
 	}
 	empty = min(empty, i);
-	if (empty == NR_OBJECTS)
+	if (empty == NR_OBJECTS) {
+		objects_full = true;
 		return 0;
+	}
 	objects[empty].caller = get_kretprobe_retaddr(ri);
 	if (empty == objects_end)
 		WRITE_ONCE(objects_end, empty + 1);
@@ -216,26 +232,23 @@ static struct kprobe frees[] = {
 
 #define NR_FREES	ARRAY_SIZE(frees)
 
-/* Nothing is known of what is lost unless all that frees is seen. */
-static bool tracks;
-
 static void track_init(void)
 {
 	unsigned int i;
 
-	tracks = true;
 	for (i = 0; i < NR_FREES; i++) {
 		frees[i].addr = NULL;
 		frees[i].flags = 0;
-		tracks &= !register_kprobe(&frees[i]);
+		/* Every kernel has them. */
+		if (register_kprobe(&frees[i]))
+			refused = frees[i].symbol_name;
 	}
 	memset(trackers, 0, sizeof(trackers));
 	for (i = 0; i < NR_TRACKED; i++) {
 		trackers[i].kp.symbol_name = tracked[i];
 		trackers[i].entry_handler = track_entry;
 		trackers[i].handler = track_return;
-		/* Not every kernel has all of them. */
-		register_kretprobe(&trackers[i]);
+		is_probed(tracked[i], register_kretprobe(&trackers[i]));
 	}
 }
 
@@ -253,6 +266,7 @@ static void track_begin(void)
 {
 	memset(objects, 0, sizeof(objects));
 	objects_end = 0;
+	objects_full = false;
 }
 
 /* A table that has grown has a new array. There are four: points, users, and pages. */
@@ -298,8 +312,7 @@ static void expect_nothing_lost(void *arg)
 	struct kunit *test = arg;
 
 	victim = NULL;
-	if (!tracks)
-		return;
+	KUNIT_EXPECT_FALSE(test, objects_full);
 	kpt_wait_until(nothing_is_lost(&lost));
 	if (lost)
 		KUNIT_FAIL(test, "lost: allocated at %pS", (void *)lost->caller);
@@ -317,12 +330,12 @@ static int memory_suite_init(struct kunit_suite *suite)
 
 	kpt_mount_files();
 	nr_failers = 0;
+	refused = NULL;
 	memset(failers, 0, sizeof(failers));
 	for (i = 0; i < NR_ALLOCATORS; i++) {
 		failers[i].symbol_name = allocators[i].name;
 		failers[i].pre_handler = fail_pre;
-		/* Not every kernel has all of them. */
-		if (register_kprobe(&failers[i]))
+		if (!is_probed(allocators[i].name, register_kprobe(&failers[i])))
 			continue;
 		/* In a breakpoint handler the context would not be a task's. */
 		if (kprobe_ftrace(&failers[i]))
@@ -353,6 +366,7 @@ static int memory_init(struct kunit *test)
 
 	if (nr_failers < 3)
 		kunit_skip(test, "the allocators cannot be made to fail in this kernel");
+	KUNIT_ASSERT_NULL_MSG(test, refused, "%s cannot be probed", refused);
 	no_pages = false;
 	only_failer = NULL;
 	pools_between_cases = kpt_counts(false).pools;
