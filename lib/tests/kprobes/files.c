@@ -172,7 +172,7 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 	return line ?: "(not in kprobes/points)";
 }
 
-#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+#ifdef CONFIG_OPTPROBES
 static ssize_t write_sysctl(struct kunit *test, const char *text)
 {
 	struct kpt_mount own = { }, *m = procfs.mnt ? &procfs : &own;
