@@ -35,7 +35,6 @@ set -euo pipefail
 . "$here/everything-results.sh"
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
-unset TEST
 # What this run was asked for is not for what it tries.
 unset TEST KERNEL QUICK MINUTES CALLS SECONDS_EACH TIMEOUT JOBS
 
