@@ -3,7 +3,9 @@
  * KUnit suite: fault handlers. Each rule runs for each state of a point in which
  * there is such a fault.
  */
+#include <linux/mm.h>
 #include <linux/processor.h>
+#include <linux/uaccess.h>
 #include <asm/trapnr.h>
 
 #include "fixture.h"
@@ -670,6 +672,61 @@ static unsigned long run_call(unsigned long arg)
 	return kpt_call_at((kpt_fn_t *)arg);
 }
 
+/* An operand in the user's half, such as a member of a structure at NULL. */
+static void call_through_a_null_pointer_is_dealt_with(struct kunit *test)
+{
+	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, 8, X86_TRAP_PF,
+			false, mend_return);
+}
+
+/* Where no address can be, at both ends of it. */
+static void call_through_no_address_is_dealt_with(struct kunit *test)
+{
+#ifdef CONFIG_X86_64
+	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, 0x5a5a5a5a5a5a5a5aul,
+			X86_TRAP_GP, false, mend_return);
+	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, 0xa5a5a5a5a5a5a5a5ul,
+			X86_TRAP_GP, false, mend_return);
+#else
+	kunit_skip(test, "64-bit only");
+#endif
+}
+
+static int mend_access(struct fault_probe *fp, struct pt_regs *regs)
+{
+	regs->flags &= ~X86_EFLAGS_AC;
+	return mend_return(fp, regs);
+}
+
+/* With SMAP, such an access is a fault unless the flag is set. */
+static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
+{
+	unsigned long good = kpt_user_area(test, 2 * PAGE_SIZE), bad = good + PAGE_SIZE;
+	struct fault_probe *fp;
+	unsigned int post;
+
+	KUNIT_ASSERT_EQ(test, vm_munmap(bad, PAGE_SIZE), 0);
+	KUNIT_ASSERT_EQ(test, put_user((unsigned long)kpt_plain, (unsigned long __user *)good), 0);
+	KUNIT_ASSERT_EQ(test, kpt_call_user((kpt_fn_t __user *)good), KPT_RESULT(good));
+	for (post = 0; post < 2; post++) {
+		fp = fault_alloc(test, at(kpt_call_user, kpt_call_user_at), NULL);
+		if (post)
+			fp->pr.kp.post_handler = kpt_post;
+		kpt_register(test, &fp->pr);
+		kpt_settle(test, &fp->pr.kp);
+		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)good), KPT_RESULT(good));
+		KUNIT_EXPECT_EQ(test, fp->faults, 0);
+		KUNIT_EXPECT_EQ(test, fp->pr.pre, 1);
+		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
+		/* If it is not there, the fault is that of the instruction. */
+		fp->on_fault = mend_access;
+		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)bad), MENDED);
+		check_mended(test, fp, at(kpt_call_user, kpt_call_user_at), X86_TRAP_PF);
+		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
+		kpt_unregister(test, &fp->pr);
+	}
+}
+
 static void call_through_bad_memory_is_dealt_with(struct kunit *test)
 {
 	kpt_fn_t good = kpt_plain;
@@ -804,6 +861,9 @@ static struct kunit_case fault_cases[] = {
 	DISPLACED_CASE(general_protection_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(divide_error_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(call_through_bad_memory_is_dealt_with),
+	DISPLACED_CASE(call_through_a_null_pointer_is_dealt_with),
+	DISPLACED_CASE(call_through_no_address_is_dealt_with),
+	DISPLACED_CASE(call_through_user_memory_reads_it_if_it_may),
 	DISPLACED_CASE(load_beyond_a_page_is_padded_with_zeros),
 	STATE_CASE(fault_of_a_missed_hit_is_the_handlers),
 	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),

@@ -148,6 +148,19 @@ STACK_FRAME_NON_STANDARD kpt_call_at
 OFFSET kpt_call_at_at, .Lcall_at, kpt_call_at
 OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
 
+SYM_FUNC_START(kpt_call_user)
+	xor	SPARE, SPARE
+	ASM_STAC
+.Lcall_user_at:
+	ANNOTATE_RETPOLINE_SAFE
+	{disp32} call	*(FIRST)
+	ASM_CLAC
+	RETURN
+SYM_FUNC_END(kpt_call_user)
+/* objtool wants no call while user memory can be accessed. */
+STACK_FRAME_NON_STANDARD kpt_call_user
+OFFSET kpt_call_user_at, .Lcall_user_at, kpt_call_user
+
 SYM_FUNC_START(kpt_load_user)
 	ASM_STAC
 .Lload_user_at:

@@ -80,6 +80,10 @@ unsigned long kpt_call_at(kpt_fn_t *where);
 extern const u32 kpt_call_at_at;
 extern const u32 kpt_call_at_next;
 
+/* The same from user memory, which the instruction has access to. */
+unsigned long kpt_call_user(kpt_fn_t __user *where);
+extern const u32 kpt_call_user_at;
+
 /* kpt_load() from user memory. */
 unsigned long kpt_load_user(const unsigned long __user *from);
 extern const u32 kpt_load_user_at;

@@ -10,9 +10,11 @@
 #include <linux/kprobes.h>
 #include <linux/uaccess.h>
 
+#include <asm/cpufeature.h>
 #include <asm/insn.h>
 #include <asm/processor-flags.h>
 #include <asm/ptrace.h>
+#include <asm/smap.h>
 #include <asm/text-patching.h>
 
 #include "common.h"
@@ -165,16 +167,56 @@ static __always_inline void emulate_alu_op(const struct arch_specific_insn *a,
 	regs->flags = (regs->flags & ~ARITH_FLAGS) | (out & ARITH_FLAGS);
 }
 
+/* May kernel memory be there? On 64 bits, what it cannot be is not only user memory. */
+static __always_inline bool emulate_in_kernel_half(unsigned long addr)
+{
+#ifdef CONFIG_X86_64
+	return likely(addr >= -1ul << 47) || (pgtable_l5_enabled() && addr >= -1ul << 56);
+#else
+	return addr >= TASK_SIZE_MAX;
+#endif
+}
+
+/*
+ * Read an operand where kernel memory cannot be, which is most likely a member of a
+ * structure at NULL. With SMAP, that is an oops whatever fix-up there is, unless the
+ * flag is set; and at an address that is none, a warning. So leave the fault to the
+ * instruction. If the flag is set, or without SMAP, the instruction may be able to read
+ * it, so this has to be, too.
+ */
+static __always_inline bool emulate_read_user(struct pt_regs *regs, unsigned long addr,
+					      unsigned long *val)
+{
+	if (addr >= TASK_SIZE_MAX)
+		return false;
+	if (cpu_feature_enabled(X86_FEATURE_SMAP) && !(regs->flags & X86_EFLAGS_AC))
+		return false;
+	pagefault_disable();
+	stac();
+	__get_kernel_nofault(val, (void *)addr, unsigned long, fault);
+	clac();
+	pagefault_enable();
+	return true;
+fault:
+	clac();
+	pagefault_enable();
+	return false;
+}
+
 /* The target of an indirect branch. False if its operand cannot be read. */
 static __always_inline bool emulate_branch_target(struct kprobe *p, struct pt_regs *regs,
 						  unsigned long *target)
 {
+	unsigned long addr;
+
 	if (p->ainsn.src != X86_NO_REG) {
 		*target = emulate_reg(regs, p->ainsn.src);
 		return true;
 	}
-	__get_kernel_nofault(target, (void *)emulate_operand_address(p, regs),
-			     unsigned long, fault);
+	addr = emulate_operand_address(p, regs);
+	if (unlikely(!emulate_in_kernel_half(addr)))
+		return emulate_read_user(regs, addr, target);
+	__get_kernel_nofault(target, (void *)addr, unsigned long, fault);
 	return true;
 fault:
 	return false;
