@@ -406,6 +406,8 @@ static int x86_classify(struct arch_specific_insn *a, struct insn *insn, const u
 		}
 		return 0;
 
+	case 0x8f:		/* POP; others are the first byte of AMD's XOP */
+		return X86_MODRM_REG(insn->modrm.value) ? -EILSEQ : 0;
 	case 0x90:
 		/* 41 90 exchanges R8 and RAX; f3 90 is PAUSE, as good as a NOP. */
 		if (!X86_REX_B(x86_rex(insn)))
