@@ -120,6 +120,7 @@ static notrace KPT_FUNCTION(reserved_callee, arg + 1)
 static notrace KPT_FUNCTION(reserved_callee2, arg + 2)
 
 DEFINE_STATIC_CALL(kpt_reserved_call, kpt_reserved_callee);
+DEFINE_STATIC_CALL_NULL(kpt_reserved_null, kpt_reserved_callee);
 
 static void check_trampoline(struct kunit *test, unsigned long addr, const char *name)
 {
@@ -163,10 +164,24 @@ static void static_call_trampolines_of_modules_are_refused(struct kunit *test)
 			 "__SCT__kpt_reserved_call");
 	static_call_update(kpt_reserved_call, kpt_reserved_callee);
 	KUNIT_EXPECT_EQ(test, static_call(kpt_reserved_call)(1), 2ul);
+	check_trampoline(test, (unsigned long)STATIC_CALL_TRAMP_ADDR(kpt_reserved_null),
+			 "__SCT__kpt_reserved_null");
 #else
 	kunit_skip(test, "no trampolines in this kernel");
 #endif
 }
+
+#if defined(CONFIG_X86) && defined(CONFIG_HAVE_STATIC_CALL)
+static void trampoline_of_no_call_is_refused_to_its_end(struct kunit *test)
+{
+	unsigned long tramp = (unsigned long)kpt_null_tramp + kpt_null_tramp_at;
+
+	check_trampoline(test, tramp, "kpt_null_tramp");
+	KUNIT_EXPECT_LT(test, try(tramp + TRAMP_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, try(tramp + KPT_NULL_TRAMP_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, kpt_null_tramp(7), KPT_RESULT(7ul));
+}
+#endif
 
 static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(jump_labels_of_the_kernel_are_refused),
@@ -175,8 +190,14 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(sites_of_modules_are_refused),
 #endif
 	KUNIT_CASE(behind_a_jump_label_is_allowed),
+#if defined(MODULE) && defined(CONFIG_LIVEPATCH)
+	KUNIT_CASE(text_that_a_live_patch_relocates_is_refused),
+#endif
 	KUNIT_CASE(static_call_trampolines_of_the_kernel_are_refused),
 	KUNIT_CASE(static_call_trampolines_of_modules_are_refused),
+#if defined(CONFIG_X86) && defined(CONFIG_HAVE_STATIC_CALL)
+	KUNIT_CASE(trampoline_of_no_call_is_refused_to_its_end),
+#endif
 	KPT_LAST_CASE,
 	{}
 };

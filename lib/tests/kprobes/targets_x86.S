@@ -246,6 +246,22 @@ OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 /* Traps that are jumped over make no sense to objtool. */
 STACK_FRAME_NON_STANDARD kpt_traps
 
+/*
+ * What the trampoline of a static call that calls nothing is where returns need no thunk;
+ * it does not run.
+ */
+SYM_FUNC_START(kpt_null_tramp)
+	jmp	.Lnull_tramp_run
+.Lnull_tramp_at:
+	ANNOTATE_RETPOLINE_SAFE
+	.byte	0xc3, 0xcc, 0x90, 0x90, 0x90, 0x0f, 0xb9, 0xcc
+.Lnull_tramp_run:
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_null_tramp)
+OFFSET kpt_null_tramp_at, .Lnull_tramp_at, kpt_null_tramp
+STACK_FRAME_NON_STANDARD kpt_null_tramp
+
 /* The NOP is followed by a lock prefix that is there with several CPUs only. */
 SYM_FUNC_START(kpt_locks)
 .Llocks_at:

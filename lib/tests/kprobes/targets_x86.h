@@ -110,6 +110,11 @@ unsigned long kpt_traps(unsigned long arg);
 extern const u32 kpt_traps_int3_at;
 extern const u32 kpt_traps_ud2_at;
 
+/* Holds a trampoline of a static call, of so many bytes, and returns KPT_RESULT(). */
+unsigned long kpt_null_tramp(unsigned long arg);
+extern const u32 kpt_null_tramp_at;
+#define KPT_NULL_TRAMP_SIZE	8
+
 /* Increments, with a lock prefix at the second byte from kpt_locks_at. */
 void kpt_locks(int *what);
 extern const u32 kpt_locks_at;

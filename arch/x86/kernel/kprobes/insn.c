@@ -26,15 +26,20 @@
 
 /*
  * Trampolines of the kernel image are refused as an area. A module's are recognized by
- * the UD1 after the jump, the signature that static_call() itself checks.
+ * the UD1 after their five bytes, the signature that static_call() itself checks. These
+ * are a jump, or, as long as there is nothing to call, a return with padding. @buf is the
+ * text of the instruction, and what follows it.
  */
-static bool x86_is_static_call_trampoline(unsigned long addr)
+static bool x86_is_static_call_trampoline(const u8 *buf, unsigned int len)
 {
 	static const u8 signature[] = { 0x0f, 0xb9, 0xcc };
-	u8 tail[sizeof(signature)];
+	unsigned int i;
 
-	return !copy_from_kernel_nofault(tail, (u8 *)addr + 5, sizeof(tail)) &&
-	       !memcmp(tail, signature, sizeof(tail));
+	for (i = len; i <= JMP32_INSN_SIZE; i++) {
+		if (!memcmp(buf + i, signature, sizeof(signature)))
+			return true;
+	}
+	return false;
 }
 
 /* --------------------------- Classification ----------------------------- */
@@ -655,7 +660,7 @@ int x86_insn_prepare(struct kprobe *p)
 		why = "the decoder does not know the instruction";
 		ret = x86_insn_read(&insn, buf, addr);
 	}
-	if (!ret && x86_is_static_call_trampoline(addr)) {
+	if (!ret && x86_is_static_call_trampoline(buf, insn.length)) {
 		why = "the trampoline of a static call";
 		ret = -EINVAL;
 	}
