@@ -472,28 +472,52 @@ static void call_of_ftrace_is_read_as_it_is(struct kunit *test)
 }
 #endif
 
-static void debuggers_learn_what_is_inside_of_a_jump(struct kunit *test)
+/* @from to @to is what debuggers must leave alone. */
+static void check_has_text(struct kunit *test, const u8 *addr, unsigned int from,
+			   unsigned int to)
 {
-	u8 *addr = at(kpt_zeropad, kpt_zeropad_at);
-	struct kpt_probe *pr;
 	unsigned int i;
 
 	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_FALSE(test, kprobe_in_jump((unsigned long)addr + i));
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_has_text((unsigned long)addr + i),
+				    i >= from && i < to, "byte %u", i);
+}
+
+static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
+{
+	u8 *addr = at(kpt_zeropad, kpt_zeropad_at);
+	struct kpt_probe *pr;
+
+	check_has_text(test, addr, 0, 0);
+	kpt_forbid_jumps(test);
 	pr = kpt_probe(test, addr);
-	wait_for_kprobe_optimizer();
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ_MSG(test, kprobe_in_jump((unsigned long)addr + i),
-				    kprobe_optimized(&pr->kp) && i && i < JMP32_INSN_SIZE,
-				    "byte %u", i);
+	check_has_text(test, addr, 0, INT3_INSN_SIZE);
+	/* Their breakpoints may be where none of ours is. */
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	check_has_text(test, addr, 0, 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
+	check_has_text(test, addr, 0, INT3_INSN_SIZE);
 #ifdef CONFIG_OPTPROBES
+	kpt_allow_jumps(test);
+	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
 			      kpt_jump_reason(test, &pr->kp));
+	check_has_text(test, addr, 0, JMP32_INSN_SIZE);
 #endif
 	kpt_unregister(test, pr);
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_FALSE(test, kprobe_in_jump((unsigned long)addr + i));
+	check_has_text(test, addr, 0, 0);
 }
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* What ftrace has written does not change when the probe goes. */
+static void debuggers_may_use_a_site_of_ftrace(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+	check_has_text(test, (u8 *)pr->kp.addr, 0, 0);
+}
+#endif
 
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
@@ -513,7 +537,10 @@ static struct kunit_case breakpoint_cases[] = {
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(call_of_ftrace_is_read_as_it_is),
 #endif
-	KUNIT_CASE(debuggers_learn_what_is_inside_of_a_jump),
+	KUNIT_CASE(debuggers_learn_what_a_probe_has_replaced),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(debuggers_may_use_a_site_of_ftrace),
+#endif
 	KPT_LAST_CASE,
 	{}
 };

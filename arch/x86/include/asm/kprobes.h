@@ -99,7 +99,7 @@ enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same);
 bool kprobe_leave_copy(struct pt_regs *regs);
 unsigned long kprobe_original_ip(unsigned long ip);
 void kprobe_text(u8 *buf, unsigned long addr, unsigned int len);
-bool kprobe_in_jump(unsigned long addr);
+bool kprobe_has_text(unsigned long addr);
 void arch_remove_kprobe(struct kprobe *p);
 int kprobe_int3_handler(struct pt_regs *regs);
 int kprobe_fault_handler(struct pt_regs *regs, int trapnr);
@@ -124,7 +124,7 @@ static inline void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 	memcpy(buf, (void *)addr, len);
 }
 
-static inline bool kprobe_in_jump(unsigned long addr) { return false; }
+static inline bool kprobe_has_text(unsigned long addr) { return false; }
 
 #endif /* CONFIG_KPROBES */
 

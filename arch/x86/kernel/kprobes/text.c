@@ -179,23 +179,28 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
 
 /**
- * kprobe_in_jump - is this byte inside of a probe's jump, or will it be soon?
+ * kprobe_has_text - has a probe replaced this byte, or will its jump do so soon?
  * @addr: its address
  *
- * For debuggers that place a breakpoint while all other CPUs are stopped: in
- * the middle of a jump the breakpoint would become part of the displacement.
+ * For debuggers that place a breakpoint while all other CPUs are stopped. They save the
+ * byte, and write it back later, when the probe may be gone; and in the middle of a jump
+ * the breakpoint would become part of the displacement.
  *
  * Context: any.
- * Return: true if so. The first byte of a jump does not count.
+ * Return: true if so. What a site of ftrace holds is not a probe's.
  */
-bool kprobe_in_jump(unsigned long addr)
+bool kprobe_has_text(unsigned long addr)
 {
-#ifdef CONFIG_OPTPROBES
-	unsigned int back;
+	unsigned int __maybe_unused back;
 	struct kprobe *p;
 
 	guard(preempt_notrace)();
-	for (back = 1; back < JMP32_INSN_SIZE; back++) {
+	p = get_kprobe((void *)addr);
+	if (p && !kprobe_ftrace(p) && READ_ONCE(*(u8 *)addr) != p->opcode)
+		return true;
+#ifdef CONFIG_OPTPROBES
+	/* An instruction that is a jump itself looks the same under one. */
+	for (back = 0; back < JMP32_INSN_SIZE; back++) {
 		p = get_kprobe((void *)(addr - back));
 		if (p && READ_ONCE(p->ainsn.detour))
 			return true;
@@ -203,7 +208,7 @@ bool kprobe_in_jump(unsigned long addr)
 #endif
 	return false;
 }
-EXPORT_SYMBOL_IF_KUNIT(kprobe_in_jump);
+EXPORT_SYMBOL_IF_KUNIT(kprobe_has_text);
 
 /* -------------------- Where an instruction begins ----------------------- */
 
