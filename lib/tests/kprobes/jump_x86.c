@@ -316,6 +316,11 @@ static void target_of_a_jump_label_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_label(7), KPT_RESULT(7ul));
 }
 
+static void label_whose_address_is_taken_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(interpreter), kpt_jump_interpreter, 1);
+}
+
 static void branch_target_of_the_cold_part_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(split), kpt_jump_split, 1);
@@ -1947,6 +1952,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
+	KUNIT_CASE(label_whose_address_is_taken_refuses),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),

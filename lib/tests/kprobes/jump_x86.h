@@ -154,6 +154,9 @@ KPT_JUMP_TARGET(calls);
 KPT_JUMP_TARGET(nops);
 #define KPT_JUMP_NOPS		40
 
+/* In a function that may branch to its labels through a register. */
+KPT_JUMP_TARGET(interpreter);
+
 #ifdef CONFIG_X86_32
 /* The second of two instructions is the target of a computed jump. */
 KPT_JUMP_TARGET(computed);

@@ -520,6 +520,20 @@ SYM_FUNC_START(kpt_jump_nops)
 	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_nops)
 
+SYM_FUNC_START(kpt_jump_interpreter)
+	GET_ARG
+	jmp	___bpf_prog_run
+SYM_FUNC_END(kpt_jump_interpreter)
+
+/* The name of one that takes the addresses of its labels. */
+SYM_FUNC_START_LOCAL(___bpf_prog_run)
+	AT interpreter
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(___bpf_prog_run)
+
 #ifdef CONFIG_X86_32
 SYM_FUNC_START(kpt_jump_computed)
 	GET_ARG

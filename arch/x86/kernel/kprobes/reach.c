@@ -27,9 +27,14 @@
  * There is more assembly on 32 bits, and it is older. Some of it computes a branch
  * into its own unrolled loop: see reach_names(). Labels are aligned like functions
  * there, so neighbours are not recognised: see reach_scan_neighbours().
+ *
+ * Whatever the kernel is compiled with, code may take the addresses of its own labels,
+ * and branch to them through a register. That looks like a tail call: see
+ * reach_takes_labels().
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/array_size.h>
 #include <linux/bitmap.h>
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
@@ -152,8 +157,8 @@ static bool reach_is_odd(struct insn *insn)
 
 /*
  * Does it hold an address between these two? 32-bit assembly computes jumps into
- * unrolled loops from such an address (csum_partial). 64-bit assembly has tables of
- * symbols, if any.
+ * unrolled loops from such an address (csum_partial). 64-bit assembly takes it from a
+ * table: see reach_takes_labels().
  */
 static bool reach_names(struct insn *insn, unsigned long start, unsigned long end)
 {
@@ -306,6 +311,28 @@ static int reach_scan_named(void *name, const char *symbol, unsigned long addr)
 	return reach_scan_symbol(NULL, addr);
 }
 
+/*
+ * Is it a function that takes the addresses of its labels, or a part of one? There are
+ * few: the interpreter of BPF; a checksum that branches into its unrolled loop; and a
+ * test, which has a return lead there.
+ */
+static bool reach_takes_labels(const char *symbol)
+{
+	static const char *const names[] = {
+		"___bpf_prog_run", "crc_pcl", "lkdtm_CFI_BACKWARD",
+	};
+	unsigned int i;
+	size_t len;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		len = str_has_prefix(symbol, names[i]);
+		/* The compiler adds suffixes: .cold, .constprop.0 */
+		if (len && (!symbol[len] || symbol[len] == '.'))
+			return true;
+	}
+	return false;
+}
+
 /* A function and its .cold part branch into each other. Names may repeat. */
 static int reach_scan_other_part(void)
 {
@@ -320,6 +347,8 @@ static int reach_scan_other_part(void)
 		return KPROBE_WHY_UNKNOWN;
 	if (symbol != name)
 		strscpy(name, symbol, sizeof(name));
+	if (reach_takes_labels(name))
+		return KPROBE_WHY_INDIRECT;
 
 	dot = strstr(name, ".cold");
 	if (dot) {
