@@ -8,7 +8,7 @@
 oops_goes_on='
 	pre:plain:jump:null post:plain:jump:bug return:plain:jump:bad
 	pre:traced:ftrace:bug post:traced:ftrace:null return:traced:ftrace:null
-	return:plain:breakpoint:bug
+	return:plain:breakpoint:bug insn:moved:jump:null
 	pre:plain:jump:warn pre:plain:breakpoint:warn pre:traced:ftrace:warn
 	pre:plain:jump:fixed post:plain:breakpoint:fixed pre:traced:ftrace:fixed
 	pre:plain:jump:hang'
@@ -49,6 +49,12 @@ oops_verdict()
 				never("a report: " what, "BUG:|Oops|Call Trace:|WARNING:|a handler of the probe")
 			} else {
 				need("report", report[what])
+			}
+			if (how == "insn") {
+				need("instruction", "\nkprobes: the instruction that crashed is displaced from " fn "\\+")
+				need("caller of the probed function", "\n oops_caller\\+")
+				never("a handler that has not crashed", "a handler of the probe")
+			} else if (what != "fixed") {
 				need("function of the handler", "\nRIP: 0010:oops_(by_address|in_handler|deeper)|oops_in_handler\\+")
 				if (what != "hang")
 					need("handler", "\n oops_" how "_handler\\+")
@@ -57,7 +63,7 @@ oops_verdict()
 				else
 					need("probed function", "\n(RIP: 0010:| )" fn "\\+")
 			}
-			if (what != "fixed" && what != "warn" && what != "hang")
+			if (how != "insn" && what != "fixed" && what != "warn" && what != "hang")
 				need("name of the probe", "\nkprobes: a handler of the probe at " fn "\\+[^\n]* was running\n")
 			if (panics) {
 				need("panic", "\nKernel panic - not syncing: ")

@@ -842,6 +842,13 @@ cat >"$tmp/oops" <<'END'
 [    4.525568] kprobes: a handler of the probe at oops_plain+0x4/0x10 [kprobe_oops] was running
 [    4.525907] ---[ end trace 0000000000000000 ]---
 [    4.692269] kprobe_oops: end pre plain jump null: returned 0, hits 1 and 1, fixed 0, works 1
+[    4.700102] kprobe_oops: begin insn moved jump null
+[    4.701270] BUG: kernel NULL pointer dereference, address: 0000000000000008
+[    4.701693] RIP: 0010:0xffffffffc02c2193
+[    4.702875] Call Trace:
+[    4.702942]  oops_caller+0x1e/0x30 [kprobe_oops]
+[    4.705568] kprobes: the instruction that crashed is displaced from oops_moved+0xe/0x1c [kprobe_oops]
+[    4.712269] kprobe_oops: end insn moved jump null: returned 0, hits 1 and 1, fixed 0, works 1
 [    4.737426] kprobe_oops: begin pre plain jump fixed
 [    4.737427] kprobe_oops: end pre plain jump fixed: returned 1, hits 1 and 1, fixed 1, works 1
 END
@@ -859,6 +866,9 @@ crashed '/RIP: 0010:oops_plain/d' | sees oops_function "a function that is there
 	"not ok - no probed function"
 crashed 's/and 1/and 0/' | sees oops_dead "a machine that does not probe any more is seen" \
 	'not ok - got "kprobe_oops: end pre plain jump null: returned 0, hits 1 and 0, fixed 0, works 1", wanted "kprobe_oops: end pre plain jump null: returned 0, hits 1 and 1, fixed 0, works 1"'
+crashed '' insn:moved:jump:null | sees oops_moved_good "a report that names the instruction is good" ''
+crashed '/displaced from/d' insn:moved:jump:null |
+	sees oops_moved "an instruction without its address is seen" "not ok - no instruction"
 crashed 's/begin pre plain jump fixed/&\nWARNING: something/' pre:plain:jump:fixed |
 	sees oops_silent "a report where none has to be is seen" "not ok - a report: fixed"
 

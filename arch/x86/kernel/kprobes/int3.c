@@ -28,6 +28,7 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <kunit/visibility.h>
+#include <linux/cleanup.h>
 #include <linux/extable.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
@@ -312,6 +313,22 @@ int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 	return int3_fault_handled(regs, trapnr, int3_leave_copy(regs));
 }
 
+/*
+ * The report of an oops has the address of the displaced instruction that has crashed. If
+ * that is not the probed one, there has been no reason to move the registers.
+ */
+static noinline void int3_tell_original(const struct pt_regs *regs)
+{
+	unsigned long at;
+
+	if (!regs || user_mode(regs))
+		return;
+	guard(preempt_notrace)();
+	if (kprobe_unwind(regs->ip, &at) == KPROBE_UNWIND_SAME)
+		pr_emerg("the instruction that crashed is displaced from %pS\n", (void *)at);
+}
+NOKPROBE_SYMBOL(int3_tell_original);
+
 /**
  * kprobe_exceptions_notify - handle a trap other than a page fault
  * @self: unused
@@ -330,8 +347,10 @@ int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
 	struct die_args *args = data;
 	bool copy;
 
-	if (val == DIE_OOPS)
+	if (val == DIE_OOPS) {
 		kprobe_abandon();
+		int3_tell_original(args->regs);
+	}
 	if (val != DIE_GPF && (val != DIE_TRAP || args->trapnr == X86_TRAP_DF))
 		return NOTIFY_DONE;
 	if (!args->regs || user_mode(args->regs))

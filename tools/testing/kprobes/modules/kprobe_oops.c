@@ -4,11 +4,12 @@
  *
  *	echo "HOW TARGET STATE WHAT" >/sys/kernel/debug/kprobe_oops/run
  *
- * sets a probe on oops_plain() or oops_traced(), waits until it is in STATE, and lets a
- * thread call the function. The handler (HOW is pre, post, or return) does WHAT. Then
- * another thread calls the function on the same CPU, where the handler now does no harm
- * and has to run; the probe is removed, and calls do not hit it. The log has a line for the
- * begin, and one for the end if the machine goes on that far.
+ * sets a probe on oops_plain(), oops_traced() or oops_moved(), waits until it is in STATE,
+ * and lets a thread call the function. The handler (HOW is pre, post, or return) does WHAT.
+ * If HOW is insn, the handler does no harm, but an instruction of oops_moved() after the
+ * probed one does. Then another thread calls the function on the same CPU, where nothing
+ * crashes any more and the handler has to run; the probe is removed, and calls do not hit
+ * it. The log has a line for the begin, and one for the end if the machine goes on that far.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +23,13 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
+#include <linux/stringify.h>
 #include <linux/uaccess.h>
+
+#ifdef CONFIG_X86_64
+#include <asm/ibt.h>
+#include <asm/linkage.h>
+#endif
 
 #include "kprobe_common.h"
 
@@ -31,6 +38,36 @@
 
 TARGET(oops, traced)
 notrace TARGET(oops, plain)
+
+#ifdef CONFIG_X86_64
+/*
+ * The probe is on an instruction so short that the next one is displaced with it. That
+ * one reads *oops_moved_from, which is 0.
+ */
+unsigned long oops_moved(unsigned long x);
+extern const u32 oops_moved_at;
+extern unsigned long *oops_moved_from;
+static unsigned long oops_moved_zero;
+unsigned long *oops_moved_from = &oops_moved_zero;
+
+asm(".pushsection .text\n"
+    ".balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
+    ".type oops_moved, @function\n"
+    "oops_moved:\n"
+    ASM_ENDBR
+    "	mov	oops_moved_from(%rip), %rcx\n"
+    "1:	mov	%rdi, %rax\n"
+    "	mov	(%rcx), %rdx\n"
+    "	lea	1(%rdx,%rdi,2), %rdx\n"
+    "	add	%rdx, %rax\n"
+    ASM_RET
+    ".size oops_moved, . - oops_moved\n"
+    ".popsection\n"
+    ".pushsection .rodata\n"
+    ".balign 4\n"
+    "oops_moved_at: .long 1b - oops_moved\n"
+    ".popsection\n");
+#endif
 
 enum what { NOTHING, NULL_POINTER, BAD_POINTER, BUG_TRAP, WARNING, STACK, HANG, FIXED };
 
@@ -120,6 +157,12 @@ static void oops_post_handler(struct kprobe *kp, struct pt_regs *regs, unsigned 
 	barrier();
 }
 
+static int oops_quiet_handler(struct kprobe *kp, struct pt_regs *regs)
+{
+	hits++;
+	return 0;
+}
+
 static int oops_return_handler(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	oops_in_handler();
@@ -145,6 +188,10 @@ static int set_probe(const char *how, bool with_fault)
 	memset(&probe, 0, sizeof(probe));
 	memset(&return_probe, 0, sizeof(return_probe));
 	probe.addr = (kprobe_opcode_t *)target;
+#ifdef CONFIG_X86_64
+	if (target == oops_moved)
+		probe.addr = (kprobe_opcode_t *)((u8 *)target + oops_moved_at);
+#endif
 	return_probe.kp.addr = (kprobe_opcode_t *)target;
 	if (with_fault) {
 		probe.fault_handler = oops_fault_handler;
@@ -152,6 +199,8 @@ static int set_probe(const char *how, bool with_fault)
 	}
 	if (!strcmp(how, "pre")) {
 		probe.pre_handler = oops_pre_handler;
+	} else if (!strcmp(how, "insn")) {
+		probe.pre_handler = oops_quiet_handler;
 	} else if (!strcmp(how, "post")) {
 		probe.post_handler = oops_post_handler;
 	} else if (!strcmp(how, "return")) {
@@ -212,6 +261,13 @@ static bool call_on(unsigned int cpu)
 	return READ_ONCE(ret) == RESULT(7ul);
 }
 
+static void aim_moved(bool bad)
+{
+#ifdef CONFIG_X86_64
+	WRITE_ONCE(oops_moved_from, bad ? (unsigned long *)8 : &oops_moved_zero);
+#endif
+}
+
 static int run(const char *how, const char *name, const char *state, const char *what)
 {
 	unsigned int cpu = cpumask_last(cpu_online_mask), left, during, after;
@@ -226,6 +282,10 @@ static int run(const char *how, const char *name, const char *state, const char 
 	if (doing == ARRAY_SIZE(whats))
 		return -EINVAL;
 	target = !strcmp(name, "traced") ? oops_traced : oops_plain;
+#ifdef CONFIG_X86_64
+	if (!strcmp(name, "moved"))
+		target = oops_moved;
+#endif
 	ret = set_probe(how, doing == FIXED);
 	if (ret)
 		return ret;
@@ -239,7 +299,9 @@ static int run(const char *how, const char *name, const char *state, const char 
 	fixed = 0;
 	pr_crit("begin %s %s %s %s\n", how, name, state, what);
 	WRITE_ONCE(todo, doing);
+	aim_moved(doing == NULL_POINTER);
 	returned = call_on(cpu);
+	aim_moved(false);
 	WRITE_ONCE(todo, NOTHING);
 	during = hits;
 	works = call_on(cpu);
