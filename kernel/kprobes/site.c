@@ -6,11 +6,14 @@
 
 #include <linux/bug.h>
 #include <linux/cleanup.h>
+#include <linux/elf.h>
 #include <linux/err.h>
+#include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/module.h>
+#include <linux/string.h>
 
 #include "internal.h"
 
@@ -214,6 +217,38 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 }
 #endif
 
+/*
+ * Is it in a section of a live patch to which relocations are applied when the module that
+ * it patches is loaded, and undone when that is gone? Copies of instructions would not
+ * follow. A site of ftrace has no copies and no relocations.
+ */
+static bool site_is_relocated(unsigned long addr, const struct module *mod)
+{
+#ifdef CONFIG_LIVEPATCH
+	const struct klp_modinfo *info;
+	const Elf_Shdr *sec, *to;
+	unsigned int i;
+
+	if (!mod || !mod->klp || !mod->klp_info)
+		return false;
+	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE) && ftrace_location(addr) == addr)
+		return false;
+	info = mod->klp_info;
+	for (i = 1; i < info->hdr.e_shnum; i++) {
+		sec = &info->sechdrs[i];
+		if (!(sec->sh_flags & SHF_RELA_LIVEPATCH))
+			continue;
+		/* Those for the kernel image were applied before the module ran. */
+		if (str_has_prefix(info->secstrings + sec->sh_name, ".klp.rela.vmlinux."))
+			continue;
+		to = &info->sechdrs[sec->sh_info];
+		if (addr - to->sh_addr < to->sh_size)
+			return true;
+	}
+#endif
+	return false;
+}
+
 /**
  * kprobe_check_site - test if an address may be probed
  * @addr: the address
@@ -243,6 +278,8 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 		why = "it is on the blacklist";
 	else if (kprobe_text_reserved(addr, addr))
 		why = "other code patches it: a jump label or a static call";
+	else if (site_is_relocated(addr, *mod))
+		why = "a live patch may relocate it later";
 	else if (site_is_trap(addr))
 		why = "the trap of a BUG() or WARN()";
 	else

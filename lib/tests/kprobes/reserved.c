@@ -112,6 +112,44 @@ static void behind_a_jump_label_is_allowed(struct kunit *test)
 	KUNIT_EXPECT_GT(test, allowed, tried / 4);
 }
 
+#if defined(MODULE) && defined(CONFIG_LIVEPATCH)
+/* As if this module were a live patch with relocations for @name in its text. */
+static void check_relocated(struct kunit *test, const char *name, int inside)
+{
+	struct module *mod = THIS_MODULE;
+	const struct module_memory *text = &mod->mem[MOD_TEXT];
+	Elf_Shdr sechdrs[] = {
+		{ },
+		{ .sh_addr = (unsigned long)text->base, .sh_size = text->size },
+		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1 },
+	};
+	struct klp_modinfo info = {
+		.hdr.e_shnum = ARRAY_SIZE(sechdrs),
+		.sechdrs = sechdrs,
+		.secstrings = (char *)name,
+	};
+
+	KUNIT_ASSERT_FALSE(test, mod->klp);
+	mod->klp_info = &info;
+	mod->klp = true;
+	KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_plain), inside, "%s", name);
+	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
+		KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_traced), 0, "%s", name);
+	/* Only that section. */
+	sechdrs[1].sh_size = (unsigned long)kpt_plain - sechdrs[1].sh_addr;
+	KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_plain), 0, "%s", name);
+	mod->klp = false;
+	mod->klp_info = NULL;
+}
+
+static void text_that_a_live_patch_relocates_is_refused(struct kunit *test)
+{
+	check_relocated(test, ".klp.rela.other..text", -EINVAL);
+	check_relocated(test, ".klp.rela.vmlinux..text", 0);
+	KUNIT_EXPECT_EQ(test, try((unsigned long)kpt_plain), 0);
+}
+#endif
+
 /* All that there is of a trampoline, at least. */
 #define TRAMP_SIZE	5
 
