@@ -11,6 +11,9 @@
  * fault. So fault handlers are on a separate list, and are removed from it after the
  * handlers are done. If there are any, unregistering then waits a second time, for the
  * fault handlers.
+ *
+ * The return handler of a disabled return probe still runs for calls in flight. Only
+ * while it runs does the probe have a fault handler then: kretprobe_run_off() notes it.
  */
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
@@ -21,6 +24,38 @@
 
 /* A bit for each context in which fault handlers run: a fault in them runs none. */
 static DEFINE_PER_CPU(unsigned int, fault_running);
+
+/* By context, the fault handler of the disabled return probe whose handler runs. */
+static DEFINE_PER_CPU(struct kprobe_faulter *, fault_off[KPROBE_NR_CTX]);
+
+/**
+ * kprobe_fault_enter - have a fault handler run although its probe is off
+ * @f: the fault handler; or NULL
+ *
+ * Context: preemption off, the point is shown.
+ * Return: what is to be passed to kprobe_fault_leave().
+ */
+struct kprobe_faulter *kprobe_fault_enter(struct kprobe_faulter *f)
+{
+	unsigned int ctx = kprobe_this_context();
+	struct kprobe_faulter *prev = raw_cpu_read(fault_off[ctx]);
+
+	raw_cpu_write(fault_off[ctx], f);
+	barrier();
+	return prev;
+}
+
+/**
+ * kprobe_fault_leave - undo kprobe_fault_enter()
+ * @prev: what that returned
+ *
+ * Context: that of kprobe_fault_enter().
+ */
+void kprobe_fault_leave(struct kprobe_faulter *prev)
+{
+	barrier();
+	raw_cpu_write(fault_off[kprobe_this_context()], prev);
+}
 
 /**
  * kprobe_has_fault - test if a probe of a point has a fault handler
@@ -49,7 +84,7 @@ bool __kprobe_hit kprobe_has_fault(struct kprobe *p)
 int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
 {
 	struct kprobe_point *pt = to_point(p);
-	unsigned int bit = BIT(kprobe_this_context());
+	unsigned int ctx = kprobe_this_context(), bit = BIT(ctx);
 	struct kprobe_faulter *f;
 	int ret = 0;
 
@@ -59,7 +94,7 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 	barrier();
 
 	list_for_each_entry_lockless(f, &pt->faulters, list) {
-		if (!READ_ONCE(f->on))
+		if (!READ_ONCE(f->on) && f != raw_cpu_read(fault_off[ctx]))
 			continue;
 		ret = f->handler(f->kp, regs, trapnr);
 		if (ret)
@@ -72,13 +107,14 @@ int __kprobe_hit kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int tr
 }
 
 /**
- * kprobe_fault_abandon - forget the fault handler that runs here
+ * kprobe_fault_abandon - forget the fault handler that runs, or could run, here
  *
  * Context: an oops, in the context of the handler; preemption off.
  */
 void kprobe_fault_abandon(void)
 {
 	raw_cpu_and(fault_running, ~BIT(kprobe_this_context()));
+	raw_cpu_write(fault_off[kprobe_this_context()], NULL);
 }
 NOKPROBE_SYMBOL(kprobe_fault_abandon);
 

@@ -463,7 +463,7 @@ static inline int kprobe_gone_init(void) { return 0; }
  * @list:    in kprobe_point::faulters
  * @kp:	     the user's structure, which @handler gets
  * @handler: as registered
- * @on:	     faults are to run it
+ * @on:	     faults are to run it; see also kprobe_fault_enter()
  * @rcu:     frees it once no fault uses it
  */
 struct kprobe_faulter {
@@ -480,6 +480,8 @@ void kprobe_fault_add(struct kprobe_user *user);
 bool kprobe_fault_del(struct kprobe_user *user);
 bool kprobe_fault_switch(struct kprobe_user *user, bool on);
 void kprobe_fault_abandon(void);
+struct kprobe_faulter *kprobe_fault_enter(struct kprobe_faulter *f);
+void kprobe_fault_leave(struct kprobe_faulter *prev);
 
 /* ----------------------------- blacklist.c ------------------------------ */
 
@@ -704,9 +706,11 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
  * struct kretprobe_hook - what hits and returns need to know of a return probe
  * @rp:	     the user's structure; NULL once no handler of the probe can run
  * @point:   shown while a return handler runs
- * @handler: as registered; replaced by one that does nothing when the probe is
- *	     unregistered
+ * @handler: what returns run: @return_handler; or kretprobe_run_off(); or one that
+ *	     does nothing, when the probe is unregistered
+ * @return_handler: as registered
  * @entry_handler: as registered
+ * @faulter: the probe's fault handler, or NULL
  * @self:    the pre-handler gets this in place of a user's probe, see
  *	     kprobe_handlers::self; nothing in it is used
  */
@@ -714,7 +718,9 @@ struct kretprobe_hook {
 	struct kretprobe *rp;
 	struct kprobe *point;
 	kretprobe_handler_t handler;
+	kretprobe_handler_t return_handler;
 	kretprobe_handler_t entry_handler;
+	struct kprobe_faulter *faulter;
 	struct kprobe self;
 };
 
@@ -750,6 +756,7 @@ struct kretprobe_usage {
 void kretprobe_init(void);
 struct kprobe_user *kretprobe_make_user(void *probe);
 void kretprobe_ready(struct kprobe_user *user);
+void kretprobe_switch(struct kretprobe_hook *hook, bool on);
 void kretprobe_stop(struct kretprobe_hook *hook);
 void kretprobe_free(struct kretprobe_hook *hook);
 void kretprobe_run_handler(struct kretprobe_hook *hook, struct kretprobe_instance *ri,
@@ -757,6 +764,7 @@ void kretprobe_run_handler(struct kretprobe_hook *hook, struct kretprobe_instanc
 #else
 static inline void kretprobe_init(void) { }
 static inline void kretprobe_ready(struct kprobe_user *user) { }
+static inline void kretprobe_switch(struct kretprobe_hook *hook, bool on) { }
 static inline void kretprobe_stop(struct kretprobe_hook *hook) { }
 static inline void kretprobe_free(struct kretprobe_hook *hook) { }
 #endif
@@ -765,6 +773,7 @@ static inline void kretprobe_free(struct kretprobe_hook *hook) { }
 
 struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows);
 kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
+struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri);
 void kretprobe_hook_stop(struct kretprobe_hook *hook);
 void kretprobe_hook_release(struct kretprobe_hook *hook);
 #ifdef CONFIG_KRETPROBE_POOL

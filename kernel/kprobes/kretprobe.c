@@ -35,6 +35,20 @@ static int kretprobe_no_handler(struct kretprobe_instance *ri, struct pt_regs *r
 	return 0;
 }
 
+/*
+ * Runs the return handler of a probe that is off, for a call that began before that.
+ * Its faults still go to the fault handler: see fault.c.
+ */
+static int kretprobe_run_off(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe_hook *hook = kretprobe_hook_of(ri);
+	struct kprobe_faulter *prev = kprobe_fault_enter(hook->faulter);
+
+	hook->return_handler(ri, regs);
+	kprobe_fault_leave(prev);
+	return 0;
+}
+
 /**
  * kretprobe_run_handler - run a return handler
  * @hook: the probe
@@ -103,6 +117,22 @@ void kretprobe_ready(struct kprobe_user *user)
 {
 	user->hook->point = &user->point->kp;
 	user->hook->rp->nmissed = 0;
+}
+
+/**
+ * kretprobe_switch - have the return handler of a probe run as one that is off, or on
+ * @hook: a probe that is being disabled, or enabled
+ * @on:	  the latter
+ *
+ * After the next kprobe_quiesce(), only kretprobe_run_off() runs the handler of a probe
+ * that is off. Without a fault handler that makes no difference.
+ *
+ * Context: kprobe_mutex held.
+ */
+void kretprobe_switch(struct kretprobe_hook *hook, bool on)
+{
+	if (hook->faulter)
+		WRITE_ONCE(hook->handler, on ? hook->return_handler : kretprobe_run_off);
 }
 
 /**
@@ -187,8 +217,10 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	if (ret)
 		goto fail;
 	hook->rp = rp;
-	hook->handler = rp->handler ? : kretprobe_no_handler;
+	hook->return_handler = rp->handler ? : kretprobe_no_handler;
+	hook->handler = hook->return_handler;
 	hook->entry_handler = rp->entry_handler;
+	hook->faulter = user->faulter;
 	user->hook = hook;
 	user->run.pre = kretprobe_hook_pre(hook);
 	user->run.self = &hook->self;

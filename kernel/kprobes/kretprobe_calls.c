@@ -404,6 +404,18 @@ void kprobe_flush_task(struct task_struct *tk)
 NOKPROBE_SYMBOL(kprobe_flush_task);
 
 /**
+ * kretprobe_hook_of - get what hits need of the probe that an instance belongs to
+ * @ri: the instance
+ *
+ * Context: in one of the probe's handlers.
+ * Return: it.
+ */
+struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
+{
+	return &ri->pool->hook;
+}
+
+/**
  * get_kretprobe - get the probe that an instance belongs to
  * @ri: the instance
  *

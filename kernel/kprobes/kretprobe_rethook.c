@@ -123,6 +123,18 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
 }
 
 /**
+ * kretprobe_hook_of - get what hits need of the probe that an instance belongs to
+ * @ri: the instance
+ *
+ * Context: in one of the probe's handlers.
+ * Return: it.
+ */
+struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
+{
+	return READ_ONCE(ri->node.rethook->data);
+}
+
+/**
  * get_kretprobe - get the probe that an instance belongs to
  * @ri: the instance
  *

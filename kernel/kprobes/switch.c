@@ -58,6 +58,8 @@ static int kprobe_users_check(struct kprobe **kps, int num)
 static void kprobe_user_disable(struct kprobe_user *user)
 {
 	WRITE_ONCE(user->enabled, false);
+	if (user->hook)
+		kretprobe_switch(user->hook, false);
 	kprobe_choose_only(user->point);
 	kprobe_count_user(user, -1);
 	kprobe_report_flags(user);
@@ -67,6 +69,8 @@ static void kprobe_user_enable(struct kprobe_user *user)
 {
 	kprobe_count_user(user, 1);
 	kprobe_fault_switch(user, true);
+	if (user->hook)
+		kretprobe_switch(user->hook, true);
 	WRITE_ONCE(user->enabled, true);
 	kprobe_choose_only(user->point);
 	kprobe_report_flags(user);

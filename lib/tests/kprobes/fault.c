@@ -400,6 +400,64 @@ static void faults_of_return_probes_are_dealt_with(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
 	KUNIT_EXPECT_EQ(test, fr->faults, 2);
 }
+
+/* Without a fault handler, the fix-up is used. */
+static int return_loads(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct fault_ret *fr = container_of(get_kretprobe(ri), struct fault_ret, rp);
+
+	fr->ret = kpt_load(fr->bad);
+	return 0;
+}
+
+static int mend_ret_load(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	container_of(p, struct fault_ret, rp.kp)->faults++;
+	return mend_return(NULL, regs);
+}
+
+/* A call that is under way when its probe is disabled. */
+static noinline notrace unsigned long kpt_fault_disables(struct fault_ret *fr)
+{
+	int ret = disable_kretprobe(&fr->rp);
+
+	barrier();
+	return ret;
+}
+
+static void late_return_handler_has_its_fault_handler(struct kunit *test)
+{
+	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
+	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fr);
+	fr->bad = kpt_bad_address(test);
+	fr->rp.kp.addr = (kprobe_opcode_t *)kpt_fault_disables;
+	fr->rp.kp.fault_handler = mend_ret_load;
+	fr->rp.handler = return_loads;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_fault_disables(fr), 0ul);
+	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
+	KUNIT_EXPECT_EQ(test, fr->faults, 1);
+
+	/* But not those of other probes' handlers. */
+	other->pr.kp.fault_handler = NULL;
+	other->pr.on_pre = pre_loads;
+	other->pr.arg = fr->bad;
+	kpt_register(test, &other->pr);
+	KUNIT_EXPECT_EQ(test, kpt_fault_disables(fr), 0ul);
+	KUNIT_EXPECT_EQ(test, other->got, (unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, fr->faults, 1);
+
+	/* The second fault comes after it was disabled again. */
+	KUNIT_EXPECT_EQ(test, enable_kretprobe(&fr->rp), 0);
+	fr->ret = 0;
+	KUNIT_EXPECT_EQ(test, kpt_fault_disables(fr), 0ul);
+	KUNIT_EXPECT_EQ(test, other->got, MENDED);
+	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
+	KUNIT_EXPECT_EQ(test, fr->faults, 3);
+	unregister_kretprobe(&fr->rp);
+}
 #endif /* CONFIG_KRETPROBES */
 
 /* --- Probes that are removed while a handler runs ------------------------- */
@@ -849,6 +907,7 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(handlers_are_those_of_the_time_of_registration),
 #ifdef CONFIG_KRETPROBES
 	STATE_CASE(faults_of_return_probes_are_dealt_with),
+	KUNIT_CASE(late_return_handler_has_its_fault_handler),
 #endif
 	STATE_CASE(unregistering_keeps_the_fault_handler_to_the_end),
 	STATE_CASE(disabling_keeps_the_fault_handler_to_the_end),
