@@ -367,8 +367,12 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 		kprobe_optimizer_free(batch);
 	}
 	/* The last handlers could fault until now: see fault.c. */
-	list_for_each_entry(user, leaving, batch)
+	list_for_each_entry(user, leaving, batch) {
 		again |= kprobe_fault_del(user);
+		/* Late returns must not show a point that is freed. */
+		if (user->hook)
+			kretprobe_leave_point(user->hook);
+	}
 	if (again)
 		kprobe_quiesce(batch);
 }

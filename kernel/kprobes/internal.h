@@ -705,7 +705,8 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
 /**
  * struct kretprobe_hook - what hits and returns need to know of a return probe
  * @rp:	     the user's structure; NULL once no handler of the probe can run
- * @point:   shown while a return handler runs
+ * @point:   shown while a return handler runs; replaced by one without probes when
+ *	     the probe is unregistered
  * @handler: what returns run: @return_handler; or kretprobe_run_off(); or one that
  *	     does nothing, when the probe is unregistered
  * @return_handler: as registered
@@ -758,6 +759,7 @@ struct kprobe_user *kretprobe_make_user(void *probe);
 void kretprobe_ready(struct kprobe_user *user);
 void kretprobe_switch(struct kretprobe_hook *hook, bool on);
 void kretprobe_stop(struct kretprobe_hook *hook);
+void kretprobe_leave_point(struct kretprobe_hook *hook);
 void kretprobe_free(struct kretprobe_hook *hook);
 void kretprobe_run_handler(struct kretprobe_hook *hook, struct kretprobe_instance *ri,
 			   struct pt_regs *regs);
@@ -766,6 +768,7 @@ static inline void kretprobe_init(void) { }
 static inline void kretprobe_ready(struct kprobe_user *user) { }
 static inline void kretprobe_switch(struct kretprobe_hook *hook, bool on) { }
 static inline void kretprobe_stop(struct kretprobe_hook *hook) { }
+static inline void kretprobe_leave_point(struct kretprobe_hook *hook) { }
 static inline void kretprobe_free(struct kretprobe_hook *hook) { }
 #endif
 

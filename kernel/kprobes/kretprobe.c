@@ -30,6 +30,11 @@ static int kretprobe_default_maxactive(void)
 	return max(10U, 2 * num_possible_cpus());
 }
 
+/* Shown when a call returns whose probe is gone. It is in no batch. */
+static struct kprobe_point gone_point = {
+	.faulters = LIST_HEAD_INIT(gone_point.faulters),
+};
+
 static int kretprobe_no_handler(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	return 0;
@@ -57,8 +62,8 @@ static int kretprobe_run_off(struct kretprobe_instance *ri, struct pt_regs *regs
  *
  * The point is shown as running, so hits in the handler are missed, unregistering
  * waits for the handler, and BPF programs can look up the probe. As for every hit,
- * the point is shown first and the handler is read afterwards. The point may have
- * been freed long ago, but then the handler is one that does nothing.
+ * the point is shown first and the handler is read afterwards. Once the probe is
+ * unregistered, gone_point is shown, and the handler is one that does nothing.
  *
  * Context: any, preemption off.
  */
@@ -66,7 +71,7 @@ noinline void __kprobe_hit kretprobe_run_handler(struct kretprobe_hook *hook,
 						 struct kretprobe_instance *ri,
 						 struct pt_regs *regs)
 {
-	struct kprobe *prev = kprobe_enter(hook->point);
+	struct kprobe *prev = kprobe_enter(READ_ONCE(hook->point));
 	kretprobe_handler_t handler = READ_ONCE(hook->handler);
 
 	handler(ri, regs);
@@ -147,6 +152,20 @@ void kretprobe_stop(struct kretprobe_hook *hook)
 {
 	WRITE_ONCE(hook->handler, kretprobe_no_handler);
 	kretprobe_hook_stop(hook);
+}
+
+/**
+ * kretprobe_leave_point - do not show the point any more when a call returns
+ * @hook: the probe; stopped, and without a running handler
+ *
+ * The point may be freed a grace period after this: what reads @point and shows it has
+ * preemption off.
+ *
+ * Context: kprobe_mutex held.
+ */
+void kretprobe_leave_point(struct kretprobe_hook *hook)
+{
+	WRITE_ONCE(hook->point, &gone_point.kp);
 }
 
 /**

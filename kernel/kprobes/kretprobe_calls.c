@@ -127,7 +127,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 		calls_return_to(ri->ret_addr, regs, slot);
 
 		hook = &ri->pool->hook;
-		kprobe_show(KPROBE_CTX_TASK, hook->point);
+		kprobe_show(KPROBE_CTX_TASK, READ_ONCE(hook->point));
 		handler = READ_ONCE(hook->handler);
 		handler(ri, regs);
 		barrier();

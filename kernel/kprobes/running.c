@@ -85,7 +85,8 @@ void kprobe_abandon(void)
 	preempt_disable_notrace();
 	for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++) {
 		running = kprobe_running_point(raw_cpu_read(kprobe_cpu.running[ctx]));
-		if (running && running != &busy_point.kp)
+		/* Not the one of code that is no handler, nor that of late returns. */
+		if (running && running->addr)
 			pr_emerg("a handler of the probe at %pS was running\n", running->addr);
 	}
 	kprobe_fault_abandon();
@@ -99,11 +100,11 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
 NOKPROBE_SYMBOL(kprobe_abandon);
 
 /*
- * A late return handler may show a point that is freed, so points are only compared,
- * not read. An odd value is the address of a word in a detour, which was in use when
- * the value was read. Its CPU may leave the detour at once, and the memory may be
- * used for something else. It is unmapped after an RCU grace period, so it stays
- * readable while preemption is off, whatever it holds.
+ * Points are only compared, not read: the handler may be done, and the point freed, by
+ * the time this looks at it. An odd value is the address of a word in a detour, which
+ * was in use when the value was read. Its CPU may leave the detour at once, and the
+ * memory may be used for something else. It is unmapped after an RCU grace period, so
+ * it stays readable while preemption is off, whatever it holds.
  */
 static bool running_any(int cpu, struct list_head *points)
 {

@@ -111,6 +111,20 @@ void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_counts);
 
+/* ------------------------------- Running -------------------------------- */
+
+/**
+ * kprobe_test_running - get the point that is shown as running here
+ *
+ * Context: any, preemption off.
+ * Return: the architecture's view of the point, or NULL.
+ */
+struct kprobe *kprobe_test_running(void)
+{
+	return kprobe_running();
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_running);
+
 /* -------------------------------- Text ---------------------------------- */
 
 /**

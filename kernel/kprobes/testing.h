@@ -84,6 +84,7 @@ void kprobe_test_stop(kprobe_stop_t stop, void *arg);
 void kprobe_test_ftrace_kill(bool killed);
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle);
 void *kprobe_test_entry(const void *fn);
+struct kprobe *kprobe_test_running(void);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 
 /* While it is set, there is no memory for detours. */

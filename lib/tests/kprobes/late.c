@@ -181,6 +181,90 @@ static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
 	expect_pools(test, before);
 }
 
+/* --- What a late return shows ------------------------------------------------ */
+
+#if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
+/**
+ * struct late_leaver - probes of a function that are unregistered while it runs
+ * @ops:    looks at what replaces the return handler
+ * @rp:	    the return probe
+ * @other:  a kprobe beside it, which goes later
+ * @shared: there is that kprobe
+ * @task:   the task that runs the function
+ * @shown:  the point that is shown when the function returns
+ * @times:  how often that was noted
+ */
+struct late_leaver {
+	struct ftrace_ops ops;
+	struct kretprobe rp;
+	struct kprobe other;
+	bool shared;
+	struct task_struct *task;
+	struct kprobe *shown;
+	unsigned int times;
+};
+
+static noinline notrace unsigned long kpt_late_leaves(struct late_leaver *l)
+{
+	unregister_kretprobe(&l->rp);
+	if (l->shared)
+		unregister_kprobe(&l->other);
+	barrier();
+	return 1;
+}
+
+static void note_shown(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+		       struct ftrace_regs *fregs)
+{
+	struct late_leaver *l = container_of(ops, struct late_leaver, ops);
+
+	if (current != l->task)
+		return;
+	l->shown = kprobe_test_running();
+	l->times++;
+}
+
+static void remove_note(void *ops)
+{
+	unregister_ftrace_function(ops);
+	ftrace_free_filter(ops);
+}
+
+/* A fault there would be offered to the fault handlers of a point that is freed. */
+static void late_return_shows_no_point_that_is_gone(struct kunit *test)
+{
+	struct late_leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	char late_handler[] = "kretprobe_no_handler";
+	struct kprobe *point;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->task = current;
+	l->ops.func = note_shown;
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter(&l->ops, late_handler,
+						strlen(late_handler), 1), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&l->ops), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_note, &l->ops), 0);
+	do {
+		memset(&l->rp, 0, sizeof(l->rp));
+		memset(&l->other, 0, sizeof(l->other));
+		l->rp.kp.addr = kpt_text(kpt_late_leaves);
+		l->other.addr = kpt_text(kpt_late_leaves);
+		KUNIT_ASSERT_EQ(test, register_kretprobe(&l->rp), 0);
+		if (l->shared)
+			KUNIT_EXPECT_EQ(test, register_kprobe(&l->other), 0);
+		preempt_disable();
+		point = get_kprobe(l->rp.kp.addr);
+		preempt_enable();
+		l->times = 0;
+		KUNIT_EXPECT_EQ(test, kpt_late_leaves(l), 1ul);
+		KUNIT_EXPECT_EQ(test, l->times, 1);
+		KUNIT_EXPECT_NOT_NULL(test, l->shown);
+		KUNIT_EXPECT_PTR_NE(test, l->shown, point);
+		l->shared = !l->shared;
+	} while (l->shared);
+}
+#endif
+
 /* --- From a softirq ----------------------------------------------------------- */
 
 /**
@@ -431,6 +515,9 @@ static struct kunit_case late_cases[] = {
 	KUNIT_CASE(the_last_late_call_of_tasks_frees_the_pool),
 	KUNIT_CASE(the_last_late_call_frees_a_pool_that_has_grown),
 	KUNIT_CASE(a_pool_without_calls_goes_with_its_probe),
+#if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
+	KUNIT_CASE(late_return_shows_no_point_that_is_gone),
+#endif
 	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
 	KUNIT_CASE(tasks_that_end_late_free_the_pool),
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
