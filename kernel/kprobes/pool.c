@@ -3,7 +3,8 @@
  * Kprobes: the instances of return probes; pool.h describes the data structure.
  *
  * If the user gives no size, the pool grows: a call that takes one of the last
- * instances of a CPU's newest chunk asks the worker for another chunk. The pool never
+ * instances of a CPU's newest chunk asks the worker for another chunk. If there is no
+ * memory, the worker tries again later, without being asked. The pool never
  * shrinks, and has KRETPROBE_POOL_MAX instances or KRETPROBE_POOL_BYTES at most. If the
  * user gives a size, the pool keeps it.
  *
@@ -58,6 +59,9 @@
 /* Growing doubles a CPU's share, or adds this many instances if that is more. */
 #define GROW_MIN		8
 
+/* How long pools wait for memory. */
+#define RETRY_DELAY		HZ
+
 /* Protects kretprobe_pool::first, total and dead of all pools; a leaf. */
 static DEFINE_MUTEX(pool_mutex);
 
@@ -66,6 +70,12 @@ static LLIST_HEAD(pool_todo);
 
 static void pool_work_fn(struct work_struct *work);
 static DECLARE_WORK(pool_work, pool_work_fn);
+
+/* Pools for which there was no memory. */
+static LLIST_HEAD(pool_retry);
+
+static void pool_retry_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(pool_retry_work, pool_retry_fn);
 
 static void pool_queue_work(struct irq_work *work)
 {
@@ -233,6 +243,8 @@ static int pool_add_chunk(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 	struct kretprobe_instance *ri;
 	unsigned int i;
 
+	if (kprobe_test_fails_instances())
+		return -ENOMEM;
 	nr = min(nr, BITS_PER_LONG);
 	/* Whatever the size, fail rather than let the OOM killer run. */
 	chunk = kvzalloc_node(struct_size(chunk, instances, nr * pool->size),
@@ -278,32 +290,61 @@ static int pool_add(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 	return 0;
 }
 
-static void pool_grow(struct kretprobe_pool *pool)
+/* Adds to the chains whose first chunk is wanted, as far as the bound allows. */
+static int pool_add_wanted(struct kretprobe_pool *pool)
 {
 	struct kretprobe_chunk *chunk;
 	unsigned int have;
-	int cpu;
+	int cpu, ret;
 
-	guard(mutex)(&pool_mutex);
-
-	if (pool->dead)
-		return;
-	WRITE_ONCE(pool->asked, false);
-	/* Calls may ask again before wanted is read: kretprobe_pool_low() */
-	smp_mb();
 	for_each_possible_cpu(cpu) {
 		chunk = pool->first[cpu];
 		if (!READ_ONCE(chunk->wanted))
 			continue;
-		WRITE_ONCE(chunk->wanted, false);
 		for (have = 0; chunk; chunk = chunk->next)
 			have += chunk->nr;
 		have = min(max(have, GROW_MIN), pool->bound - pool->total);
-		if (!have || pool_add(pool, cpu, have))
+		if (!have)
 			break;
+		ret = pool_add(pool, cpu, have);
+		if (ret)
+			return ret;
 	}
-	if (pool->total == pool->bound)
-		WRITE_ONCE(pool->asked, true);
+	return 0;
+}
+
+static bool pool_is_wanted(struct kretprobe_pool *pool)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (READ_ONCE(pool->first[cpu]->wanted))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Calls do not ask while this runs, nor while the pool waits for memory. If the bound
+ * is reached, they never ask again.
+ */
+static int pool_grow(struct kretprobe_pool *pool)
+{
+	int ret;
+
+	guard(mutex)(&pool_mutex);
+
+	if (pool->dead)
+		return 0;
+	do {
+		ret = pool_add_wanted(pool);
+		if (ret || pool->total == pool->bound)
+			return ret;
+		WRITE_ONCE(pool->asked, false);
+		/* Pairs with that of kretprobe_pool_low(): a call asks, or this sees wanted. */
+		smp_mb();
+	} while (pool_is_wanted(pool) && !xchg(&pool->asked, true));
+	return 0;
 }
 
 static void pool_free(struct kretprobe_pool *pool)
@@ -321,18 +362,34 @@ static void pool_free(struct kretprobe_pool *pool)
 	kprobe_test_count_pool(-1);
 }
 
-static void pool_work_fn(struct work_struct *work)
+/* A pool that waits for memory keeps the reference of the list that it was in. */
+static void pools_serve(struct llist_node *pools)
 {
 	struct kretprobe_pool *pool, *next;
 
-	llist_for_each_entry_safe(pool, next, llist_del_all(&pool_todo), todo) {
+	llist_for_each_entry_safe(pool, next, pools, todo) {
 		if (atomic_read(&pool->refs)) {
-			pool_grow(pool);
+			if (pool_grow(pool)) {
+				llist_add(&pool->todo, &pool_retry);
+				queue_delayed_work(system_highpri_wq, &pool_retry_work,
+						   RETRY_DELAY);
+				continue;
+			}
 			if (!atomic_dec_and_test(&pool->refs))
 				continue;
 		}
 		pool_free(pool);
 	}
+}
+
+static void pool_work_fn(struct work_struct *work)
+{
+	pools_serve(llist_del_all(&pool_todo));
+}
+
+static void pool_retry_fn(struct work_struct *work)
+{
+	pools_serve(llist_del_all(&pool_retry));
 }
 
 /**

@@ -38,7 +38,7 @@
  * @next:   in the chain of the CPU
  * @pool:   that the chunk belongs to
  * @from:   kretprobe_pool::total when the chunk was added
- * @wanted: the chunk was low when a call took from it; the worker clears this
+ * @wanted: the chunk was low when a call took from it
  * @nr:	    number of instances
  * @rcu:    frees it once no hit uses it
  * @instances: the instances
@@ -63,9 +63,10 @@ struct kretprobe_chunk {
  * @size:   of an instance, in bytes
  * @puts:   number of calls of kretprobe_pool_attend()
  * @refs:   number of instances; one more while the probe is registered, and one while
- *	    the pool is in the worker's list in order to grow
- * @todo:   in the worker's list
- * @asked:  the worker has been asked for more instances, or no more are allowed
+ *	    the pool is in a list of the worker in order to grow
+ * @todo:   in a list of the worker
+ * @asked:  the worker has been asked for more instances and is not done, or no more
+ *	    are allowed
  * @dead:   the probe is unregistered: instances are not used again
  * @total:  number of instances, all of which are in chains
  * @bound:  the most instances there may be

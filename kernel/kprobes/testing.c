@@ -65,6 +65,11 @@ void kprobe_test_reached(enum kprobe_stage stage)
 bool kprobe_test_no_detours;
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_no_detours);
 
+bool kprobe_test_no_instances;
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_no_instances);
+atomic_t kprobe_test_instances_failed;
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_instances_failed);
+
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /**
  * kprobe_test_ftrace_kill - pretend that ftrace has found itself broken, or undo that

@@ -95,6 +95,18 @@ static inline bool kprobe_test_fails_detour(void)
 	return READ_ONCE(kprobe_test_no_detours);
 }
 
+/* While it is set, there is no memory for instances. The other counts these failures. */
+extern bool kprobe_test_no_instances;
+extern atomic_t kprobe_test_instances_failed;
+
+static inline bool kprobe_test_fails_instances(void)
+{
+	if (!READ_ONCE(kprobe_test_no_instances))
+		return false;
+	atomic_inc(&kprobe_test_instances_failed);
+	return true;
+}
+
 DECLARE_STATIC_KEY_FALSE(kprobe_test_stops);
 void kprobe_test_reached(enum kprobe_stage stage);
 
@@ -115,6 +127,11 @@ static inline void kprobe_test_stage(enum kprobe_stage stage) { }
 static inline void kprobe_test_count_pool(int by) { }
 
 static inline bool kprobe_test_fails_detour(void)
+{
+	return false;
+}
+
+static inline bool kprobe_test_fails_instances(void)
 {
 	return false;
 }

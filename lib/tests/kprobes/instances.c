@@ -410,6 +410,81 @@ static void pool_that_grows_may_go_at_once(struct kunit *test)
 	}
 }
 
+static void memory_is_back(void *unused)
+{
+	WRITE_ONCE(kprobe_test_no_instances, false);
+}
+
+static void memory_is_out(struct kunit *test)
+{
+	atomic_set(&kprobe_test_instances_failed, 0);
+	WRITE_ONCE(kprobe_test_no_instances, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+}
+
+/* State of the next case that outlives its threads. */
+struct shortage {
+	struct completion gate;
+	atomic_t inside;
+	atomic_t done;
+	struct worker w[2];
+};
+
+/* All instances are in use, so no call asks again. */
+static void pool_grows_once_there_is_memory(struct kunit *test)
+{
+	int first = max_t(int, 10, 2 * num_possible_cpus()), i;
+	struct shortage *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct inst_probe *p;
+
+	kpt_skip_if_pools_stay(test);
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	init_completion(&s->gate);
+	p = inst_probe(test, kpt_recurse_waits, 0);
+	memory_is_out(test);
+	for (i = 0; i < ARRAY_SIZE(s->w); i++) {
+		s->w[i] = (struct worker){
+			.depth = i ? 2 : first - 1, .gate = &s->gate, .times = 1,
+			.inside = &s->inside, .done = &s->done,
+		};
+	}
+	kpt_thread(test, worker_fn, &s->w[0], -1, "first");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_hog, &s->gate), 0);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&s->inside) == 1));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), first);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&kprobe_test_instances_failed)));
+
+	kunit_release_action(test, memory_is_back, NULL);
+	msleep(3000);
+	kpt_thread(test, worker_fn, &s->w[1], -1, "more");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&s->inside) == 2));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), first + 3);
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
+	complete_all(&s->gate);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&s->done) == 2));
+}
+
+/* Calls ask again and again, but the worker waits a second after it has failed. */
+static void pool_without_memory_is_left_alone(struct kunit *test)
+{
+	int first = max_t(int, 10, 2 * num_possible_cpus()), round;
+	struct inst_probe *p = inst_probe(test, kpt_recurse, 0);
+	unsigned long begin = jiffies;
+
+	kpt_skip_if_pools_stay(test);
+	memory_is_out(test);
+	for (round = 0; round < 50; round++) {
+		kpt_recurse(first - 1);
+		usleep_range(4000, 5000);
+	}
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
+	KUNIT_EXPECT_GE(test, atomic_read(&kprobe_test_instances_failed), 1);
+	KUNIT_EXPECT_LE(test, atomic_read(&kprobe_test_instances_failed),
+			1 + (int)((jiffies - begin) / HZ));
+	/* The worker still has the pool, and finds it gone. */
+	kunit_release_action(test, inst_unregister_action, &p->rp);
+}
+
 /* --- What a return looks like ------------------------------------------------ */
 
 #ifdef CONFIG_X86
@@ -534,6 +609,8 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound_of_memory),
 	KUNIT_CASE(pool_that_grows_may_go_at_once),
+	KUNIT_CASE_SLOW(pool_grows_once_there_is_memory),
+	KUNIT_CASE(pool_without_memory_is_left_alone),
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
