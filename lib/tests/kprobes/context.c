@@ -175,6 +175,110 @@ static void hits_from_handler_are_missed_however_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, DEPTH + 1ul);
 }
 
+#define DOWN	5
+#define UP	4
+
+/**
+ * struct every - a probe on every instruction of a function
+ * @pr: the probes; NULL where none can be
+ * @nr: how long the function is
+ */
+struct every {
+	struct kpt_probe **pr;
+	unsigned int nr;
+};
+
+static struct every probe_every_instruction(struct kunit *test, kpt_fn_t fn)
+{
+	struct every every = { .nr = kpt_size(test, fn) };
+	struct kpt_probe *pr;
+	unsigned int at;
+
+	every.pr = kunit_kcalloc(test, every.nr, sizeof(*every.pr), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, every.pr);
+	for (at = 0; at < every.nr; at++) {
+		pr = kpt_alloc_with(test, (char *)kpt_text(fn) + at, true, true);
+		if (!kpt_try_register(test, &pr->kp))
+			every.pr[at] = pr;
+	}
+	return every;
+}
+
+static unsigned long count_missed(const struct every *every, unsigned long *hits)
+{
+	unsigned long missed = 0;
+	unsigned int at;
+
+	*hits = 0;
+	for (at = 0; at < every->nr; at++) {
+		if (every->pr[at]) {
+			*hits += every->pr[at]->pre;
+			missed += every->pr[at]->kp.nmissed;
+		}
+	}
+	return missed;
+}
+
+/* A probe on each instruction of @fn in turn, whose handlers call what @every probes. */
+static void check_hits_from_handler(struct kunit *test, kpt_fn_t fn, unsigned long arg,
+				    const struct every *every)
+{
+	struct kpt_inner inner = { .fn = kpt_count_up, .arg = UP };
+	unsigned long result = fn(arg), up = kpt_count_up(UP);
+	unsigned int at, post, size, nr = 0;
+	unsigned long hits, before, missed, now;
+	struct kpt_probe *pr;
+
+	missed = count_missed(every, &before);
+	size = kpt_size(test, fn);
+	for (at = 0; at < size; at++) {
+		for (post = 0; post < 2; post++) {
+			pr = kpt_alloc_with(test, (char *)kpt_text(fn) + at, true, true);
+			kpt_let_call(pr, post, &inner);
+			if (kpt_try_register(test, &pr->kp))
+				continue;
+			inner.calls = 0;
+			inner.result = up;
+			KUNIT_EXPECT_EQ_MSG(test, fn(arg), result, "at %u", at);
+			KUNIT_EXPECT_EQ_MSG(test, inner.result, up, "at %u", at);
+			KUNIT_EXPECT_EQ(test, inner.calls, pr->pre);
+			KUNIT_EXPECT_EQ(test, pr->post, pr->pre);
+			KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+			now = count_missed(every, &hits);
+			KUNIT_EXPECT_EQ(test, hits, before);
+			if (pr->pre)
+				KUNIT_EXPECT_GT(test, now, missed);
+			missed = now;
+			nr += !!pr->pre;
+			kpt_unregister(test, pr);
+		}
+	}
+	KUNIT_EXPECT_GT(test, nr, 2);
+}
+
+/*
+ * What an architecture keeps of a hit, such as where its branch leads, has to survive
+ * the hits that the handlers miss.
+ */
+static void hits_from_handler_do_not_change_where_the_branch_leads(struct kunit *test)
+{
+	unsigned long up = kpt_count_up(UP), missed, hits, before, alone;
+	struct every every;
+
+	if (IS_ENABLED(CONFIG_S390))
+		kunit_skip(test, "QEMU 7.2 steps branches wrongly");
+	every = probe_every_instruction(test, kpt_count_up);
+	KUNIT_EXPECT_EQ(test, kpt_count_up(UP), up);
+	KUNIT_EXPECT_EQ(test, count_missed(&every, &alone), 0ul);
+	KUNIT_EXPECT_GT(test, alone, 10ul);
+	check_hits_from_handler(test, kpt_count_down, DOWN, &every);
+	missed = count_missed(&every, &before);
+	/* Without a handler below, nothing is missed. */
+	KUNIT_EXPECT_EQ(test, kpt_count_up(UP), up);
+	KUNIT_EXPECT_EQ(test, count_missed(&every, &hits), missed);
+	KUNIT_EXPECT_EQ(test, hits - before, alone);
+}
+
 static void recursive_function_is_hit_at_every_depth(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_recurse);
@@ -304,6 +408,84 @@ static void ftrace_sites_have_no_hits_when_ftrace_is_killed(struct kunit *test)
 #endif
 
 /* --- Interrupts ---------------------------------------------------------- */
+
+/**
+ * struct shower - many interrupts, each of which hits a probe
+ * @timer: raises them
+ * @calls: how many there were
+ * @wrong: a call in one of them had a wrong result
+ */
+struct shower {
+	struct hrtimer timer;
+	unsigned int calls;
+	bool wrong;
+};
+
+static enum hrtimer_restart shower_drop(struct hrtimer *timer)
+{
+	struct shower *shower = container_of(timer, struct shower, timer);
+
+	shower->wrong |= kpt_plain2(5) != KPT_RESULT(5ul);
+	shower->calls++;
+	hrtimer_forward_now(timer, ns_to_ktime(200 * NSEC_PER_USEC));
+	return HRTIMER_RESTART;
+}
+
+static void stop_shower(void *shower)
+{
+	hrtimer_cancel(&((struct shower *)shower)->timer);
+}
+
+#define SHOWER_ROUNDS	20
+
+static int pre_misses_for_a_while(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	u64 end = ktime_get_mono_fast_ns() + 20 * NSEC_PER_MSEC;
+
+	while (ktime_get_mono_fast_ns() < end)
+		kpt_call_inner(pr->arg);
+	return 0;
+}
+
+/*
+ * Three hits at once, if handlers run with interrupts on: the handler's, one that it
+ * misses, and the interrupt's.
+ */
+static void interrupts_over_missed_hits_change_nothing(struct kunit *test)
+{
+	struct shower *shower = kunit_kzalloc(test, sizeof(*shower), GFP_KERNEL);
+	struct kpt_inner inner = { .fn = kpt_count_up, .arg = UP };
+	struct kpt_probe *outer, *missed, *over;
+	unsigned long up = kpt_count_up(UP);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, shower);
+	outer = kpt_alloc(test, kpt_plain);
+	outer->on_pre = pre_misses_for_a_while;
+	outer->arg = &inner;
+	kpt_register(test, outer);
+	missed = kpt_probe_post(test, kpt_count_up);
+	over = kpt_probe_post(test, kpt_plain2);
+	hrtimer_init(&shower->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	shower->timer.function = shower_drop;
+	hrtimer_start(&shower->timer, ns_to_ktime(200 * NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_shower, shower), 0);
+	for (i = 1; i <= SHOWER_ROUNDS; i++) {
+		KUNIT_ASSERT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+		KUNIT_ASSERT_EQ(test, inner.result, up);
+		KUNIT_ASSERT_EQ(test, outer->pre, i);
+		cond_resched();
+	}
+	kunit_release_action(test, stop_shower, shower);
+	KUNIT_EXPECT_EQ(test, outer->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, missed->pre, 0);
+	KUNIT_EXPECT_EQ(test, missed->kp.nmissed, (unsigned long)inner.calls);
+	KUNIT_EXPECT_GT(test, shower->calls, 0);
+	KUNIT_EXPECT_FALSE(test, shower->wrong);
+	KUNIT_EXPECT_EQ(test, over->pre, over->post);
+	KUNIT_EXPECT_EQ(test, over->pre + over->kp.nmissed, (unsigned long)shower->calls);
+}
 
 /*
  * An interrupt that calls @inner. The handler that it has to arrive over has set
@@ -788,9 +970,11 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(hit_from_post_handler_behind_a_second_trap_is_missed),
 #endif
 	SITE_CASE(hits_from_handler_are_missed_however_many),
+	KUNIT_CASE(hits_from_handler_do_not_change_where_the_branch_leads),
 	KUNIT_CASE(recursive_function_is_hit_at_every_depth),
 	SITE_CASE(missed_hits_of_a_disabled_probe_are_not_counted),
 	SITE_CASE(hits_missed_on_all_cpus_at_once_are_all_counted),
+	KUNIT_CASE(interrupts_over_missed_hits_change_nothing),
 	SITE_CASE(interrupt_raised_in_handler_is_hit),
 	SITE_CASE(probe_hit_in_hardirq_runs),
 	SITE_CASE(probe_hit_in_softirq_runs),

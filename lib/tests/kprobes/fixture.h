@@ -127,6 +127,21 @@ static inline void *kpt_text(const void *fn)
 	return kprobe_test_entry(fn);
 }
 
+/* How many bytes kpt_text() has: as far as the next symbol. */
+static inline unsigned int kpt_size(struct kunit *test, const void *fn)
+{
+	char *name = kunit_kzalloc(test, KSYM_SYMBOL_LEN, GFP_KERNEL);
+	unsigned int offset = 0, size = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, name);
+	sprint_symbol(name, (unsigned long)kpt_text(fn));
+	name = strrchr(name, '+');
+	KUNIT_ASSERT_NOT_NULL(test, name);
+	if (sscanf(name, "+0x%x/0x%x", &offset, &size) != 2)
+		return 0;
+	return size - offset;
+}
+
 /* The test's thread and its stack are gone when actions run. */
 static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
 {
@@ -564,6 +579,10 @@ unsigned long kpt_recurse(unsigned long depth);
 /* The same, and at the bottom waits for @gate, counted in @inside meanwhile. */
 unsigned long kpt_recurse_waits(unsigned long depth, struct completion *gate,
 				atomic_t *inside);
+
+/* They branch back and forth, and no two of their branches lead to the same place. */
+unsigned long kpt_count_down(unsigned long n);
+unsigned long kpt_count_up(unsigned long n);
 
 /* Moves to another CPU and returns KPT_RESULT(). */
 unsigned long kpt_ret_wanders(unsigned long arg);

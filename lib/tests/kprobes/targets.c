@@ -52,6 +52,30 @@ noinline notrace unsigned long kpt_recurse_waits(unsigned long depth,
 	return below + 1;
 }
 
+noinline notrace unsigned long kpt_count_down(unsigned long n)
+{
+	unsigned long sum = 0;
+
+	while (n) {
+		if (n & 1)
+			sum += n;
+		OPTIMIZER_HIDE_VAR(sum);
+		n--;
+	}
+	return sum;
+}
+
+noinline notrace unsigned long kpt_count_up(unsigned long n)
+{
+	unsigned long i, sum = 1;
+
+	for (i = 0; i != n; i++) {
+		sum = sum * 3 + i;
+		OPTIMIZER_HIDE_VAR(sum);
+	}
+	return sum;
+}
+
 noinline notrace unsigned long kpt_ret_wanders(unsigned long arg)
 {
 	unsigned int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
