@@ -905,6 +905,103 @@ static void user_access_in_a_handler_does_not_page_in(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 
+#define FAILED		5ul
+
+/* An exception table entry leads from the load to the error. */
+static noinline notrace unsigned long load_or_fail(unsigned long from)
+{
+	unsigned long value;
+
+	__get_kernel_nofault(&value, (unsigned long *)from, unsigned long, failed);
+	return value;
+failed:
+	return FAILED;
+}
+
+#ifdef CONFIG_MIPS
+/* The load is in the delay slot of a branch. */
+static noinline notrace unsigned long load_or_fail_in_delay_slot(unsigned long from)
+{
+	unsigned long value = FAILED;
+
+	asm volatile(".set	push\n\t"
+		     ".set	noreorder\n\t"
+		     "b		2f\n"
+		     "1:	" __stringify(LONG_L) "	%0, 0(%1)\n\t"
+		     "move	%0, $0\n"
+		     "2:\n\t"
+		     ".set	pop\n\t"
+		     ".section	__ex_table, \"a\"\n\t"
+		     STR(PTR_WD)	"	1b, 2b\n\t"
+		     ".previous"
+		     : "+r" (value) : "r" (from) : "memory");
+	return value;
+}
+#endif
+
+/* The function works with a probe on each of its instructions. */
+static void check_load(struct kunit *test, kpt_fn_t load)
+{
+	unsigned long bad = (unsigned long)kpt_bad_address(test);
+	unsigned int at, size = kpt_size(test, load);
+	unsigned int nr = 0, loads = 0, pre, post;
+	unsigned long good = 17, result;
+	struct kpt_probe *pr;
+	void *text;
+	bool hit;
+
+	for (at = 0; at < size; at++) {
+		pr = kpt_alloc_with(test, (char *)kpt_text(load) + at, true, true);
+		text = pr->kp.addr;
+		if (kpt_try_register(test, &pr->kp))
+			continue;
+		if (pr->kp.addr != text) {	/* to the next one */
+			kpt_unregister(test, pr);
+			continue;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, load((unsigned long)&good), good, "at %u", at);
+		hit = pr->pre;
+		KUNIT_EXPECT_EQ(test, pr->pre, hit);
+		KUNIT_EXPECT_EQ(test, pr->post, hit);
+
+		pagefault_disable();
+		result = load(bad);
+		pagefault_enable();
+		KUNIT_EXPECT_EQ_MSG(test, result, FAILED, "at %u", at);
+		KUNIT_EXPECT_EQ(test, preempt_count(), 0);
+		KUNIT_EXPECT_FALSE(test, irqs_disabled());
+		pre = pr->pre - hit;
+		post = pr->post - hit;
+		/* An instruction that does not complete has no post-handler. */
+		if (pre != post) {
+			KUNIT_EXPECT_EQ(test, pre, 1);
+			KUNIT_EXPECT_EQ(test, post, 0);
+			loads++;
+		}
+
+		KUNIT_EXPECT_EQ_MSG(test, load((unsigned long)&good), good, "at %u", at);
+		KUNIT_EXPECT_EQ(test, pr->pre, pre + 2 * hit);
+		KUNIT_EXPECT_EQ(test, pr->post, post + 2 * hit);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		nr += hit;
+		kpt_unregister(test, pr);
+	}
+	KUNIT_EXPECT_GT(test, nr, 0);
+	/* arm64 refuses instructions that may fault. */
+	KUNIT_EXPECT_EQ(test, loads, IS_ENABLED(CONFIG_ARM64) ? 0 : 1);
+}
+
+static void fault_is_fixed_up_with_a_probe_on_each_instruction(struct kunit *test)
+{
+	if (IS_ENABLED(CONFIG_ARM))
+		kunit_skip(test, "instructions run on the stack of the exception");
+	skip_if_lockdep_is_misled(test);
+	check_load(test, load_or_fail);
+#ifdef CONFIG_MIPS
+	check_load(test, load_or_fail_in_delay_slot);
+#endif
+}
+
 #ifdef CONFIG_X86
 /*
  * An instruction that faults and has a fix-up. @run executes it with a @good and a
@@ -1159,6 +1256,7 @@ static struct kunit_case hit_cases[] = {
 	SITE_CASE(fault_in_pre_handler_is_fixed_up),
 	SITE_CASE(fault_in_post_handler_is_fixed_up),
 	SITE_CASE(user_access_in_a_handler_does_not_page_in),
+	KUNIT_CASE(fault_is_fixed_up_with_a_probe_on_each_instruction),
 #ifdef CONFIG_X86
 	KUNIT_CASE(page_fault_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(null_pointer_read_with_fixup),
