@@ -460,6 +460,35 @@ static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
 }
 #endif
 
+static void check_same_are_refused(struct kunit *test, const void *fn)
+{
+	unsigned int at, accepted = 0, size = kpt_size(test, fn);
+	int *alone = kunit_kcalloc(test, size, sizeof(*alone), GFP_KERNEL);
+	bool words = IS_ENABLED(CONFIG_ARM64) || IS_ENABLED(CONFIG_MIPS) ||
+		     IS_ENABLED(CONFIG_PPC);
+	struct kpt_probe *pr;
+
+	KUNIT_ASSERT_NOT_NULL(test, alone);
+	for (at = 0; at < size; at++) {
+		alone[at] = kpt_refused((char *)kpt_text(fn) + at);
+		if (words && at % 4)
+			KUNIT_EXPECT_LT_MSG(test, alone[at], 0, "at %u", at);
+		accepted += !alone[at];
+	}
+	KUNIT_EXPECT_GT(test, accepted, 0);
+	for (at = 0; at < size; at++) {
+		pr = kpt_alloc(test, (char *)kpt_text(fn) + at);
+		KUNIT_EXPECT_EQ_MSG(test, kpt_try_register(test, &pr->kp), alone[at],
+				    "at %u", at);
+	}
+}
+
+/* An instruction is judged by what was in the text before it was probed. */
+static void probes_beside_do_not_change_what_is_refused(struct kunit *test)
+{
+	check_same_are_refused(test, kpt_recurse);
+}
+
 static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(nokprobe_symbol_is_refused),
 	KUNIT_CASE(kprobes_section_is_refused),
@@ -484,6 +513,7 @@ static struct kunit_case blacklist_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
 #endif
+	KUNIT_CASE(probes_beside_do_not_change_what_is_refused),
 	KPT_LAST_CASE,
 	{}
 };
