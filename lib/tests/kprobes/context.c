@@ -219,6 +219,23 @@ static unsigned long count_missed(const struct every *every, unsigned long *hits
 	return missed;
 }
 
+#if defined(CONFIG_MIPS) && !defined(CONFIG_CPU_MIPSR6)
+/* The delay slot counts only if the branch is taken. */
+static noinline notrace unsigned long branch_likely(unsigned long arg)
+{
+	unsigned long sum = 0;
+
+	asm volatile(".set	push\n\t"
+		     ".set	noreorder\n\t"
+		     "beql	%1, $0, 1f\n\t"
+		     "addiu	%0, %0, 1\n\t"
+		     "addiu	%0, %0, 2\n"
+		     "1:\n\t"
+		     ".set	pop" : "+r" (sum) : "r" (arg));
+	return sum;
+}
+#endif
+
 /* A probe on each instruction of @fn in turn, whose handlers call what @every probes. */
 static void check_hits_from_handler(struct kunit *test, kpt_fn_t fn, unsigned long arg,
 				    const struct every *every)
@@ -272,6 +289,12 @@ static void hits_from_handler_do_not_change_where_the_branch_leads(struct kunit 
 	KUNIT_EXPECT_EQ(test, count_missed(&every, &alone), 0ul);
 	KUNIT_EXPECT_GT(test, alone, 10ul);
 	check_hits_from_handler(test, kpt_count_down, DOWN, &every);
+#if defined(CONFIG_MIPS) && !defined(CONFIG_CPU_MIPSR6)
+	KUNIT_EXPECT_EQ(test, branch_likely(0), 1ul);
+	KUNIT_EXPECT_EQ(test, branch_likely(1), 2ul);
+	check_hits_from_handler(test, branch_likely, 0, &every);
+	check_hits_from_handler(test, branch_likely, 1, &every);
+#endif
 	missed = count_missed(&every, &before);
 	/* Without a handler below, nothing is missed. */
 	KUNIT_EXPECT_EQ(test, kpt_count_up(UP), up);
