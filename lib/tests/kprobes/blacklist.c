@@ -460,6 +460,16 @@ static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_ARM
+/* No exception leaves that much room below the stack pointer. */
+static noinline notrace unsigned long stores_far_below(unsigned long arg)
+{
+	asm volatile("str	%0, [sp, #-72]!\n\t"
+		     "add	sp, sp, #72" : : "r" (arg) : "memory");
+	return arg;
+}
+#endif
+
 static void check_same_are_refused(struct kunit *test, const void *fn)
 {
 	unsigned int at, accepted = 0, size = kpt_size(test, fn);
@@ -487,6 +497,9 @@ static void check_same_are_refused(struct kunit *test, const void *fn)
 static void probes_beside_do_not_change_what_is_refused(struct kunit *test)
 {
 	check_same_are_refused(test, kpt_recurse);
+#ifdef CONFIG_ARM
+	check_same_are_refused(test, stores_far_below);
+#endif
 }
 
 static struct kunit_case blacklist_cases[] = {
