@@ -317,7 +317,7 @@ int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
  * The report of an oops has the address of the displaced instruction that has crashed. If
  * that is not the probed one, there has been no reason to move the registers.
  */
-static noinline void int3_tell_original(const struct pt_regs *regs)
+static noinline void int3_tell_original(struct pt_regs *regs)
 {
 	unsigned long at;
 
