@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/stacktrace.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
@@ -270,6 +271,99 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, is_kprobe_insn_slot(a->ip), !is_diverted(test),
 			    "%pS", (void *)a->ip);
 }
+
+/* What livepatch asks for. It is not there for modules. */
+#if defined(CONFIG_HAVE_RELIABLE_STACKTRACE) && !defined(MODULE)
+/**
+ * struct walker - walks of the stack that do not miss a function
+ * @arrival: the interrupt that walks
+ * @entries: what the last walk found
+ * @nr:	     how much, or an error
+ */
+struct walker {
+	struct arrival arrival;
+	unsigned long entries[128];
+	int nr;
+};
+
+static void walk_reliably(struct walker *w)
+{
+	w->nr = stack_trace_save_tsk_reliable(current, w->entries, ARRAY_SIZE(w->entries));
+}
+
+static enum hrtimer_restart arrive_and_walk(struct hrtimer *timer)
+{
+	struct walker *w = container_of(timer, struct walker, arrival.timer);
+
+	walk_reliably(w);
+	return arrive(timer);
+}
+
+static int pre_walks_reliably(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	walk_reliably(pr->arg);
+	return 0;
+}
+
+static int pre_holds_walker(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct walker *w = pr->arg;
+
+	while (ktime_get_mono_fast_ns() < w->arrival.until)
+		cpu_relax();
+	return 0;
+}
+
+/* It is that of the probe, and the probe is near its end. */
+static bool walk_found_two(const struct walker *w)
+{
+	unsigned long first = (unsigned long)at(kpt_jump_two, 0);
+	int i;
+
+	for (i = 0; i < w->nr; i++) {
+		if (w->entries[i] >= first && w->entries[i] < (unsigned long)AT(two) + 16)
+			return true;
+	}
+	return false;
+}
+
+/* Otherwise a live patch takes effect for a task that still executes the function. */
+static void reliable_walks_find_the_function_or_fail(struct kunit *test)
+{
+	struct walker *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct kpt_probe *pr = probe_on_two(test, false);
+	struct arrival *a;
+	unsigned int tries;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	a = &w->arrival;
+	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	a->timer.function = arrive_and_walk;
+	pr->arg = w;
+	bring(test, pr);
+
+	pr->on_pre = pre_walks_reliably;
+	call(test);
+	/* Frame pointers are not reliable in exceptions. */
+	if (IS_ENABLED(CONFIG_UNWINDER_ORC))
+		KUNIT_EXPECT_GT(test, w->nr, 0);
+	KUNIT_EXPECT_TRUE_MSG(test, w->nr < 0 || walk_found_two(w), "in a handler: %d", w->nr);
+
+	pr->on_pre = pre_holds_walker;
+	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) &&
+	     !is_kprobe_insn_slot(a->ip); tries++) {
+		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
+		hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+		call(test);
+		hrtimer_cancel(&a->timer);
+	}
+	KUNIT_ASSERT_TRUE_MSG(test, is_diverted(test) ? is_kprobe_optinsn_slot(a->ip) :
+			      is_kprobe_insn_slot(a->ip), "%pS", (void *)a->ip);
+	KUNIT_EXPECT_TRUE_MSG(test, w->nr < 0 || walk_found_two(w), "in %pS: %d",
+			      (void *)a->ip, w->nr);
+}
+#endif
 
 static void post_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -841,6 +935,9 @@ static void point_without_memory_tries_again(struct kunit *test)
 static struct kunit_case way_cases[] = {
 	WAY_CASE(hits_on_the_way_are_hits),
 	WAY_CASE(hits_go_on_in_the_detour_once_there_is_one),
+#if defined(CONFIG_HAVE_RELIABLE_STACKTRACE) && !defined(MODULE)
+	WAY_CASE(reliable_walks_find_the_function_or_fail),
+#endif
 	KUNIT_CASE(post_handlers_go_on_in_the_detour_once_there_is_one),
 	WAY_CASE(changed_ip_on_the_way_is_honoured),
 	WAY_CASE(unregistered_on_the_way_it_leaves_the_text_alone),
