@@ -441,6 +441,46 @@ static void changed_ip_on_the_way_is_honoured(struct kunit *test)
 	let_go(test, w);
 }
 
+static int pre_goes_into_two(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	pre_holds_timer(pr, regs);
+	regs->ip = (unsigned long)AT(two) + KPT_TWO_SECOND;
+	regs->ax = 100;
+	return 1;
+}
+
+/* No hit may go on in bytes that a jump will replace, not even one of another point. */
+static void changed_ip_into_the_bytes_of_another_on_the_way(struct kunit *test)
+{
+	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct kpt_probe *pr = probe_on_two(test, false), *leaves;
+	unsigned long second = (unsigned long)AT(two) + KPT_TWO_SECOND;
+	unsigned int tries;
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	a->timer.function = arrive;
+	leaves = kpt_alloc(test, AT(target));
+	leaves->on_pre = pre_goes_into_two;
+	leaves->arg = a;
+	kpt_register(test, leaves);
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, leaves);
+	bring(test, pr);
+	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) && a->ip != second;
+	     tries++) {
+		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
+		hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+		KUNIT_EXPECT_EQ(test, kpt_jump_target(7), KPT_RESULT(107ul));
+		hrtimer_cancel(&a->timer);
+	}
+	KUNIT_EXPECT_EQ_MSG(test, is_kprobe_optinsn_slot(a->ip), is_diverted(test), "%pS",
+			    (void *)a->ip);
+	KUNIT_EXPECT_EQ_MSG(test, a->ip == second, !is_diverted(test), "%pS", (void *)a->ip);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+}
+
 /* --- Changes ---------------------------------------------------------------- */
 
 static void unregistered_on_the_way_it_leaves_the_text_alone(struct kunit *test)
@@ -940,6 +980,7 @@ static struct kunit_case way_cases[] = {
 #endif
 	KUNIT_CASE(post_handlers_go_on_in_the_detour_once_there_is_one),
 	WAY_CASE(changed_ip_on_the_way_is_honoured),
+	WAY_CASE(changed_ip_into_the_bytes_of_another_on_the_way),
 	WAY_CASE(unregistered_on_the_way_it_leaves_the_text_alone),
 	WAY_CASE(disabled_on_the_way_it_leaves_the_text_alone),
 	WAY_CASE(disabled_and_enabled_on_the_way_it_sets_out_again),

@@ -904,6 +904,112 @@ static void post_handler_may_change_where_a_jump_goes_on(struct kunit *test)
 	}
 }
 
+static int go_into_two(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	/* On 32 bits it is not there at the entry of a function. */
+	KPT_JUMP_ARG(regs) = 7;
+	return go_where_told(pr, regs);
+}
+
+static void post_goes_into_two(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	go_into_two(pr, regs);
+}
+
+/* The neighbour keeps it a breakpoint, or is at the same address, or is not there. */
+static void check_goes_into_two(struct kunit *test, kpt_fn_t fn, unsigned char *addr,
+				bool post, unsigned char *neighbour)
+{
+	struct kpt_probe *pr = kpt_alloc(test, addr), *other = NULL;
+
+	if (post) {
+		pr->kp.post_handler = kpt_post;
+		pr->on_post = post_goes_into_two;
+	} else {
+		pr->on_pre = go_into_two;
+	}
+	pr->arg = AT(two) + KPT_TWO_SECOND;
+	if (neighbour)
+		other = kpt_probe(test, neighbour);
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	if (!kprobe_ftrace(&pr->kp))
+		KUNIT_EXPECT_EQ(test, kprobe_optimized(&pr->kp),
+				!neighbour || neighbour == addr);
+	KUNIT_EXPECT_EQ_MSG(test, fn(7), KPT_RESULT(107ul), "%ps, post %d, neighbour at %zd",
+			    fn, post, neighbour ? neighbour - addr : -1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, post);
+	kpt_unregister(test, pr);
+	if (other)
+		kpt_unregister(test, other);
+}
+
+/* Hits of each kind. */
+static void handler_may_go_on_in_the_bytes_of_another_jump(struct kunit *test)
+{
+	const struct {
+		kpt_fn_t fn;
+		unsigned char *addr;
+	} kinds[] = {
+		{ kpt_jump_emulated, AT(emulated) },
+		{ kpt_jump_copied, AT(copied) },
+	};
+	struct kpt_probe *two = jump_probe(test, AT(two));
+	unsigned char *addr;
+	unsigned int post, i;
+
+	for (post = 0; post < 2; post++) {
+		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+			addr = kinds[i].addr;
+			check_goes_into_two(test, kinds[i].fn, addr, post,
+					    addr + KPT_THREE_SECOND);
+			check_goes_into_two(test, kinds[i].fn, addr, post, NULL);
+			check_goes_into_two(test, kinds[i].fn, addr, post, addr);
+		}
+	}
+	expect_jump(test, two);
+	KUNIT_EXPECT_EQ(test, two->pre, 0);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, two->pre, 1);
+}
+
+static void ftrace_site_may_go_on_in_the_bytes_of_a_jump(struct kunit *test)
+{
+	struct kpt_probe *two = jump_probe(test, AT(two)), *site = kpt_probe(test, kpt_traced);
+	bool ftrace = kprobe_ftrace(&site->kp);
+	unsigned char *addr = (unsigned char *)site->kp.addr;
+	unsigned int post;
+
+	kpt_unregister(test, site);
+	if (!ftrace)
+		kunit_skip(test, "no ftrace sites in this kernel");
+	for (post = 0; post < 2; post++)
+		check_goes_into_two(test, kpt_traced, addr, post, NULL);
+	expect_jump(test, two);
+	KUNIT_EXPECT_EQ(test, two->pre, 0);
+}
+
+static int fault_goes_into_two(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	go_into_two(container_of(p, struct kpt_probe, kp), regs);
+	return 1;
+}
+
+static void fault_handler_may_go_on_in_the_bytes_of_a_jump(struct kunit *test)
+{
+	struct kpt_probe *two = jump_probe(test, AT(two)), *pr;
+
+	pr = kpt_alloc(test, jump_at(kpt_load, kpt_load_at));
+	pr->kp.fault_handler = fault_goes_into_two;
+	pr->arg = AT(two) + KPT_TWO_SECOND;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_load(kpt_bad_address(test)), KPT_RESULT(107ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	expect_jump(test, two);
+	KUNIT_EXPECT_EQ(test, two->pre, 0);
+}
+
 static int do_return(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	regs->ip = *(unsigned long *)regs->sp;
@@ -1987,6 +2093,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(changed_ip_to_behind_the_jump),
 	KUNIT_CASE(changed_ip_to_each_displaced_instruction),
 	KUNIT_CASE(post_handler_may_change_where_a_jump_goes_on),
+	KUNIT_CASE(handler_may_go_on_in_the_bytes_of_another_jump),
+	KUNIT_CASE(ftrace_site_may_go_on_in_the_bytes_of_a_jump),
+	KUNIT_CASE(fault_handler_may_go_on_in_the_bytes_of_a_jump),
 	KUNIT_CASE(handler_may_return_from_the_function),
 	KUNIT_CASE(several_probes_run_in_order),
 	KUNIT_CASE(several_probes_run_until_one_is_nonzero),

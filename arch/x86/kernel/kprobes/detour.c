@@ -100,6 +100,36 @@ static __always_inline int detour_go_on(const struct x86_detour *d, struct pt_re
 }
 
 /**
+ * x86_detour_resume - continue where a handler has decided
+ * @regs: registers that the handler has left
+ *
+ * The handler of one point may go on in bytes that the jump of another point has
+ * replaced, or will replace: a task that does not enter them once there is a detour is
+ * not in them when they change.
+ *
+ * Context: where a hit runs; preemption off.
+ */
+void __kprobe_hit x86_detour_resume(struct pt_regs *regs)
+{
+	unsigned long ip = regs->ip;
+	const struct x86_detour *d;
+	unsigned int back;
+	struct kprobe *p;
+
+	/* No text of the kernel; get_kprobe() does not take every address. */
+	if (ip < TASK_SIZE_MAX)
+		return;
+	for (back = 1; back < JMP32_INSN_SIZE; back++) {
+		p = get_kprobe((void *)(ip - back));
+		d = p ? READ_ONCE(p->ainsn.detour) : NULL;
+		if (d)
+			regs->ip = x86_detour_ip(d, ip);
+		if (regs->ip != ip)
+			return;
+	}
+}
+
+/**
  * detour_hit - the dispatcher: handle a hit that the detour does not handle itself
  * @d:	  the detour
  * @regs: registers of the code
@@ -111,6 +141,7 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 {
 	enum x86_detour_next next = DETOUR_EXEC;
 	int called = 0, ret;
+	unsigned long ip;
 	unsigned int ctx;
 	struct kprobe *p;
 
@@ -126,6 +157,7 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	if (unlikely(!p)) {
 		/* The hit is late, and there is no point any more. */
 	} else if (kprobe_run_pre(p, regs)) {
+		x86_detour_resume(regs);
 		next = DETOUR_AWAY;
 	} else if (!READ_ONCE(p->post_handler)) {
 		/* Only the instruction is left to do. */
@@ -136,7 +168,10 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 			called = DETOUR_LEAVE_RETURNED;
 		/* For unwinders: see emit_save(). */
 		regs->orig_ax = -1;
+		ip = regs->ip;
 		kprobe_run_post(p, regs, 0);
+		if (unlikely(regs->ip != ip))
+			x86_detour_resume(regs);
 		next = regs->ip == (unsigned long)d->addr + d->map[0].len ?
 		       DETOUR_NEXT : DETOUR_AWAY;
 	} else if (d->post) {
@@ -163,7 +198,7 @@ out:
  */
 int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 {
-	regs->ip = x86_detour_ip(d, regs->ip);
+	x86_detour_resume(regs);
 	kprobe_unshow(KPROBE_CTX_TASK);
 	preempt_enable_notrace();
 	return DETOUR_LEAVE;
@@ -191,10 +226,12 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 			kprobe_run_post(p, regs, 0);
 		kprobe_unshow(ctx);
 	}
-	preempt_enable_notrace();
-	if (likely(regs->ip == behind))
+	if (likely(regs->ip == behind)) {
+		preempt_enable_notrace();
 		return DETOUR_STAY;
-	regs->ip = x86_detour_ip(d, regs->ip);
+	}
+	x86_detour_resume(regs);
+	preempt_enable_notrace();
 	return DETOUR_LEAVE;
 }
 

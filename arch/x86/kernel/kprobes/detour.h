@@ -207,6 +207,7 @@ enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d, unsigned long i
 				     unsigned long *same);
 const struct x86_detour *x86_detour_at(unsigned long addr);
 bool x86_detour_trap(struct pt_regs *regs);
+void x86_detour_resume(struct pt_regs *regs);
 
 /* entry_64.S, entry_32.S */
 asmlinkage void detour_leave(void);
@@ -216,6 +217,10 @@ asmlinkage void detour_leave(void);
 static inline bool x86_detour_trap(struct pt_regs *regs)
 {
 	return false;
+}
+
+static inline void x86_detour_resume(struct pt_regs *regs)
+{
 }
 
 #endif /* CONFIG_OPTPROBES */

@@ -11,6 +11,7 @@
 #include <asm/text-patching.h>
 
 #include "common.h"
+#include "detour.h"
 
 /**
  * kprobe_ftrace_handler - handle a hit on an ftrace site
@@ -32,7 +33,7 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
 
 /**
- * arch_kprobe_ftrace_leave - apply a stack pointer that a handler has set
+ * arch_kprobe_ftrace_leave - apply an address and a stack pointer that a handler has set
  * @regs: registers that the handler has left
  * @sp:   the stack pointer at the site
  *
@@ -55,6 +56,7 @@ void __kprobe_hit arch_kprobe_ftrace_leave(struct pt_regs *regs, unsigned long s
 	unsigned long *word = (unsigned long *)sp;
 	long dropped = regs->sp - sp, last;
 
+	x86_detour_resume(regs);
 	if (dropped <= 0 || dropped % sizeof(*word))
 		return;
 	last = dropped / sizeof(*word) - 1;

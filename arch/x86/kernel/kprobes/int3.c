@@ -57,6 +57,17 @@ static __always_inline void int3_divert(struct kprobe *p, struct pt_regs *regs)
 #endif
 }
 
+/* Run the post-handlers of an instruction that has led to @ip. */
+static __always_inline void int3_leave_post(struct kprobe *p, struct pt_regs *regs,
+					    unsigned long ip)
+{
+	kprobe_run_post(p, regs, 0);
+	if (likely(regs->ip == ip))
+		int3_divert(p, regs);
+	else
+		x86_detour_resume(regs);
+}
+
 static noinline void __kprobe_hit int3_emulate_insn(struct kprobe *p, struct pt_regs *regs)
 {
 	if (!x86_emulate(p, regs))
@@ -77,8 +88,7 @@ static __always_inline void int3_execute(struct kprobe *p, struct pt_regs *regs)
 static noinline void __kprobe_hit int3_run_post(struct kprobe *p, struct pt_regs *regs)
 {
 	if (x86_emulate(p, regs)) {
-		kprobe_run_post(p, regs, 0);
-		int3_divert(p, regs);
+		int3_leave_post(p, regs, regs->ip);
 	} else if (p->ainsn.step) {
 		regs->ip = (unsigned long)p->ainsn.step;
 	} else {
@@ -107,7 +117,7 @@ static __always_inline void int3_hit(struct kprobe *p, struct pt_regs *regs,
 		else
 			int3_run_post(p, regs);
 	} else {
-		int3_divert(p, regs);
+		x86_detour_resume(regs);
 	}
 
 	kprobe_unshow(ctx);
@@ -151,8 +161,7 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
 	kprobe_show(ctx, p);
 
-	kprobe_run_post(p, regs, 0);
-	int3_divert(p, regs);
+	int3_leave_post(p, regs, regs->ip);
 
 	kprobe_unshow(ctx);
 	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
@@ -292,8 +301,8 @@ static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int t
 		ret = kprobe_run_fault(at, regs, trapnr);
 		kprobe_leave(prev);
 	}
-	if (ret && at)
-		int3_divert(at, regs);
+	if (ret)
+		x86_detour_resume(regs);
 	preempt_enable_notrace();
 	return ret;
 }
