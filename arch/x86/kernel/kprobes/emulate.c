@@ -189,7 +189,8 @@ static __always_inline bool emulate_read_user(struct pt_regs *regs, unsigned lon
 {
 	if (addr >= TASK_SIZE_MAX)
 		return false;
-	if (cpu_feature_enabled(X86_FEATURE_SMAP) && !(regs->flags & X86_EFLAGS_AC))
+	/* Not static_cpu_has(): its code is in init text. */
+	if (boot_cpu_has(X86_FEATURE_SMAP) && !(regs->flags & X86_EFLAGS_AC))
 		return false;
 	pagefault_disable();
 	stac();
