@@ -87,13 +87,12 @@ static __always_inline void int3_execute(struct kprobe *p, struct pt_regs *regs)
 
 static noinline void __kprobe_hit int3_run_post(struct kprobe *p, struct pt_regs *regs)
 {
-	if (x86_emulate(p, regs)) {
+	if (x86_emulate(p, regs))
 		int3_leave_post(p, regs, regs->ip);
-	} else if (p->ainsn.step) {
+	else if (p->ainsn.step)
 		regs->ip = (unsigned long)p->ainsn.step;
-	} else {
+	else
 		regs->ip = (unsigned long)READ_ONCE(p->ainsn.copy);
-	}
 }
 
 /*
