@@ -1316,12 +1316,12 @@ static void probe_may_be_freed_after_unregister(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&seen->late), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&hammer->wrong), 0);
 	KUNIT_EXPECT_GT(test, atomic_long_read(&hammer->calls), 0l);
+	KUNIT_EXPECT_GT(test, atomic_long_read(&seen->hits), 0l);
 }
 
 struct churn {
 	struct kprobe kp[NR_TARGETS];
 	struct kprobe *kps[NR_TARGETS];
-	atomic_long_t hits;
 	atomic_t errors;
 	atomic_long_t rounds;
 	u32 seed;

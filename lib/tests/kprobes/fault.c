@@ -825,6 +825,8 @@ static void check_zeropad(struct kunit *test, unsigned long (*load)(const void *
 		for (n = 1; n < sizeof(long); n++)
 			KUNIT_EXPECT_EQ(test, load(end - n), expected[n]);
 		KUNIT_EXPECT_EQ(test, pr->pre, sizeof(long) - 1);
+		/* The fixup does the instruction's work, so that has not ended. */
+		KUNIT_EXPECT_EQ(test, pr->post, 0);
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 		kpt_unregister(test, pr);
 	}

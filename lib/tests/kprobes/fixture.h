@@ -484,6 +484,7 @@ static inline void kpt_call_irqs_off(struct kunit *test, struct kpt_probe *pr, k
 	bool off;
 
 	pr->irqs_on = false;
+	pr->irqs_off = false;
 	local_irq_disable();
 	fn(7);
 	off = irqs_disabled();

@@ -271,11 +271,11 @@ static void handlers_see_interrupts_as_the_path_promises(struct kunit *test)
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_addr(site));
 
 	kpt_needs_x86(test);
+	kpt_forbid_jumps(test);
 	call(test, site);
-	if (site->ftrace)
-		KUNIT_EXPECT_FALSE(test, pr->irqs_off);
-	else if (!kprobe_optimized(&pr->kp))
-		KUNIT_EXPECT_FALSE(test, pr->irqs_on);
+	KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 2);
+	KUNIT_EXPECT_EQ(test, pr->irqs_off, !site->ftrace);
+	KUNIT_EXPECT_EQ(test, pr->irqs_on, site->ftrace);
 }
 
 static void interrupt_state_survives_a_hit(struct kunit *test)

@@ -296,6 +296,7 @@ static void handler_runs_with_preemption_off(struct kunit *test)
 
 	kpt_settle(test, &jp->kp);
 	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_FALSE(test, seen.preemptible);
 	KUNIT_EXPECT_EQ(test, preempt_count(), before);
 	KUNIT_EXPECT_FALSE(test, irqs_disabled());

@@ -1223,9 +1223,14 @@ static void handlers_run_with_preemption_off(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pr->preemptible);
 }
 
-static int note_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
+static void note_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	pr->arg = (void *)native_save_fl();
+	*(unsigned long *)pr->arg |= native_save_fl();
+}
+
+static int pre_notes_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	note_own_flags(pr, regs);
 	return 0;
 }
 
@@ -1243,17 +1248,23 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 	};
 	unsigned int i, jump;
 	struct kpt_probe *pr;
+	unsigned long own;
 
 	for (i = 0; i < ARRAY_SIZE(odd); i++) {
 		if (odd[i].flag == X86_EFLAGS_AC && !boot_cpu_has(X86_FEATURE_SMAP))
 			continue;
 		pr = kpt_alloc(test, odd[i].addr);
-		pr->on_pre = note_own_flags;
+		pr->on_pre = pre_notes_own_flags;
 		pr->kp.post_handler = kpt_post;
+		pr->on_post = note_own_flags;
+		pr->arg = &own;
 		for (jump = 0; jump < 2; jump++) {
+			own = 0;
 			set_as(test, pr, jump);
 			KUNIT_EXPECT_EQ(test, odd[i].fn(7), KPT_RESULT(7ul));
-			KUNIT_EXPECT_EQ_MSG(test, (unsigned long)pr->arg & odd[i].flag, 0ul,
+			KUNIT_EXPECT_EQ(test, pr->pre, jump + 1);
+			KUNIT_EXPECT_EQ(test, pr->post, jump + 1);
+			KUNIT_EXPECT_EQ_MSG(test, own & odd[i].flag, 0ul,
 					    "%ps, jump %u", odd[i].fn, jump);
 			/* But they see those of the function. */
 			KUNIT_EXPECT_EQ(test, pr->pre_regs.flags & odd[i].flag, odd[i].flag);
@@ -1512,6 +1523,8 @@ static void own_hit_from_a_handler_is_missed(struct kunit *test)
 struct intrusion {
 	struct irq_work work;
 	struct kpt_inner inner;
+	bool awaited;
+	bool over;
 	bool done;
 };
 
@@ -1524,6 +1537,7 @@ static void intrude(struct irq_work *work)
 {
 	struct intrusion *in = container_of(work, struct intrusion, work);
 
+	in->over = READ_ONCE(in->awaited);
 	kpt_call_inner(&in->inner);
 	/* The handler spins on the same CPU. */
 	WRITE_ONCE(in->done, true);
@@ -1548,9 +1562,11 @@ static int pre_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
 	/* The interrupt may run this again. */
 	if (pr->pre > 1)
 		return 0;
+	WRITE_ONCE(in->awaited, true);
 	irq_work_queue(&in->work);
 	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
 		cpu_relax();
+	WRITE_ONCE(in->awaited, false);
 	return 0;
 }
 
@@ -1577,7 +1593,7 @@ static void check_hit_by_interrupt(struct kunit *test, bool from_post, kpt_fn_t 
 	}
 	settle(test, busy);
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
-	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_ASSERT_TRUE(test, in->done && in->over);
 	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -1654,7 +1670,7 @@ static void own_hit_by_interrupt_over_a_handler_runs(struct kunit *test)
 	busy->on_pre = pre_awaits_interrupt;
 	settle(test, busy);
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
-	KUNIT_ASSERT_TRUE(test, in->done);
+	KUNIT_ASSERT_TRUE(test, in->done && in->over);
 	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, first->pre, 2);
 	KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
@@ -1732,6 +1748,7 @@ static noinline void stack_trace_shows_the_function_and_its_callers(struct kunit
 		} else {
 			pr->on_pre = trace_in_pre;
 		}
+		memset(&trace, 0, sizeof(trace));
 		kpt_forbid_jumps(test);
 		kpt_register(test, pr);
 		kpt_jump_caller((unsigned long)kpt_jump_traced);
@@ -1757,6 +1774,7 @@ static void stack_trace_from_a_displaced_call(struct kunit *test)
 	bool called = false, seen = false;
 	unsigned int n;
 
+	memset(&trace, 0, sizeof(trace));
 	pr->on_pre = trace_in_pre;
 	pr->arg = &trace;
 	kpt_register(test, pr);
@@ -1844,9 +1862,10 @@ static void user_fault_in_a_displaced_instruction_is_paged_in(struct kunit *test
 	area = kpt_user_area(test, 4 * PAGE_SIZE);
 	pr = kpt_probe_post(test, jump_at(kpt_load_user, kpt_load_user_at));
 	wait_for_kprobe_optimizer();
-	kunit_info(test, "%s", kpt_jump_reason(test, &pr->kp));
+	expect_jump(test, pr);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, kpt_load_user((void __user *)(area + i * PAGE_SIZE)), 0ul);
+	KUNIT_EXPECT_GE(test, pr->pre, 4);
 	KUNIT_EXPECT_EQ(test, pr->post, 4);
 	KUNIT_ASSERT_EQ(test, vm_munmap(area, PAGE_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, kpt_load_user((void __user *)area), (unsigned long)KPT_FAULTED);
@@ -2011,9 +2030,15 @@ static const char *last_column(const char *line)
 /* The last column is "jump" or why it is none. */
 static void reasons_are_in_the_points_file(struct kunit *test)
 {
-	static const char * const names[] = {
-		"kpt_jump_two+", "kpt_jump_target+", "kpt_jump_last+", "kpt_jump_fixup+",
-		"kpt_jump_ud2+",
+	static const struct {
+		const char *name;
+		const char *reason;
+	} points[] = {
+		{ "kpt_jump_two+", "jump" },
+		{ "kpt_jump_target+", "a branch leads inside" },
+		{ "kpt_jump_last+", "the function ends" },
+		{ "kpt_jump_fixup+", "a fault is fixed up inside" },
+		{ "kpt_jump_ud2+", "an instruction cannot run elsewhere" },
 	};
 	struct kpt_probe *pr;
 	char *text, *line;
@@ -2027,15 +2052,15 @@ static void reasons_are_in_the_points_file(struct kunit *test)
 	kpt_probe(test, AT(ud2));
 	wait_for_kprobe_optimizer();
 	text = kpt_read(test, &kpt_debugfs, "kprobes/points");
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		line = kpt_line_with(test, text, names[i]);
-		KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%s is not in it", names[i]);
+	for (i = 0; i < ARRAY_SIZE(points); i++) {
+		line = kpt_line_with(test, text, points[i].name);
+		KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%s is not in it", points[i].name);
 		KUNIT_EXPECT_EQ(test, strspn(line, "0123456789abcdef"), 2 * sizeof(long));
 		KUNIT_EXPECT_EQ(test, strncmp(line + 2 * sizeof(long),
 					      i ? "  breakpoint  " : "  jump  ",
 					      i ? 14 : 8), 0);
-		KUNIT_EXPECT_EQ_MSG(test, !strcmp(last_column(line), "jump"), !i, "%s", line);
-		KUNIT_EXPECT_GE(test, strlen(last_column(line)), 4ul);
+		KUNIT_EXPECT_TRUE_MSG(test, str_has_prefix(last_column(line), points[i].reason),
+				      "%s", line);
 	}
 	kpt_unregister(test, pr);
 	text = kpt_read(test, &kpt_debugfs, "kprobes/points");

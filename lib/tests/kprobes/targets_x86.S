@@ -165,6 +165,8 @@ SYM_FUNC_START(kpt_load_user)
 	ASM_STAC
 .Lload_user_at:
 	mov	(FIRST), %_ASM_AX
+	/* Four bytes, so that a jump fits before what others patch. */
+	nopl	0x7f(%_ASM_AX)
 .Lload_user_done:
 	ASM_CLAC
 	RETURN
