@@ -9,6 +9,8 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/rwsem.h>
+#include <linux/sched.h>
+#include <linux/stacktrace.h>
 #include <linux/static_call.h>
 
 #ifdef CONFIG_PPC64_ELF_ABI_V2
@@ -203,3 +205,19 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 	return !addr || core_kernel_text(addr) ? addr : 1;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_patched);
+
+#if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
+/**
+ * kprobe_test_stack - walk the stack of the current task as live patching does
+ * @entries: where the addresses go
+ * @nr:	     for how many there is room
+ *
+ * Context: any.
+ * Return: how many there are, or an error if an address may be missing.
+ */
+int kprobe_test_stack(unsigned long *entries, unsigned int nr)
+{
+	return stack_trace_save_tsk_reliable(current, entries, nr);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_stack);
+#endif

@@ -9,7 +9,6 @@
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/stacktrace.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
@@ -272,8 +271,8 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 			    "%pS", (void *)a->ip);
 }
 
-/* What livepatch asks for. It is not there for modules. */
-#if defined(CONFIG_HAVE_RELIABLE_STACKTRACE) && !defined(MODULE)
+/* Live patching asks for these. */
+#if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
 /**
  * struct walker - walks of the stack that do not miss a function
  * @arrival: the interrupt that walks
@@ -288,7 +287,7 @@ struct walker {
 
 static void walk_reliably(struct walker *w)
 {
-	w->nr = stack_trace_save_tsk_reliable(current, w->entries, ARRAY_SIZE(w->entries));
+	w->nr = kprobe_test_stack(w->entries, ARRAY_SIZE(w->entries));
 }
 
 static enum hrtimer_restart arrive_and_walk(struct hrtimer *timer)
@@ -975,7 +974,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 static struct kunit_case way_cases[] = {
 	WAY_CASE(hits_on_the_way_are_hits),
 	WAY_CASE(hits_go_on_in_the_detour_once_there_is_one),
-#if defined(CONFIG_HAVE_RELIABLE_STACKTRACE) && !defined(MODULE)
+#if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
 	WAY_CASE(reliable_walks_find_the_function_or_fail),
 #endif
 	KUNIT_CASE(post_handlers_go_on_in_the_detour_once_there_is_one),
