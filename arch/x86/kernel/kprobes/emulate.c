@@ -7,10 +7,10 @@
  * is inline, so nothing here can carry a probe.
  */
 #include <linux/array_size.h>
+#include <linux/cpufeature.h>
 #include <linux/kprobes.h>
 #include <linux/uaccess.h>
 
-#include <asm/cpufeature.h>
 #include <asm/insn.h>
 #include <asm/processor-flags.h>
 #include <asm/ptrace.h>

@@ -19,6 +19,7 @@
 #include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
+#include <linux/linkage.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
@@ -28,10 +29,10 @@
 
 #ifdef CONFIG_X86_64
 #include <asm/ibt.h>
-#include <asm/linkage.h>
 #endif
 
 #include "kprobe_common.h"
+#include "kprobe_oops.h"
 
 /* RCU has to be told to be less patient than that. */
 #define HANG_SECONDS	12
@@ -40,33 +41,26 @@ TARGET(oops, traced)
 notrace TARGET(oops, plain)
 
 #ifdef CONFIG_X86_64
-/*
- * The probe is on an instruction so short that the next one is displaced with it. That
- * one reads *oops_moved_from, which is 0.
- */
-unsigned long oops_moved(unsigned long x);
-extern const u32 oops_moved_at;
-extern unsigned long *oops_moved_from;
 static unsigned long oops_moved_zero;
 unsigned long *oops_moved_from = &oops_moved_zero;
 
 asm(".pushsection .text\n"
-    ".balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
-    ".type oops_moved, @function\n"
-    "oops_moved:\n"
-    ASM_ENDBR
-    "	mov	oops_moved_from(%rip), %rcx\n"
-    "1:	mov	%rdi, %rax\n"
-    "	mov	(%rcx), %rdx\n"
-    "	lea	1(%rdx,%rdi,2), %rdx\n"
-    "	add	%rdx, %rax\n"
-    ASM_RET
-    ".size oops_moved, . - oops_moved\n"
-    ".popsection\n"
-    ".pushsection .rodata\n"
-    ".balign 4\n"
-    "oops_moved_at: .long 1b - oops_moved\n"
-    ".popsection\n");
+"	.balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
+"	.type oops_moved, @function\n"
+"oops_moved:\n"
+	ASM_ENDBR
+"	mov	oops_moved_from(%rip), %rcx\n"
+"1:	mov	%rdi, %rax\n"
+"	mov	(%rcx), %rdx\n"
+"	lea	1(%rdx,%rdi,2), %rdx\n"
+"	add	%rdx, %rax\n"
+	ASM_RET
+"	.size oops_moved, . - oops_moved\n"
+"	.popsection\n"
+"	.pushsection .rodata\n"
+"	.balign 4\n"
+"oops_moved_at: .long 1b - oops_moved\n"
+"	.popsection\n");
 #endif
 
 enum what { NOTHING, NULL_POINTER, BAD_POINTER, BUG_TRAP, WARNING, STACK, HANG, FIXED };
