@@ -239,22 +239,13 @@ static int pre_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /*
- * The instructions that the jump will replace run in the detour already. Otherwise
- * it could not be known when the last task has left them.
+ * Call until the timer that the handler holds up has arrived in a copy or a detour. That of
+ * an emulated machine may come too late for its call.
  */
-static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
+static void call_until_arrival(struct kunit *test, struct arrival *a)
 {
-	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
-	struct kpt_probe *pr = probe_on_two(test, false);
 	unsigned int tries;
 
-	KUNIT_ASSERT_NOT_NULL(test, a);
-	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	a->timer.function = arrive;
-	pr->on_pre = pre_holds_timer;
-	pr->arg = a;
-	bring(test, pr);
-	/* The timer of an emulated machine may come too late for its call. */
 	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) &&
 	     !is_kprobe_insn_slot(a->ip); tries++) {
 		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
@@ -263,6 +254,24 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 		call(test);
 		hrtimer_cancel(&a->timer);
 	}
+}
+
+/*
+ * The instructions that the jump will replace run in the detour already. Otherwise
+ * it could not be known when the last task has left them.
+ */
+static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
+{
+	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+	struct kpt_probe *pr = probe_on_two(test, false);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	a->timer.function = arrive;
+	pr->on_pre = pre_holds_timer;
+	pr->arg = a;
+	bring(test, pr);
+	call_until_arrival(test, a);
 	KUNIT_ASSERT_TRUE(test, a->done);
 	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
 	KUNIT_EXPECT_EQ_MSG(test, is_kprobe_optinsn_slot(a->ip), is_diverted(test),
@@ -332,7 +341,6 @@ static void reliable_walks_find_the_function_or_fail(struct kunit *test)
 	struct walker *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 	struct kpt_probe *pr = probe_on_two(test, false);
 	struct arrival *a;
-	unsigned int tries;
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	a = &w->arrival;
@@ -349,14 +357,7 @@ static void reliable_walks_find_the_function_or_fail(struct kunit *test)
 	KUNIT_EXPECT_TRUE_MSG(test, w->nr < 0 || walk_found_two(w), "in a handler: %d", w->nr);
 
 	pr->on_pre = pre_holds_walker;
-	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) &&
-	     !is_kprobe_insn_slot(a->ip); tries++) {
-		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
-		hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
-			      HRTIMER_MODE_REL_PINNED_HARD);
-		call(test);
-		hrtimer_cancel(&a->timer);
-	}
+	call_until_arrival(test, a);
 	KUNIT_ASSERT_TRUE_MSG(test, is_diverted(test) ? is_kprobe_optinsn_slot(a->ip) :
 			      is_kprobe_insn_slot(a->ip), "%pS", (void *)a->ip);
 	KUNIT_EXPECT_TRUE_MSG(test, w->nr < 0 || walk_found_two(w), "in %pS: %d",
