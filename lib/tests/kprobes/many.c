@@ -481,10 +481,11 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 #endif
 
 	/* The log names them, where they must not be passed at all. */
+	p = kpt_bad_address(test);
 	local_irq_disable();
 	error[0] = disable_kprobe(ERR_PTR(-1));
 	error[1] = register_kprobe(ERR_PTR(-ENOMEM));
-	error[2] = enable_kprobe(kpt_bad_address(test));
+	error[2] = enable_kprobe(p);
 	unregister_kprobe(ERR_PTR(-ENOMEM));
 	local_irq_enable();
 	for (i = 0; i < ARRAY_SIZE(error); i++)
