@@ -485,12 +485,16 @@ static int point_place(struct kprobe_user *user)
  */
 static int point_check_again(struct kprobe_user *user)
 {
-	struct kprobe *kp = user->kp;
+	const struct kprobe *kp = user->kp;
 	unsigned long addr;
 	bool entry;
 	int ret;
 
-	ret = kprobe_resolve(kp->addr, kp->symbol_name, kp->offset, &addr, &entry);
+	/* Not by kp->addr: others may have registered the structure since, which sets that. */
+	if (kp->symbol_name)
+		ret = kprobe_resolve(NULL, kp->symbol_name, kp->offset, &addr, &entry);
+	else
+		ret = kprobe_resolve((kprobe_opcode_t *)user->addr, NULL, 0, &addr, &entry);
 	if (ret || addr != user->addr || entry != user->entry)
 		return kprobe_refuse(user->addr, -ENOENT, "its module has been replaced");
 	return 0;
