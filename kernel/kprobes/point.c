@@ -583,7 +583,7 @@ void kprobe_link_user(struct kprobe_user *user)
  * Its handlers may still be running. The point stays, even without a user, and keeps
  * what it needs for post-handlers until kprobe_release_post().
  *
- * Context: kprobe_mutex held; may sleep.
+ * Context: kprobe_mutex held.
  */
 void kprobe_unlink_user(struct kprobe_user *user)
 {

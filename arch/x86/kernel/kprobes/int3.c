@@ -57,10 +57,11 @@ static __always_inline void int3_divert(struct kprobe *p, struct pt_regs *regs)
 #endif
 }
 
-/* Run the post-handlers of an instruction that has led to @ip. */
-static __always_inline void int3_leave_post(struct kprobe *p, struct pt_regs *regs,
-					    unsigned long ip)
+/* The instruction is done: run the post-handlers, and go on. */
+static __always_inline void int3_leave_post(struct kprobe *p, struct pt_regs *regs)
 {
+	unsigned long ip = regs->ip;
+
 	kprobe_run_post(p, regs, 0);
 	if (likely(regs->ip == ip))
 		int3_divert(p, regs);
@@ -88,7 +89,7 @@ static __always_inline void int3_execute(struct kprobe *p, struct pt_regs *regs)
 static noinline void __kprobe_hit int3_run_post(struct kprobe *p, struct pt_regs *regs)
 {
 	if (x86_emulate(p, regs))
-		int3_leave_post(p, regs, regs->ip);
+		int3_leave_post(p, regs);
 	else if (p->ainsn.step)
 		regs->ip = (unsigned long)p->ainsn.step;
 	else
@@ -160,7 +161,7 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 	raw_cpu_add(kprobe_cpu.traps, KPROBE_TRAP);
 	kprobe_show(ctx, p);
 
-	int3_leave_post(p, regs, regs->ip);
+	int3_leave_post(p, regs);
 
 	kprobe_unshow(ctx);
 	raw_cpu_add(kprobe_cpu.traps, -(int)KPROBE_TRAP);
