@@ -22,38 +22,61 @@ cold=${COLD-10000}
 
 scratch
 
+# measure KERNEL PART: its lines to a file. The same kernel gives the same figures, and
+# the crowds take many minutes on stock: a part of a kernel is measured once.
 measure()
 {
-	local name=$1 kernel=$build/$1 known
+	local name=$1 part=$2 kernel=$build/$1 log=icount-$1-$2 many=$many cold=$cold known sites
 
-	[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
-	# The same kernel gives the same figures, and the crowds take a quarter of an
-	# hour on stock: measure a kernel once.
+	# What the other parts are about does not count for this one.
+	[ "$part" = many ] || many=''
+	[ "$part" = cold ] || cold=''
+	sites=$("$here/sites.sh" "$name")
 	known=$kernel/.icount-$(cat "$kernel/arch/x86/boot/bzImage" "$here/guest/jobs/icount.sh" \
 		"$kernel/kprobes-modules/kprobe_cost.ko" "$kernel/kprobes-modules/kprobe_crowd.ko" \
-		"$here/sites.sh" <(echo "$many, $cold, ${COUNT:-}") | sha1sum | cut -c1-16)
+		"$here/sites.sh" <(echo "$part, $many, $cold, ${COUNT:-}") | sha1sum | cut -c1-16)
 	if [ ! -s "$known" ]; then
-		sites=$("$here/sites.sh" "$name")
-		say "measuring $name (build/logs/icount-$name.*)" >&2
+		say "measuring $part of $name (build/logs/$log.*)" >&2
 		# Addresses as in vmlinux: no KASLR.
-		"$here/guest.sh" -i -t 3000 -m 2048 -l "icount-$name" -a nokaslr -f "$sites" \
+		"$here/guest.sh" -i -t 3000 -m 2048 -l "$log" -a nokaslr -f "$sites" \
 			-s 'blocked for more than' "$kernel" icount \
-			MANY="$many" COLD="$cold" COUNT="${COUNT:-}" >"$tmp/$name.new" || {
-			cat "$tmp/$name.new"
-			die "icount: $name could not be measured: see build/logs/icount-$name.console"
+			PART="$part" MANY="$many" COLD="$cold" COUNT="${COUNT:-}" >"$tmp/$log.new" || {
+			cat "$tmp/$log.new"
+			die "icount: $part of $name could not be measured: see build/logs/$log.console"
 		}
-		cp "$tmp/$name.new" "$known"
+		cp "$tmp/$log.new" "$known"
 	fi
-	cp "$known" "$tmp/$name.out"
+	cp "$known" "$tmp/$name.$part"
 }
 
+parts=hits
+[ -z "$many" ] || parts="$parts many"
+[ -z "$cold" ] || parts="$parts cold"
 for name; do
-	measure "$name" &
-	[ "${JOBS:-2}" -gt 1 ] || wait
+	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
+	# One guest finds them for all parts.
+	"$here/sites.sh" "$name" >/dev/null
 done
-wait
+# The crowds of stock take longest, so they start first.
+running=0
+for part in $(tac -s' ' <<<"$parts "); do
+	for ((i = $#; i > 0; i--)); do
+		if [ $running -ge "${JOBS:-2}" ]; then
+			wait -n || exit
+			running=$((running - 1))
+		fi
+		measure "${!i}" "$part" &
+		running=$((running + 1))
+	done
+done
+while [ $running -gt 0 ]; do
+	wait -n || exit
+	running=$((running - 1))
+done
 for name; do
-	[ -s "$tmp/$name.out" ] || exit 1
+	for part in $parts; do
+		cat "$tmp/$name.$part"
+	done >"$tmp/$name.out"
 done
 
 cd "$tmp"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of icount.sh: run kprobe_cost.ko in each of its modes and
-# print its lines; then crowds of probes, as large as MANY= and COLD= say.
+# The guest's half of icount.sh, one PART of it: run kprobe_cost.ko in each of its modes
+# and print its lines (hits), or crowds of probes, as large as MANY= or COLD= says.
 opt=/proc/sys/debug/kprobes-optimization
 ctl=/sys/kernel/debug/kprobe_crowd
-failed=''
+failed='' hits=''
 
+[ "$PART" != hits ] || hits=1
 [ "${COUNT:-0}" = 0 ] || echo 1 >/sys/kernel/debug/kprobes/hits || failed=1
 
 # measure REGEX PARAMETERS...: run it, show its lines that match
@@ -31,8 +32,8 @@ crowd()
 }
 
 [ ! -e $opt ] || echo 0 >$opt
-measure . mode=sites prefix=bp
-if [ -e $opt ]; then
+[ -z "$hits" ] || measure . mode=sites prefix=bp
+if [ -n "$hits" ] && [ -e $opt ]; then
 	echo 1 >$opt
 	measure jump_ mode=sites prefix=jump settle=1000
 	echo 0 >$opt
@@ -43,8 +44,9 @@ for n in $MANY; do
 	[ "$n" -le $most ] || most=$n
 done
 insmod /modules/kprobe_crowd.ko sites=/quiet nr=$((most + 100)) || failed=1
-crowd register_single set_each 100
-crowd unregister_single remove_each 0
+# The first ones allocate caches, whatever they are for.
+crowd "${hits:+register_single}" set_each 100
+crowd "${hits:+unregister_single}" remove_each 0
 for n in $MANY; do
 	crowd register_batch_$n set $n
 	crowd register_single_$n set_each $((n + 100))
