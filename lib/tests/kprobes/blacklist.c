@@ -24,6 +24,9 @@ static noinstr KPT_FUNCTION(noinstr, arg + 5)
 /* The section is longer than that of __kprobes. */
 static noinstr KPT_FUNCTION(noinstr_last, arg + 6)
 
+/* Runs while RCU does not watch, if it is what it says. */
+static __cpuidle KPT_FUNCTION(idle, arg + 7)
+
 /*
  * Symbols that compilers make when they split a function, and one whose name only
  * begins in the same way.
@@ -55,9 +58,10 @@ static kpt_fn_t functions[] = {
 	kpt_in_section,
 	kpt_noinstr,
 	kpt_noinstr_last,
+	kpt_idle,
 };
 
-enum { BEFORE_MARKED, MARKED, AFTER_MARKED, IN_SECTION, NOINSTR, NOINSTR_LAST };
+enum { BEFORE_MARKED, MARKED, AFTER_MARKED, IN_SECTION, NOINSTR, NOINSTR_LAST, IDLE };
 
 /* The compiler must not know the function that is called. */
 static unsigned long call(unsigned int which, unsigned long arg)
@@ -114,6 +118,11 @@ static void noinstr_function_is_refused(struct kunit *test)
 {
 	check_refused(test, NOINSTR, "kpt_noinstr");
 	check_refused(test, NOINSTR_LAST, "kpt_noinstr_last");
+}
+
+static void idle_function_is_refused(struct kunit *test)
+{
+	check_refused(test, IDLE, "kpt_idle");
 }
 
 static void check_allowed(struct kunit *test, unsigned int which)
@@ -506,6 +515,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(nokprobe_symbol_is_refused),
 	KUNIT_CASE(kprobes_section_is_refused),
 	KUNIT_CASE(noinstr_function_is_refused),
+	KUNIT_CASE(idle_function_is_refused),
 	KUNIT_CASE(neighbour_before_a_blacklisted_function_is_allowed),
 	KUNIT_CASE(neighbour_behind_a_blacklisted_function_is_allowed),
 #ifdef CONFIG_X86
