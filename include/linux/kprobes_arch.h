@@ -346,6 +346,9 @@ int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
  * and interrupts every CPU. arch_prepare_post() is called before a point gets its
  * first post-handler. arch_kprobes_batch() is called before and after the points of
  * a batch are prepared, which is done in order of address.
+ *
+ * ftrace knows a site by its first MCOUNT_INSN_SIZE bytes. An architecture on which it
+ * patches more than these defines __ARCH_KPROBE_FTRACE_SIZE in asm/kprobes.h.
  */
 bool arch_within_kprobe_blacklist(unsigned long addr);
 int arch_populate_kprobe_blacklist(void);

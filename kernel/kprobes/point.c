@@ -229,13 +229,18 @@ void __weak arch_kprobes_batch(bool begin)
 {
 }
 
+#if defined(CONFIG_DYNAMIC_FTRACE) && !defined(__ARCH_KPROBE_FTRACE_SIZE)
+#define __ARCH_KPROBE_FTRACE_SIZE	MCOUNT_INSN_SIZE
+#endif
+
 static int point_prepare(struct kprobe_point *pt)
 {
 	int ret;
 
 #ifdef CONFIG_DYNAMIC_FTRACE
 	unsigned long addr = pt->node.key;
-	unsigned long site = ftrace_location_range(addr, addr);
+	unsigned long before = __ARCH_KPROBE_FTRACE_SIZE - MCOUNT_INSN_SIZE;
+	unsigned long site = ftrace_location_range(addr - before, addr);
 
 	if (site && site != addr)
 		return kprobe_refuse(addr, -EILSEQ, "inside of an ftrace site");
