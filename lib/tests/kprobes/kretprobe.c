@@ -217,8 +217,8 @@ static void retaddr_is_the_true_return_address(struct kunit *test)
 static void change_value(struct ret_probe *r, struct kretprobe_instance *ri,
 			 struct pt_regs *regs)
 {
-#ifdef CONFIG_X86
-	regs->ax = 4711;
+#ifdef CONFIG_HAVE_FUNCTION_ERROR_INJECTION
+	regs_set_return_value(regs, 4711);
 #endif
 }
 
@@ -227,8 +227,8 @@ static void handler_may_change_the_return_value(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct ret_probe *r = ret_alloc(test, site->fn);
 
-	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "x86 only");
+	if (!IS_ENABLED(CONFIG_HAVE_FUNCTION_ERROR_INJECTION))
+		kunit_skip(test, "no regs_set_return_value()");
 	r->on_return = change_value;
 	ret_register(test, r);
 	KUNIT_EXPECT_EQ(test, site->fn(7), 4711ul);
