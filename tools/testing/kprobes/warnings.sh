@@ -23,7 +23,7 @@ build_checked() { rm -f "$1/.unchecked"; }
 # built again the next time: make does not know which warning came from which.
 all_warnings()
 {
-	grep 'warning:\|WARNING:' "$2" || return 0
+	grep '[Ww]arning:\|WARNING:' "$2" || return 0
 	find "$1" -name '*.o' -delete
 }
 
