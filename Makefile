@@ -7,8 +7,8 @@ export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 
-# What these goals need is asked for before anything is built, see tree.sh. The self-test
-# looks whether all that boot a guest are here.
+# Packages that these goals need are checked before anything is built, see tree.sh. The
+# self-test checks that all goals that boot a guest are listed here.
 guests := run test stress abuse slots execute test-everything torture soak survive mutants \
 	shell ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug \
 	deb-check
@@ -32,7 +32,7 @@ help:
 #:               (NR=150000 encodings, SEED=1)
 #: make test-everything  a probe on every instruction of the kernel and of modules, in
 #:               windows, under a workload (MINUTES=20; resumes where it stopped)
-#: make torture  writers, readers and killers, counts exact (MINUTES=3 for each scenario,
+#: make torture  probes in all contexts; counts must be right (MINUTES=3 for each scenario,
 #:               SCENARIO="one eight": only those of tools/testing/kprobes/torture/)
 #: make soak     torture, abuse, random events and other stress tests, at once (MINUTES=30)
 #: make survive  which wrong calls and torture stock survives, next to ours (ROWS="glob...")
@@ -85,8 +85,8 @@ stock:
 	@$(T)/tree.sh stock
 	@$(T)/kernel.sh stock
 
-# The default kernel if it is there or asked for. What a first look needs is built in
-# half the time.
+# The default kernel if it exists or CONFIG= asks for it; otherwise the small one, which
+# is built in half the time.
 run: export CONFIG := $(if $(filter-out file,$(origin CONFIG))$(wildcard build/x86_64/vmlinux),$(CONFIG),run)
 run: run-offset kernel
 	@$(T)/run.sh

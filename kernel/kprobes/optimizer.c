@@ -472,7 +472,7 @@ static int __init optimizer_init(void)
 subsys_initcall(optimizer_init);
 
 static const char *const why_text[] = {
-	[KPROBE_WHY_UNKNOWN] = "the function cannot be made out",
+	[KPROBE_WHY_UNKNOWN] = "the function cannot be decoded",
 	[KPROBE_WHY_INSN] = "an instruction cannot run elsewhere",
 	[KPROBE_WHY_END] = "the function ends",
 	[KPROBE_WHY_TARGET] = "a branch leads inside",
@@ -482,7 +482,7 @@ static const char *const why_text[] = {
 	[KPROBE_WHY_NEIGHBOUR] = "another probe is inside",
 	[KPROBE_WHY_INDIRECT] = "the function has indirect jumps",
 	[KPROBE_WHY_SHARED] = "the function shares code with others",
-	[KPROBE_WHY_FAR] = "a branch does not reach, or too much code",
+	[KPROBE_WHY_FAR] = "the detour is too far away, or too long",
 	[KPROBE_WHY_POST] = "a probe has a post-handler",
 };
 
