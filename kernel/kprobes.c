@@ -36,7 +36,7 @@ static bool initialised;
 
 /* ----------------------------- Registering ------------------------------ */
 
-/* Saves what placing overwrites in the user's structure before it can fail. */
+/* What placing a user overwrites in the caller's structure, to restore it on failure. */
 struct placement {
 	struct kprobe_user *user;
 	kprobe_opcode_t *addr;
@@ -257,7 +257,9 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  * * -ENOENT: no such symbol, or none that covers the address
  * * -EILSEQ: not the start of an instruction, or one that cannot be probed
  * * -EDEADLK: the caller is a handler, or must not sleep
+ * * -EAGAIN: it is too early in boot
  * * -ENOMEM
+ * * an error from ftrace, if the target is an ftrace site
  */
 int register_kprobe(struct kprobe *p)
 {
@@ -305,7 +307,7 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 			addr = kprobe_stray_addr(kps[i]);
 			kprobe_refuse(addr, -EINVAL,
 				      "cannot unregister: it is not registered");
-			/* Not by a store: it may be no structure, or read-only. */
+			/* A store could fault: any pointer may have been passed. */
 			if (addr)
 				copy_to_kernel_nofault(&kps[i]->addr, &none, sizeof(none));
 			continue;

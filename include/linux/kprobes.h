@@ -13,7 +13,8 @@
  * linux/kprobes_arch.h is the contract with the architectures. It is included
  * at the end, because architectures include this header only.
  *
- * All of it has a stub for CONFIG_KPROBES=n, so callers need no #ifdef.
+ * The API has stubs for CONFIG_KPROBES=n, and so do the functions whose callers do not
+ * depend on KPROBES: these callers need no #ifdef.
  * The manual is Documentation/trace/kprobes.rst.
  */
 #ifndef _LINUX_KPROBES_H

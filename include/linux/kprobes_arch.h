@@ -21,7 +21,7 @@
 
 /*
  * Values of kprobe_ctlblk::kprobe_status, for architectures that single-step: a
- * handler runs, a step is in progress, a step is done, another hit during a step.
+ * handler runs, a step is in progress, another hit came during that, a step is done.
  */
 #define KPROBE_HIT_ACTIVE	1
 #define KPROBE_HIT_SS		2
@@ -320,9 +320,10 @@ void kprobe_busy_end(void);
  * arch_trampoline_kprobe() recognises its point. That point stays armed while all
  * others are switched off, because calls that have begun will return.
  *
- * A disarmed point is freed after synchronize_rcu() or, with
- * ARCH_HAS_KPROBE_CONTEXTS, after no CPU shows it as running. So preemption stays
- * off from the exception to the last use of the point, single-stepping included.
+ * arch_remove_kprobe() is called for a disarmed point after synchronize_rcu() or, with
+ * ARCH_HAS_KPROBE_CONTEXTS, once no CPU shows it as running. The point itself is freed an
+ * RCU grace period later. So preemption has to stay off from the exception to the last use
+ * of the point, single-stepping included.
  */
 int arch_prepare_kprobe(struct kprobe *p);
 void arch_arm_kprobe(struct kprobe *p);
@@ -405,7 +406,7 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 bool kprobe_wants_post(struct kprobe *p);
 
 #ifdef CONFIG_KPROBE_OPTINSN
-/* Control enters the bytes that a jump replaces at the first one only. */
+/* A jump replaces one instruction, which is entered at its first byte only. */
 #define __ARCH_KPROBE_JUMP_SIZE	MAX_OPTIMIZED_LENGTH
 
 /**

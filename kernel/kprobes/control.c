@@ -8,7 +8,8 @@
  *	points		0400	how each point is hit, how often, and what it missed
  *	hits		0600	whether hits are counted
  *
- * Tools parse these files. The manual describes the formats, which do not change.
+ * Tools parse list, enabled and blacklist, so their formats do not change. points is for
+ * people, and may get more columns. The manual describes all of them.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 

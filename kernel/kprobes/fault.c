@@ -29,7 +29,7 @@ static DEFINE_PER_CPU(unsigned int, fault_running);
 static DEFINE_PER_CPU(struct kprobe_faulter *, fault_off[KPROBE_NR_CTX]);
 
 /**
- * kprobe_fault_enter - have a fault handler run although its probe is off
+ * kprobe_fault_enter - let a fault handler run although its probe is disabled
  * @f: the fault handler; or NULL
  *
  * Context: preemption off, the point is shown.

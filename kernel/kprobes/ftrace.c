@@ -429,8 +429,8 @@ void kprobe_ftrace_disarm(struct list_head *points)
 }
 
 /*
- * Does a call from the architecture's own trampoline count whichever of the ops the
- * task has found at the site? See kprobe_ftrace_call_hit().
+ * Does the architecture have its own trampoline for this side? Its calls count for either
+ * of the ops, see kprobe_ftrace_call_hit().
  */
 static bool side_has_own_trampoline(struct ftrace_side *side)
 {

@@ -44,8 +44,8 @@ EXPORT_SYMBOL_IF_KUNIT(get_kprobe);
  * @pt:	  the point
  * @regs: registers of the context that was hit
  *
- * Users may be linked and unlinked meanwhile. A user, and the rest of the list after
- * it, stay valid until preemption is on again.
+ * Other CPUs may link and unlink users during the walk. A user, and the rest of the list
+ * after it, stay valid until preemption is on again.
  *
  * Context: as kprobe_run_pre().
  * Return: as kprobe_run_pre().

@@ -90,8 +90,8 @@
  *	pool.h, pool.c	an instance is free, or in use, or searched for
  *	kretprobe_calls.c  calls that other CPUs see: calls_hook()
  *
- * When unregistering returns, no handler of the probe is running. kprobe_quiesce() in
- * running.c ensures that, not the grace periods.
+ * When unregistering returns, no handler of the probe is running. kprobe_quiesce()
+ * ensures that, not the grace periods after which memory is freed.
  */
 #ifndef _KERNEL_KPROBES_INTERNAL_H
 #define _KERNEL_KPROBES_INTERNAL_H
@@ -351,7 +351,7 @@ extern struct list_head kprobe_points;
 extern struct addr_table kprobe_point_table;
 extern struct addr_table kprobe_user_table;
 
-/* Like get_kprobe(), for the files in here. */
+/* Like get_kprobe(), for the files of kernel/kprobes/. */
 static __always_inline struct kprobe_point *kprobe_point_at(unsigned long addr)
 {
 	struct addr_node *n = addr_table_find(&kprobe_point_table, addr);
@@ -461,7 +461,7 @@ static inline int kprobe_gone_init(void) { return 0; }
 /**
  * struct kprobe_faulter - a fault handler
  * @list:    in kprobe_point::faulters
- * @kp:	     the user's structure, which @handler gets
+ * @kp:	     the caller's structure, which @handler gets
  * @handler: as registered
  * @on:	     faults are to run it; see also kprobe_fault_enter()
  * @rcu:     frees it once no fault uses it
@@ -704,11 +704,12 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
 
 /**
  * struct kretprobe_hook - what hits and returns need to know of a return probe
- * @rp:	     the user's structure; NULL once no handler of the probe can run
+ * @rp:	     the caller's structure; NULL once no handler of the probe can run
  * @point:   shown while a return handler runs; replaced by one without probes when
  *	     the probe is unregistered
- * @handler: what returns run: @return_handler; or kretprobe_run_off(); or one that
- *	     does nothing, when the probe is unregistered
+ * @handler: what returns run: @return_handler; kretprobe_run_off() while a probe that has
+ *	     a fault handler is disabled; a function that does nothing, once it is
+ *	     unregistered
  * @return_handler: as registered
  * @entry_handler: as registered
  * @faulter: the probe's fault handler, or NULL

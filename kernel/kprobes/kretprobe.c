@@ -13,7 +13,7 @@
  * struct kretprobe_hook in its own description of a return probe.
  *
  * An instance may outlive its probe, for as long as its call takes. Neither it nor
- * the hook is reached through the user's structure, which may be freed earlier.
+ * the hook is reached through the caller's structure, which may be freed earlier.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -125,9 +125,9 @@ void kretprobe_ready(struct kprobe_user *user)
 }
 
 /**
- * kretprobe_switch - have the return handler of a probe run as one that is off, or on
- * @hook: a probe that is being disabled, or enabled
- * @on:	  the latter
+ * kretprobe_switch - choose what runs the return handler of a probe
+ * @hook: the probe
+ * @on:	  it is being enabled; otherwise disabled
  *
  * After the next kprobe_quiesce(), only kretprobe_run_off() runs the handler of a probe
  * that is off. Without a fault handler that makes no difference.

@@ -57,7 +57,7 @@ static __always_inline void calls_describe(struct kretprobe_instance *ri,
 	ri->llist.next = current->kretprobe_instances.first;
 }
 
-/* An unwinder that interrupts this finds the call before it looks for it. */
+/* The call is listed before the stack changes: an unwinder may interrupt this. */
 static __always_inline void calls_hook(struct kretprobe_instance *ri,
 				       struct pt_regs *regs)
 {
@@ -131,7 +131,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 		handler = READ_ONCE(hook->handler);
 		handler(ri, regs);
 		barrier();
-		/* Calls that came on top meanwhile have returned. */
+		/* Calls that interrupts have put before it have returned. */
 		ri = calls_instance(READ_ONCE(calls->first));
 		WRITE_ONCE(calls->first, ri->llist.next);
 		barrier();
@@ -393,7 +393,7 @@ void kprobe_flush_task(struct task_struct *tk)
 {
 	struct llist_node *node = __llist_del_all(&tk->kretprobe_instances);
 
-	/* This may be a softirq over a handler, whose hit must stay the current one. */
+	/* May run in a softirq that interrupted a handler, whose hit must stay current. */
 	while (node) {
 		struct llist_node *next = node->next;
 

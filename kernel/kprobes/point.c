@@ -33,8 +33,8 @@ struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 LIST_HEAD(kprobe_points);
 
 /*
- * Names what a structure is to probe, or probes. It may be no structure, and the name in
- * it may have been freed after registration.
+ * Prints the target of a probe for the log. @kp may be any pointer, and the name in the
+ * structure may have been freed after registration.
  */
 static void point_name(const struct kprobe *kp, char *buf, size_t size)
 {
@@ -56,9 +56,9 @@ static void point_name(const struct kprobe *kp, char *buf, size_t size)
 }
 
 /**
- * kprobe_deny_caller - refuse what must not be done here
- * @what: the attempt, for the log
- * @kp:   the probe that it is about, or any other pointer
+ * kprobe_deny_caller - refuse a call in a context that must not change probes
+ * @what: the name of the operation, for the log
+ * @kp:   the probe, or any other pointer that the caller has passed
  *
  * Changing probes may sleep, and waits for handlers. A handler would wait for itself. An
  * interrupt could wait for the task that it has interrupted, and text cannot be patched
@@ -485,8 +485,8 @@ static int point_place(struct kprobe_user *user)
 }
 
 /*
- * The target was looked up without a lock. Its module may be gone since, and another one
- * be at its address, where something else begins. Now the module is held.
+ * The target was resolved without a lock. Since then its module may have been unloaded,
+ * and another one loaded at the same address. A reference holds the module now.
  */
 static int point_check_again(struct kprobe_user *user)
 {

@@ -444,8 +444,8 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 	scoped_guard(mutex, &pool_mutex) {
 		WRITE_ONCE(pool->dead, true);
 		/*
-		 * Pairs with kretprobe_pool_attend(): either it sees that and drops
-		 * what it has given back, or this takes that below.
+		 * Pairs with kretprobe_pool_attend(): either that sees @dead and drops
+		 * the free instances, or the loop below takes them.
 		 */
 		smp_mb();
 		pool_watch(pool, pool->total, 1);

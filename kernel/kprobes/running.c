@@ -73,7 +73,8 @@ void __kprobe_hit kprobe_busy_end(void)
  * faults would be attributed to a probe that is gone.
  *
  * The log names the probe: the stack does not show the function whose return was probed,
- * nor that a function on it is a handler. A stack overflow is noticed in another context.
+ * nor that a function on it is a handler. All contexts are checked, because a stack
+ * overflow is reported from another context than that of the handler.
  *
  * Context: an oops, in the context of the handler.
  */
@@ -85,7 +86,7 @@ void kprobe_abandon(void)
 	preempt_disable_notrace();
 	for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++) {
 		running = kprobe_running_point(raw_cpu_read(kprobe_cpu.running[ctx]));
-		/* Not the one of code that is no handler, nor that of late returns. */
+		/* busy_point and gone_point have no address: they stand for no probe. */
 		if (running && running->addr)
 			pr_emerg("a handler of the probe at %pS was running\n", running->addr);
 	}

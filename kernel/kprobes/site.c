@@ -218,9 +218,9 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 #endif
 
 /*
- * Is it in a section of a live patch to which relocations are applied when the module that
- * it patches is loaded, and undone when that is gone? Copies of instructions would not
- * follow. A site of ftrace has no copies and no relocations.
+ * Is the address in a section of a live patch whose relocations are applied when the
+ * patched module is loaded, and undone when it is unloaded? The copy of an instruction
+ * would keep the old value. An ftrace site has neither a copy nor relocations.
  */
 static bool site_is_relocated(unsigned long addr, const struct module *mod)
 {

@@ -114,7 +114,7 @@ static int kprobe_users_enable(struct kprobe **kps, int num)
 
 	for (i = 0; i < num; i++) {
 		user = kprobe_user_of(kps[i]);
-		/* An enabled one, too: ftrace may not have had the site to give. */
+		/* Even if it is enabled: kprobe_arm_possible() may have failed to arm it. */
 		if (!kprobe_point_armed(user->point) && !switched_off)
 			kprobe_batch_add(user->point, &arm);
 	}
@@ -213,8 +213,8 @@ int enable_kprobe(struct kprobe *p)
 EXPORT_SYMBOL_GPL(enable_kprobe);
 
 /*
- * ftrace may have given a site to another user since. That must not keep all other
- * probes off.
+ * While all probes were off, ftrace may have given a site to another user. Arm the points
+ * one by one, so that this one does not keep the others off.
  */
 static void kprobe_arm_possible(struct list_head *points)
 {

@@ -74,9 +74,9 @@ static const char *const switchers[] __initconst = {
 };
 
 /*
- * What a CPU runs without an IDT that handles breakpoints, without its own per-CPU
- * memory, or after it was reported dead, when nobody waits for handlers on it: while it
- * comes online, goes offline, wakes up from suspend, or boots another kernel.
+ * A CPU runs these while it comes online, goes offline, wakes up from suspend, or boots
+ * another kernel. Then it has no IDT that handles breakpoints, or no per-CPU memory of its
+ * own, or it was reported dead, and kprobe_quiesce() does not wait for its handlers.
  */
 static const char *const offline_path[] __initconst = {
 	"secondary_startup_64", "secondary_startup_64_no_verify", "common_startup_64",

@@ -69,8 +69,8 @@ static __always_inline struct kprobe *detour_point(const struct x86_detour *d)
 }
 
 /*
- * Shows the point that was hit, whose handlers run in @ctx from here on, where none
- * were running. NULL if there is no point, or no longer one when it is shown.
+ * Shows the point that was hit: its handlers run in @ctx from here on, where none were
+ * running. Returns NULL if there is no point, or if it was gone before it was shown.
  */
 static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
 						  unsigned int ctx)
@@ -100,12 +100,12 @@ static __always_inline int detour_go_on(const struct x86_detour *d, struct pt_re
 }
 
 /**
- * x86_detour_resume - continue where a handler has decided
+ * x86_detour_resume - continue at the address that a handler has chosen
  * @regs: registers that the handler has left
  *
- * The handler of one point may go on in bytes that the jump of another point has
- * replaced, or will replace: a task that does not enter them once there is a detour is
- * not in them when they change.
+ * The handler of one point may choose an address in the bytes that the jump of another
+ * point has replaced, or will replace. Those instructions then run in its detour: no task
+ * may enter the bytes once the detour is made, so that none is in them when they change.
  *
  * Context: where a hit runs; preemption off.
  */
@@ -265,9 +265,9 @@ static bool detour_debugged(const u8 *addr)
 
 /*
  * From here on breakpoint hits continue in the detour, and debuggers leave alone
- * the bytes that the jump will replace. A debugger may have been faster, and have
- * set its breakpoint there since the plan was made: it stops all CPUs, but waits
- * for the holder of text_mutex. Returns false in that case.
+ * the bytes that the jump will replace. Returns false if a debugger has set a
+ * breakpoint there since the plan was made. It cannot do so now: although it stops
+ * all CPUs, it patches no text while text_mutex is held.
  */
 static bool detour_divert(struct kprobe *p, struct x86_detour *slot)
 {

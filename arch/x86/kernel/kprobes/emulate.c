@@ -167,7 +167,7 @@ static __always_inline void emulate_alu_op(const struct arch_specific_insn *a,
 	regs->flags = (regs->flags & ~ARITH_FLAGS) | (out & ARITH_FLAGS);
 }
 
-/* May kernel memory be there? On 64 bits, what it cannot be is not only user memory. */
+/* Can kernel memory be there? On 64 bits, non-canonical addresses are excluded, too. */
 static __always_inline bool emulate_in_kernel_half(unsigned long addr)
 {
 #ifdef CONFIG_X86_64
@@ -178,11 +178,11 @@ static __always_inline bool emulate_in_kernel_half(unsigned long addr)
 }
 
 /*
- * Read an operand where kernel memory cannot be, which is most likely a member of a
- * structure at NULL. With SMAP, that is an oops whatever fix-up there is, unless the
- * flag is set; and at an address that is none, a warning. So leave the fault to the
- * instruction. If the flag is set, or without SMAP, the instruction may be able to read
- * it, so this has to be, too.
+ * Read an operand where kernel memory cannot be. Most likely it is a member of a structure
+ * at NULL. A fix-up does not help there: with SMAP, reading user memory while AC is clear
+ * is an oops all the same, and reading a non-canonical address gives a warning. So leave
+ * the fault to the instruction. With AC set, or without SMAP, the instruction may be able
+ * to read the operand, so this function has to be, too.
  */
 static __always_inline bool emulate_read_user(struct pt_regs *regs, unsigned long addr,
 					      unsigned long *val)

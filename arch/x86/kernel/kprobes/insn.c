@@ -25,10 +25,10 @@
 #include "common.h"
 
 /*
- * Trampolines of the kernel image are refused as an area. A module's are recognized by
- * the UD1 after their five bytes, the signature that static_call() itself checks. These
- * are a jump, or, as long as there is nothing to call, a return with padding. @buf is the
- * text of the instruction, and what follows it.
+ * The trampolines of the kernel image are refused as an area. Those of a module are
+ * recognised by the UD1 after their five bytes, the signature that static_call() itself
+ * checks. The five bytes are a jump or, as long as there is nothing to call, a return with
+ * padding. @buf is the text of the instruction, and what follows it.
  */
 static bool x86_is_static_call_trampoline(const u8 *buf, unsigned int len)
 {
@@ -479,8 +479,9 @@ static bool x86_moves_stack(const struct arch_specific_insn *a)
  * @insn: the instruction
  * @buf:  its text, and one byte more
  *
- * All other instructions run from an unchanged copy. That is right for those that
- * neither depend on the instruction pointer nor store it somewhere.
+ * Instructions for which x86_classify() sets no other kind run from a copy (X86_COPY). That
+ * is right for those that neither depend on their address nor store it somewhere; operands
+ * relative to the instruction pointer are adjusted.
  *
  * Return: 0, or an error of arch_prepare_kprobe().
  */
@@ -491,8 +492,8 @@ int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 
 	if (!ret && !x86_is_known(insn))
 		return -EILSEQ;
 	/*
-	 * None of those that are emulated may have a LOCK prefix: the copy raises
-	 * the exception (SDM Vol. 2, LOCK).
+	 * No emulated instruction allows a LOCK prefix. If it has one, run the copy,
+	 * which raises the exception (SDM Vol. 2, LOCK).
 	 */
 	if (x86_has_prefix(insn, 0xf0))
 		a->kind = X86_COPY;

@@ -2,7 +2,7 @@
 /*
  * Kprobes on x86: breakpoint hits.
  *
- * The life of a hit, with interrupts off from the trap to the end:
+ * The life of a hit; interrupts are off wherever handlers run:
  *
  *	int3 -> pre-handlers -> execute the instruction -> post-handlers
  *

@@ -187,7 +187,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
  * the breakpoint would become part of the displacement.
  *
  * Context: any.
- * Return: true if so. What a site of ftrace holds is not a probe's.
+ * Return: true if so. The text of an ftrace site belongs to ftrace, not to a probe.
  */
 bool kprobe_has_text(unsigned long addr)
 {
@@ -271,7 +271,7 @@ static int text_decode_around(unsigned long addr)
 
 	hits[0] = true;
 	for (back = 1; back <= LOOK_BACK; back++) {
-		/* Neither, unless it turns out to be one. */
+		/* If nothing can be decoded here, it is neither a hit nor a miss. */
 		hits[back] = false;
 		if (!insn_decode_kernel(&insn, buf + FRONT + LOOK_BACK - back)) {
 			if (insn.length <= back)
