@@ -229,10 +229,16 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 	const Elf_Shdr *sec, *to;
 	unsigned int i;
 
-	if (!mod || !mod->klp || !mod->klp_info)
+	if (!mod || !mod->klp)
 		return false;
 	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE) && ftrace_location(addr) == addr)
 		return false;
+	/*
+	 * The list of its sections is made after the notifiers were called. Its init function
+	 * applies the relocations for modules that are there already.
+	 */
+	if (READ_ONCE(mod->state) != MODULE_STATE_LIVE)
+		return true;
 	info = mod->klp_info;
 	for (i = 1; i < info->hdr.e_shnum; i++) {
 		sec = &info->sechdrs[i];

@@ -7,6 +7,9 @@
  *	insmod kprobe_target.ko &
  *	cat /sys/module/kprobe_gate/parameters/waiting		Y as soon as it is there
  *	echo 1 >/sys/module/kprobe_gate/parameters/open		it goes on
+ *
+ * With livepatch=1 a module that is coming becomes a live patch that patches nothing, and
+ * is not stopped.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,6 +29,10 @@ MODULE_PARM_DESC(module, "the name of the module to stop");
 static bool going;
 module_param(going, bool, 0444);
 MODULE_PARM_DESC(going, "stop it when it is unloaded, not when it is loaded");
+
+static bool livepatch;
+module_param(livepatch, bool, 0444);
+MODULE_PARM_DESC(livepatch, "make the module a live patch, and do not stop it");
 
 static bool waiting;
 module_param(waiting, bool, 0444);
@@ -56,6 +63,12 @@ static int gate_event(struct notifier_block *nb, unsigned long event, void *data
 	if (event != (going ? MODULE_STATE_GOING : MODULE_STATE_COMING) ||
 	    strcmp(mod->name, module))
 		return NOTIFY_DONE;
+#ifdef CONFIG_LIVEPATCH
+	if (livepatch) {
+		mod->klp = true;
+		return NOTIFY_DONE;
+	}
+#endif
 
 	WRITE_ONCE(waiting, true);
 	if (!wait_event_timeout(gate, READ_ONCE(is_open), WAIT))
