@@ -273,6 +273,16 @@ static void optimizer_retry(struct work_struct *work)
 
 static DECLARE_DELAYED_WORK(optimizer_retry_work, optimizer_retry);
 
+/* There is memory: those that wait for it need not do so for as long as it was scarce. */
+static void optimizer_retry_soon(void)
+{
+	if (retry_delay == RETRY_DELAY)
+		return;
+	retry_delay = RETRY_DELAY;
+	if (delayed_work_pending(&optimizer_retry_work))
+		mod_delayed_work(system_unbound_wq, &optimizer_retry_work, retry_delay);
+}
+
 /* Makes the detours of some of the queued points. */
 static void optimizer_make_detours(void)
 {
@@ -290,7 +300,7 @@ static void optimizer_make_detours(void)
 			optimizer_move(pt, KPROBE_BREAKPOINT, NULL);
 		} else {
 			optimizer_move(pt, KPROBE_DIVERTED, &diverted);
-			retry_delay = RETRY_DELAY;
+			optimizer_retry_soon();
 		}
 	}
 	arch_kprobes_batch(false);

@@ -970,6 +970,29 @@ static void point_without_memory_tries_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
+/* It has waited long, and would do so twice as long, but another point shows that there is. */
+static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
+{
+	unsigned long deadline;
+	struct kpt_probe *pr, *another;
+
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+	pr = kpt_probe(test, AT(two));
+	/* In vain after 1, 2, and 4 seconds more. The next time is 8 seconds later. */
+	msleep(7500);
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, pr);
+	kunit_release_action(test, memory_is_back, NULL);
+	another = kpt_probe(test, AT(alone));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, another);
+	deadline = jiffies + 5 * HZ;
+	while (!kprobe_optimized(&pr->kp) && time_before(jiffies, deadline))
+		msleep(20);
+	expect_jump(test, pr);
+}
+
 #define WAY_CASE(fn)	KUNIT_CASE_PARAM(fn, way_gen)
 
 static struct kunit_case way_cases[] = {
@@ -993,6 +1016,7 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE(reschedule_that_a_handler_has_delayed_is_done),
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
+	KUNIT_CASE_SLOW(memory_for_another_point_ends_a_long_wait),
 	KPT_LAST_CASE,
 	{}
 };
