@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: no jump is made over a jump label of a module that is being unloaded
+# proves: no jump is made over a jump label of a module that is being unloaded; events on it wait for the next one
 . "${0%/*}/../lib.sh"
 
 gate=/sys/module/kprobe_gate/parameters
@@ -50,7 +50,14 @@ is "waiting" "$(cat $gate/waiting)" Y
 echo 1 >$optimization
 wait_for_jump "$jump"
 matches "$near while its module goes" "$(how_at "$near")" 'breakpoint .*  others patch this text'
+# An event on it waits for the next one, as it would if the module had gone already.
+event 'p:later/add kprobe_target:kprobe_target_add'
 echo 1 >$gate/open
 wait $! || fail "kprobe_target does not unload"
 unload kprobe_gate
+load kprobe_target
+event_on later/add
+call add 2
+is "hits of an event set while the module went" "$(traced add)" 2
+event_off later/add
 done_testing
