@@ -492,9 +492,9 @@ static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
 	kpt_forbid_jumps(test);
 	pr = kpt_probe(test, addr);
 	check_has_text(test, addr, 0, INT3_INSN_SIZE);
-	/* Their breakpoints may be where none of ours is. */
+	/* Enabling it would write over their breakpoint. */
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
-	check_has_text(test, addr, 0, 0);
+	check_has_text(test, addr, 0, INT3_INSN_SIZE);
 	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
 	check_has_text(test, addr, 0, INT3_INSN_SIZE);
 #ifdef CONFIG_OPTPROBES

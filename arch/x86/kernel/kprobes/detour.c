@@ -44,7 +44,6 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <linux/cleanup.h>
-#include <linux/kgdb.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/perf_event.h>
@@ -252,14 +251,13 @@ void __kprobe_hit detour_resched(void)
  */
 static bool detour_debugged(const u8 *addr)
 {
-#ifdef CONFIG_KGDB
 	unsigned int i;
 
-	for (i = INT3_INSN_SIZE; i < JMP32_INSN_SIZE; i++) {
-		if (kgdb_has_hit_break((unsigned long)addr + i))
+	/* The first byte, too: the point may have been too new for kprobe_has_text(). */
+	for (i = 0; i < JMP32_INSN_SIZE; i++) {
+		if (x86_text_debugged(addr[i], (unsigned long)addr + i))
 			return true;
 	}
-#endif
 	return false;
 }
 

@@ -17,6 +17,7 @@
 #include <kunit/visibility.h>
 #include <linux/irqflags.h>
 #include <linux/kallsyms.h>
+#include <linux/kgdb.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/preempt.h>
@@ -141,6 +142,8 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 		i = FRONT;
 	}
 	text_restore_at(t->buf, i, t->addr, sizeof(t->buf));
+	if (x86_text_debugged(t->buf[i], addr))
+		return -EILSEQ;
 	return insn_decode_kernel(insn, t->buf + i) ? -EILSEQ : 0;
 }
 
@@ -179,12 +182,13 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
 
 /**
- * kprobe_has_text - has a probe replaced this byte, or will its jump do so soon?
+ * kprobe_has_text - is this byte a probe's, or part of its jump, now or soon?
  * @addr: its address
  *
  * For debuggers that place a breakpoint while all other CPUs are stopped. They save the
- * byte, and write it back later, when the probe may be gone; and in the middle of a jump
- * the breakpoint would become part of the displacement.
+ * byte, and write it back whenever they run, over the breakpoint or jump of a probe that
+ * was enabled since; and in the middle of a jump the breakpoint would become part of the
+ * displacement.
  *
  * Context: any.
  * Return: true if so. The text of an ftrace site belongs to ftrace, not to a probe.
@@ -196,7 +200,7 @@ bool kprobe_has_text(unsigned long addr)
 
 	guard(preempt_notrace)();
 	p = get_kprobe((void *)addr);
-	if (p && !kprobe_ftrace(p) && READ_ONCE(*(u8 *)addr) != p->opcode)
+	if (p && !kprobe_ftrace(p) && !kprobe_gone(p))
 		return true;
 #ifdef CONFIG_OPTPROBES
 	/* An instruction that is a jump itself looks the same under one. */
@@ -209,6 +213,24 @@ bool kprobe_has_text(unsigned long addr)
 	return false;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_has_text);
+
+/**
+ * x86_text_debugged - is this the breakpoint of a debugger?
+ * @byte: what is there, without probes
+ * @addr: its address
+ *
+ * Nobody but the debugger knows the instruction under it.
+ *
+ * Context: any.
+ */
+bool x86_text_debugged(u8 byte, unsigned long addr)
+{
+#ifdef CONFIG_KGDB
+	return byte == INT3_INSN_OPCODE && kgdb_has_hit_break(addr);
+#else
+	return false;
+#endif
+}
 
 /* -------------------- Where an instruction begins ----------------------- */
 
@@ -266,8 +288,11 @@ static int text_decode_around(unsigned long addr)
 
 	if (text_read(buf, addr - LOOK_BACK, LOOK_BACK + MAX_INSN_SIZE))
 		return -EAGAIN;
-	for (i = FRONT; i < sizeof(buf); i++)
+	for (i = FRONT; i < sizeof(buf); i++) {
 		text_restore_at(buf, i, addr - LOOK_BACK - FRONT, sizeof(buf));
+		if (x86_text_debugged(buf[i], addr - LOOK_BACK - FRONT + i))
+			return -EAGAIN;
+	}
 
 	hits[0] = true;
 	for (back = 1; back <= LOOK_BACK; back++) {
