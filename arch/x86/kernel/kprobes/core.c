@@ -89,7 +89,7 @@ static const char *const offline_path[] __initconst = {
 	"cpuhp_ap_report_dead", "play_dead_common", "native_play_dead", "mwait_play_dead",
 	"hlt_play_dead", "arch_cpu_idle_dead", "resume_play_dead", "acpi_mp_play_dead",
 	"sev_es_play_dead", "sev_es_ap_hlt_loop", "xen_pv_play_dead", "tboot_shutdown",
-	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
+	"cpuidle_play_dead", "cpuidle_get_cpu_driver",
 	"wakeup_long64", "wakeup_pmode_return", "do_suspend_lowlevel",
 	"restore_processor_state", "__restore_processor_state",
 	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
