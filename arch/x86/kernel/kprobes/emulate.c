@@ -167,11 +167,17 @@ static __always_inline void emulate_alu_op(const struct arch_specific_insn *a,
 	regs->flags = (regs->flags & ~ARITH_FLAGS) | (out & ARITH_FLAGS);
 }
 
+/*
+ * pgtable_l5_enabled() would do, but until the alternatives are applied, and in the
+ * kernel's file for good, it leads to init text.
+ */
+#define EMULATE_LA57	(IS_ENABLED(CONFIG_X86_5LEVEL) && boot_cpu_has(X86_FEATURE_LA57))
+
 /* Can kernel memory be there? On 64 bits, non-canonical addresses are excluded, too. */
 static __always_inline bool emulate_in_kernel_half(unsigned long addr)
 {
 #ifdef CONFIG_X86_64
-	return likely(addr >= -1ul << 47) || (pgtable_l5_enabled() && addr >= -1ul << 56);
+	return likely(addr >= -1ul << 47) || (EMULATE_LA57 && addr >= -1ul << 56);
 #else
 	return addr >= TASK_SIZE_MAX;
 #endif
