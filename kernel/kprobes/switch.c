@@ -157,7 +157,7 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
  *
  * Context: may sleep. Not from a handler.
  * Return: 0, even if some were already off: no handler of the probes is running or
- * will run. With nothing changed: -EINVAL if one of them is not registered or its text
+ * will run, but for the return handlers of calls that have begun. With nothing changed: -EINVAL if one of them is not registered or its text
  * is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler, or if the
  * caller must not sleep.
  */
