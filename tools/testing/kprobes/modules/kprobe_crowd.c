@@ -11,8 +11,9 @@
  *		remove_each N	one call each
  *		grow N		one call each, without those that are refused;
  *				only "grow" may follow until all are removed
- *		settle N	like "set"; then wait until no more of them become
- *				jumps. The cost is that of the wait, "done" the jumps
+ *		settle N	like "set", which takes "set_ns"; then wait until no
+ *				more of them become jumps. The cost is that of the
+ *				wait, "done" the jumps
  *	kprobe_crowd/result	read: the cost of the last command
  *
  * A command with one call each ends after "seconds".
@@ -82,6 +83,7 @@ static DEFINE_MUTEX(lock);
  */
 static struct {
 	u64 ns;
+	u64 set_ns;	/* of "settle" */
 	u64 idle_us;
 	struct rcu_gp_oldstate rcu;
 	int done;
@@ -260,6 +262,7 @@ static int settle(int until)
 	err = set(until);
 	if (err)
 		return err;
+	took.set_ns = took.ns;
 	begin();
 	began = took.ns;
 	idle = took.idle_us;
@@ -351,8 +354,8 @@ static int result_show(struct seq_file *m, void *unused)
 		for (i = 0; i < count; i++)
 			seq_printf(m, "%lx\n", (unsigned long)batch[i]->addr);
 	else
-		seq_printf(m, "done %d\nns %llu\nbusy_ns %lld\ngrace %lu\nexpedited %lu\nsizeof %zu\n",
-			   took.done, took.ns,
+		seq_printf(m, "done %d\nns %llu\nset_ns %llu\nbusy_ns %lld\ngrace %lu\nexpedited %lu\nsizeof %zu\n",
+			   took.done, took.ns, took.set_ns,
 			   took.ns - took.idle_us * NSEC_PER_USEC,
 			   took.rcu.rgos_norm, took.rcu.rgos_exp,
 			   returns ? sizeof(struct kretprobe) : sizeof(struct kprobe));

@@ -74,9 +74,13 @@ for n in $COLD; do
 	[ "$n" -le $most ] || most=$n
 done
 [ $most = 0 ] || insmod /modules/kprobe_crowd.ko sites=/cold nr="$(wc -l </cold)" || failed=1
-have=0
+have=0 each=0
 for n in $COLD; do
+	# Nor begin what cannot end in time.
+	[ $(((n - have) * each / 1000000000)) -lt 60 ] ||
+		{ echo "$n cannot be set in time"; break; }
 	crowd '' grow $n
+	each=$(awk '{ value[$1] = $2 } END { printf "%.0f\n", value["done"] ? value["ns"] / value["done"] : 0 }' $ctl/result)
 	have=$((have + $(awk '$1 == "done" { print $2 }' $ctl/result)))
 	[ $have = $n ] || { echo "only $have of $n can be set in time"; break; }
 	measure bp_pre mode=hit prefix=bp | sed "s/^bp_pre/bp_pre_among_$n/"
