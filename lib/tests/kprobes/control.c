@@ -134,11 +134,6 @@ static void list_shows_ftrace(struct kunit *test)
 }
 
 #ifdef CONFIG_KRETPROBES
-static void unregister_ret(void *rp)
-{
-	unregister_kretprobe(rp);
-}
-
 static void list_shows_a_return_probe(struct kunit *test)
 {
 	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
@@ -146,8 +141,7 @@ static void list_shows_a_return_probe(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, rp);
 	rp->kp.addr = kpt_text(kpt_plain);
-	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+	kpt_register_return(test, rp);
 	KUNIT_ASSERT_TRUE(test, find_in_list(test, "kpt_plain+0x", &line));
 	KUNIT_EXPECT_STREQ(test, line.type, "r");
 }
@@ -230,8 +224,7 @@ static void call_that_has_begun_returns_while_all_are_off(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, rp);
 	rp->kp.addr = kpt_text(kpt_switches_off);
 	rp->handler = count_return;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+	kpt_register_return(test, rp);
 
 	returns = 0;
 	KUNIT_EXPECT_EQ(test, fn(test), KPT_RESULT(1ul));
@@ -527,8 +520,7 @@ static void points_show_the_instances_of_return_probes(struct kunit *test)
 	rp->kp.addr = kpt_text(kpt_reads_points);
 	rp->handler = count_return;
 	rp->maxactive = 7;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+	kpt_register_return(test, rp);
 	find_point(test, "kpt_reads_points+0x", &line);
 	KUNIT_EXPECT_STREQ(test, line.instances, "0/0/7");
 	KUNIT_EXPECT_STREQ(test, line.lost, "0");
@@ -558,8 +550,7 @@ static void points_add_up_the_instances_of_several_return_probes(struct kunit *t
 		rp->handler = count_return;
 		/* The second gets what the manual promises. */
 		rp->maxactive = i ? 0 : 7;
-		KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
-		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, rp), 0);
+		kpt_register_return(test, rp);
 		rp->nmissed = i ? 4 : 30;
 	}
 	snprintf(instances, sizeof(instances), "0/0/%u", 7 + max(10, 2 * num_possible_cpus()));

@@ -51,13 +51,7 @@ static void release_optimizer(void *arg)
 	kprobe_test_stop(NULL, NULL);
 }
 
-static unsigned char *at(void *fn, u32 offset)
-{
-	OPTIMIZER_HIDE_VAR(fn);
-	return (unsigned char *)fn + offset;
-}
-
-#define AT(name)	at(kpt_jump_##name, kpt_jump_##name##_at)
+#define AT(name)	KPT_JUMP_AT(name)
 
 static unsigned char text_at(const void *addr)
 {
@@ -325,7 +319,7 @@ static int pre_holds_walker(struct kpt_probe *pr, struct pt_regs *regs)
 /* It is that of the probe, and the probe is near its end. */
 static bool walk_found_two(const struct walker *w)
 {
-	unsigned long first = (unsigned long)at(kpt_jump_two, 0);
+	unsigned long first = (unsigned long)kpt_jump_at(kpt_jump_two, 0);
 	int i;
 
 	for (i = 0; i < w->nr; i++) {
@@ -373,13 +367,7 @@ static void post_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 /* After an emulated instruction, and after the copy of one. */
 static void post_handlers_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} kinds[] = {
-		{ kpt_jump_emulated, AT(emulated) },
-		{ kpt_jump_copied, AT(copied) },
-	};
+	const struct kpt_jump_target kinds[] = KPT_JUMP_THREES;
 	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
 	unsigned int i, tries;
 	struct kpt_probe *pr;

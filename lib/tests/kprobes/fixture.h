@@ -216,6 +216,29 @@ static inline void kpt_unregister(struct kunit *test, struct kpt_probe *pr)
 	kunit_release_action(test, kpt_unregister_action, &pr->kp);
 }
 
+static inline void kpt_unregister_return_action(void *rp)
+{
+	unregister_kretprobe(rp);
+}
+
+/* Register a return probe until the test ends, or until kpt_unregister_return(). */
+static inline int kpt_try_return(struct kunit *test, struct kretprobe *rp)
+{
+	int ret = register_kretprobe(rp);
+
+	return ret ?: kunit_add_action_or_reset(test, kpt_unregister_return_action, rp);
+}
+
+static inline void kpt_register_return(struct kunit *test, struct kretprobe *rp)
+{
+	KUNIT_ASSERT_EQ(test, kpt_try_return(test, rp), 0);
+}
+
+static inline void kpt_unregister_return(struct kunit *test, struct kretprobe *rp)
+{
+	kunit_release_action(test, kpt_unregister_return_action, rp);
+}
+
 /* A registered probe with a pre-handler on @addr. */
 static inline struct kpt_probe *kpt_probe(struct kunit *test, void *addr)
 {

@@ -72,11 +72,6 @@ static int inst_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static void inst_unregister_action(void *rp)
-{
-	unregister_kretprobe(rp);
-}
-
 static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxactive)
 {
 	struct inst_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
@@ -86,9 +81,7 @@ static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxacti
 	p->rp.handler = inst_return;
 	p->rp.entry_handler = inst_entry;
 	p->rp.maxactive = maxactive;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&p->rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, inst_unregister_action,
-							&p->rp), 0);
+	kpt_register_return(test, &p->rp);
 	return p;
 }
 
@@ -369,9 +362,7 @@ static void growth_ends_at_its_bound_of_memory(struct kunit *test)
 	p->rp.data_size = KRETPROBE_MAX_DATA_SIZE;
 	bound = SZ_4M / ALIGN(sizeof(struct kretprobe_instance) + KRETPROBE_MAX_DATA_SIZE,
 			      __alignof__(struct kretprobe_instance));
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&p->rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, inst_unregister_action,
-							&p->rp), 0);
+	kpt_register_return(test, &p->rp);
 	for (round = 0; round < 12; round++) {
 		DECLARE_COMPLETION_ONSTACK(gate);
 		struct task_struct *tasks[CROWD];
@@ -404,7 +395,7 @@ static void pool_that_grows_may_go_at_once(struct kunit *test)
 		struct inst_probe *p = inst_probe(test, kpt_recurse, 0);
 
 		KUNIT_EXPECT_EQ(test, kpt_recurse(DEEP), (unsigned long)DEEP);
-		kunit_release_action(test, inst_unregister_action, &p->rp);
+		kpt_unregister_return(test, &p->rp);
 		KUNIT_EXPECT_EQ(test, kpt_recurse(DEEP), (unsigned long)DEEP);
 		KUNIT_EXPECT_EQ(test, atomic_read(&p->returns) + inst_missed(p), DEEP + 1);
 	}
@@ -482,7 +473,7 @@ static void pool_without_memory_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_LE(test, atomic_read(&kprobe_test_instances_failed),
 			1 + (int)((jiffies - begin) / HZ));
 	/* The worker still has the pool, and finds it gone. */
-	kunit_release_action(test, inst_unregister_action, &p->rp);
+	kpt_unregister_return(test, &p->rp);
 }
 
 /* --- What a return looks like ------------------------------------------------ */
@@ -584,8 +575,8 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 	q = inst_probe(test, kpt_traced, 0);
 	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
 	/* The other order. */
-	kunit_release_action(test, inst_unregister_action, &p->rp);
-	kunit_release_action(test, inst_unregister_action, &q->rp);
+	kpt_unregister_return(test, &p->rp);
+	kpt_unregister_return(test, &q->rp);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 2);
 	KUNIT_EXPECT_EQ(test, p->retaddr, retaddr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&q->returns), 1);

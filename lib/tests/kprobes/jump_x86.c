@@ -25,14 +25,7 @@
 #include "insn_x86.h"
 #include "jump_x86.h"
 
-/* Where the probe of a target goes, without a relocation that objtool sees. */
-static unsigned char *jump_at(void *fn, u32 at)
-{
-	OPTIMIZER_HIDE_VAR(fn);
-	return (unsigned char *)fn + at;
-}
-
-#define AT(name)	jump_at(kpt_jump_##name, kpt_jump_##name##_at)
+#define AT(name)	KPT_JUMP_AT(name)
 
 static unsigned char text_at(const void *addr)
 {
@@ -948,13 +941,7 @@ static void check_goes_into_two(struct kunit *test, kpt_fn_t fn, unsigned char *
 /* Hits of each kind. */
 static void handler_may_go_on_in_the_bytes_of_another_jump(struct kunit *test)
 {
-	const struct {
-		kpt_fn_t fn;
-		unsigned char *addr;
-	} kinds[] = {
-		{ kpt_jump_emulated, AT(emulated) },
-		{ kpt_jump_copied, AT(copied) },
-	};
+	const struct kpt_jump_target kinds[] = KPT_JUMP_THREES;
 	struct kpt_probe *two = jump_probe(test, AT(two));
 	unsigned char *addr;
 	unsigned int post, i;
@@ -1000,7 +987,7 @@ static void fault_handler_may_go_on_in_the_bytes_of_a_jump(struct kunit *test)
 {
 	struct kpt_probe *two = jump_probe(test, AT(two)), *pr;
 
-	pr = kpt_alloc(test, jump_at(kpt_load, kpt_load_at));
+	pr = kpt_alloc(test, kpt_jump_at(kpt_load, kpt_load_at));
 	pr->kp.fault_handler = fault_goes_into_two;
 	pr->arg = AT(two) + KPT_TWO_SECOND;
 	kpt_register(test, pr);
@@ -1834,7 +1821,7 @@ static unsigned long run_load(unsigned long arg)
 
 static void fault_in_the_first_displaced_instruction_is_fixed_up(struct kunit *test)
 {
-	check_fault(test, jump_at(kpt_load, kpt_load_at), run_load, true);
+	check_fault(test, kpt_jump_at(kpt_load, kpt_load_at), run_load, true);
 }
 
 static void instruction_that_may_fault_inside_refuses(struct kunit *test)
@@ -1844,7 +1831,7 @@ static void instruction_that_may_fault_inside_refuses(struct kunit *test)
 
 static void divide_error_in_a_displaced_instruction_is_fixed_up(struct kunit *test)
 {
-	struct kpt_probe *pr = jump_probe_post(test, jump_at(kpt_divide, kpt_divide_at));
+	struct kpt_probe *pr = jump_probe_post(test, kpt_jump_at(kpt_divide, kpt_divide_at));
 
 	KUNIT_EXPECT_EQ(test, kpt_divide(7), 14ul);
 	KUNIT_EXPECT_EQ(test, kpt_divide(0), (unsigned long)KPT_FAULTED);
@@ -1860,7 +1847,7 @@ static void user_fault_in_a_displaced_instruction_is_paged_in(struct kunit *test
 	unsigned int i;
 
 	area = kpt_user_area(test, 4 * PAGE_SIZE);
-	pr = kpt_probe_post(test, jump_at(kpt_load_user, kpt_load_user_at));
+	pr = kpt_probe_post(test, kpt_jump_at(kpt_load_user, kpt_load_user_at));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
 	for (i = 0; i < 4; i++)

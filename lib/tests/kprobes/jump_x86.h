@@ -17,6 +17,15 @@
 
 #define KPT_JUMP_SIZE		5
 
+/* Where the probe of a target goes, without a relocation that objtool sees. */
+static inline unsigned char *kpt_jump_at(void *fn, u32 at)
+{
+	OPTIMIZER_HIDE_VAR(fn);
+	return (unsigned char *)fn + at;
+}
+
+#define KPT_JUMP_AT(name)	kpt_jump_at(kpt_jump_##name, kpt_jump_##name##_at)
+
 /* The argument, after the probes: see asm_x86.S. */
 #ifdef CONFIG_X86_64
 #define KPT_JUMP_ARG(regs)	((regs)->di)
@@ -30,6 +39,11 @@ static inline unsigned long kpt_elsewhere_with(unsigned long arg, unsigned long 
 	return KPT_ELSEWHERE(IS_ENABLED(CONFIG_X86_64) ? arg : ax);
 }
 
+struct kpt_jump_target {
+	kpt_fn_t fn;
+	unsigned char *addr;
+};
+
 #define KPT_JUMP_TARGET(name)						\
 	unsigned long kpt_jump_##name(unsigned long arg);		\
 	extern const u32 kpt_jump_##name##_at
@@ -41,6 +55,11 @@ KPT_JUMP_TARGET(two);
 /* Three, the first of which is emulated, or has to run as a copy. As the former. */
 KPT_JUMP_TARGET(emulated);
 KPT_JUMP_TARGET(copied);
+#define KPT_JUMP_THREES	{						\
+	{ kpt_jump_emulated, KPT_JUMP_AT(emulated) },			\
+	{ kpt_jump_copied, KPT_JUMP_AT(copied) },			\
+}
+
 #define KPT_THREE_SECOND	1
 #define KPT_THREE_THIRD		3
 #define KPT_THREE_BEHIND	6

@@ -95,28 +95,14 @@ static struct ret_probe *ret_alloc(struct kunit *test, void *addr)
 	return r;
 }
 
-static void ret_unregister_action(void *rp)
-{
-	unregister_kretprobe(rp);
-}
-
-static int ret_try_register(struct kunit *test, struct kretprobe *rp)
-{
-	int ret = register_kretprobe(rp);
-
-	if (ret)
-		return ret;
-	return kunit_add_action_or_reset(test, ret_unregister_action, rp);
-}
-
 static void ret_register(struct kunit *test, struct ret_probe *r)
 {
-	KUNIT_ASSERT_EQ(test, ret_try_register(test, &r->rp), 0);
+	kpt_register_return(test, &r->rp);
 }
 
 static void ret_unregister(struct kunit *test, struct ret_probe *r)
 {
-	kunit_release_action(test, ret_unregister_action, &r->rp);
+	kpt_unregister_return(test, &r->rp);
 }
 
 static struct ret_probe *ret_probe(struct kunit *test, void *addr)

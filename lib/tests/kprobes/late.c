@@ -37,11 +37,6 @@ static int late_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static void late_unregister(void *rp)
-{
-	unregister_kretprobe(rp);
-}
-
 static struct late_probe *late_probe(struct kunit *test, void *fn, int maxactive)
 {
 	struct late_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
@@ -51,8 +46,7 @@ static struct late_probe *late_probe(struct kunit *test, void *fn, int maxactive
 	p->rp.handler = late_return;
 	p->rp.entry_handler = late_entry;
 	p->rp.maxactive = maxactive;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&p->rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, late_unregister, &p->rp), 0);
+	kpt_register_return(test, &p->rp);
 	return p;
 }
 
@@ -145,7 +139,7 @@ static void check_late(struct kunit *test, int maxactive)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), CALLERS * (CALLER_DEPTH + 1));
 	expect_pools(test, before + 1);
 
-	kunit_release_action(test, late_unregister, &p->rp);
+	kpt_unregister_return(test, &p->rp);
 	memset(p, 0x6b, sizeof(*p));
 	for (i = 0; i < CALLERS; i++) {
 		expect_pools_stay(test, before + 1);
@@ -177,7 +171,7 @@ static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
 	struct late_probe *p = late_probe(test, kpt_recurse_waits, 0);
 
 	expect_pools(test, before + OURS);
-	kunit_release_action(test, late_unregister, &p->rp);
+	kpt_unregister_return(test, &p->rp);
 	expect_pools(test, before);
 }
 
@@ -349,7 +343,7 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	while (!READ_ONCE(s->inside) && ktime_get_mono_fast_ns() < end)
 		cond_resched();
 	inside = s->inside;
-	kunit_release_action(test, late_unregister, &p->rp);
+	kpt_unregister_return(test, &p->rp);
 	KUNIT_EXPECT_TRUE(test, inside && !s->done);
 	if (OURS)
 		KUNIT_EXPECT_EQ(test, kpt_counts(false).pools, before + 1);
@@ -503,7 +497,7 @@ static void tasks_that_end_late_free_the_pool(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, IS_ERR(kthread_run(waiter_fn, &w[i], "kpt_waiter")));
 	}
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(inside) == CALLERS));
-	kunit_release_action(test, late_unregister, &p->rp);
+	kpt_unregister_return(test, &p->rp);
 	expect_pools_stay(test, before + 1);
 	complete_all(gate);
 	for (i = 0; i < CALLERS; i++)

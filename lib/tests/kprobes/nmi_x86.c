@@ -363,11 +363,6 @@ static int nmi_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static void unregister_ret(void *rp)
-{
-	unregister_kretprobe(rp);
-}
-
 static struct nmi_ret *nmi_ret(struct kunit *test, kpt_fn_t fn, bool raises)
 {
 	struct nmi_ret *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -377,8 +372,7 @@ static struct nmi_ret *nmi_ret(struct kunit *test, kpt_fn_t fn, bool raises)
 	r->rp.handler = nmi_return;
 	r->rp.entry_handler = nmi_entry;
 	r->raises = raises;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&r->rp), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_ret, &r->rp), 0);
+	kpt_register_return(test, &r->rp);
 	return r;
 }
 
