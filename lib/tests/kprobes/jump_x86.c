@@ -1197,17 +1197,23 @@ static void handlers_see_interrupts_as_the_function_has_them(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
 }
 
+/* After an emulated instruction, and after a copy, which detours do in different ways. */
 static void handlers_run_with_preemption_off(struct kunit *test)
 {
-	struct kpt_probe *pr = jump_probe_post(test, AT(two));
+	const struct place places[] = { PLACE(two), PLACE(copied) };
+	struct kpt_probe *pr;
 	int before, after;
+	unsigned int i;
 
-	before = preempt_count();
-	kpt_jump_two(7);
-	after = preempt_count();
-	KUNIT_EXPECT_EQ(test, before, after);
-	KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 2);
-	KUNIT_EXPECT_FALSE(test, pr->preemptible);
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		pr = jump_probe_post(test, places[i].addr);
+		before = preempt_count();
+		places[i].fn(7);
+		after = preempt_count();
+		KUNIT_EXPECT_EQ(test, before, after);
+		KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 2);
+		KUNIT_EXPECT_FALSE_MSG(test, pr->preemptible, "%ps", places[i].fn);
+	}
 }
 
 static void note_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
@@ -1487,22 +1493,35 @@ static void hit_from_a_handler_is_missed(struct kunit *test)
 	}
 }
 
+/* If its own hits were not missed, it would not end. */
+static void post_calls_once(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (pr->post == 1)
+		kpt_post_calls(pr, regs);
+}
+
+/* Of an instruction that is emulated for the post-handler, and of one that has to run. */
 static void own_hit_from_a_handler_is_missed(struct kunit *test)
 {
-	struct kpt_inner inner = { .fn = kpt_jump_two, .arg = 5 };
-	unsigned int post;
+	const struct place places[] = { PLACE(two), PLACE(copied) };
+	unsigned int i, post;
 
-	for (post = 0; post < 2; post++) {
-		struct kpt_probe *pr = kpt_alloc(test, AT(two));
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		for (post = 0; post < 2; post++) {
+			struct kpt_inner inner = { .fn = places[i].fn, .arg = 5 };
+			struct kpt_probe *pr = kpt_alloc(test, places[i].addr);
 
-		kpt_let_call(pr, post, &inner);
-		settle(test, pr);
-		KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
-		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
-		KUNIT_EXPECT_EQ(test, pr->pre, 1);
-		KUNIT_EXPECT_EQ(test, pr->post, post);
-		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
-		kpt_unregister(test, pr);
+			kpt_let_call(pr, post, &inner);
+			if (post)
+				pr->on_post = post_calls_once;
+			settle(test, pr);
+			KUNIT_EXPECT_EQ(test, inner.fn(7), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+			KUNIT_EXPECT_EQ(test, pr->pre, 1);
+			KUNIT_EXPECT_EQ(test, pr->post, post);
+			KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+			kpt_unregister(test, pr);
+		}
 	}
 }
 

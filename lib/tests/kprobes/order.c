@@ -16,6 +16,13 @@
 
 #include "fixture.h"
 
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+#include "jump_x86.h"
+#define JUMPS	1
+#else
+#define JUMPS	0
+#endif
+
 /**
  * struct stop - a test that looks at a stage
  * @task:  the task whose calls it stops
@@ -58,12 +65,6 @@ static void go_on(struct kunit *test)
 {
 	kunit_release_action(test, unstop, NULL);
 }
-
-#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
-#define JUMPS	1
-#else
-#define JUMPS	0
-#endif
 
 /* Whether there is a time between the last hit and the end of the last handler. */
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
@@ -476,6 +477,33 @@ static void check_slow_all(struct kunit *test, enum who who, enum how how)
 		}
 		KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
 	}
+}
+
+#if JUMPS
+/* The instruction is not emulated for a post-handler. */
+static const struct kpt_site *copied_site(char *desc)
+{
+	static struct kpt_site copied = { .fn = kpt_jump_copied };
+
+	copied.offset = kpt_jump_copied_at;
+	copied.at = kpt_jump_copied_at;
+	strscpy(desc, "copy", KUNIT_PARAM_DESC_SIZE);
+	return &copied;
+}
+#endif
+
+/* The sites, and one more where there are jumps. */
+static const void *slow_site_gen(const void *prev, char *desc)
+{
+	const struct kpt_site *site = prev;
+
+#if JUMPS
+	if (site && site->fn == kpt_jump_copied)
+		return NULL;
+	return kpt_site_gen(site, desc) ?: copied_site(desc);
+#else
+	return kpt_site_gen(site, desc);
+#endif
 }
 
 static void unregistering_waits_for_its_slow_handler(struct kunit *test)
@@ -987,7 +1015,7 @@ static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
 static struct kunit_case order_cases[] = {
 	SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
 	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
-	SITE_CASE(unregistering_waits_for_its_slow_handler),
+	KUNIT_CASE_PARAM(unregistering_waits_for_its_slow_handler, slow_site_gen),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(unregistering_waits_however_long_its_handler_takes),
 #endif
