@@ -1237,6 +1237,8 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 	} odd[] = {
 		{ kpt_jump_std, AT(std), X86_EFLAGS_DF },
 		{ kpt_jump_popf, AT(popf), X86_EFLAGS_DF },
+		{ kpt_jump_std_copied, AT(std_copied), X86_EFLAGS_DF },
+		{ kpt_jump_std_shared, AT(std_shared), X86_EFLAGS_DF },
 		{ kpt_jump_stac, AT(stac), X86_EFLAGS_AC },
 	};
 	unsigned int i, jump;

@@ -158,10 +158,16 @@ KPT_JUMP_TARGET(padded);
 /* Five bytes on two pages, if the kernel's ENDBR is of 4 bytes. */
 KPT_JUMP_TARGET(pages);
 
-/* The direction flag is set there, in two ways, or that for access to user memory. */
+/*
+ * The direction flag is set there, in two ways, or that for access to user memory. As the
+ * first, with an instruction that has to run as a copy; with one of more than five bytes,
+ * in a function that shares code with another, which sets the flag.
+ */
 KPT_JUMP_TARGET(std);
 KPT_JUMP_TARGET(popf);
 KPT_JUMP_TARGET(stac);
+KPT_JUMP_TARGET(std_copied);
+KPT_JUMP_TARGET(std_shared);
 
 /* Returns by how much a handler moved the stack pointer. */
 KPT_JUMP_TARGET(sp);

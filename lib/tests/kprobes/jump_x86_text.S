@@ -445,6 +445,39 @@ SYM_FUNC_START(kpt_jump_std)
 	RETURN
 SYM_FUNC_END(kpt_jump_std)
 
+SYM_FUNC_START(kpt_jump_std_copied)
+	GET_ARG
+	std
+	AT std_copied
+	cwtl
+	xor	%eax, %eax
+	ADD_ARG
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_std_copied)
+
+/* It is the other function, with which it shares code, that sets the flag. */
+SYM_FUNC_START(kpt_jump_std_shared)
+	GET_ARG
+	xor	%eax, %eax
+	std
+	jmp	.Lstd_shared
+SYM_FUNC_END(kpt_jump_std_shared)
+SYM_START(kpt_jump_shares_std, SYM_L_LOCAL, SYM_A_NONE)
+	ENDBR
+	GET_ARG
+	xor	%eax, %eax
+.Lstd_shared:
+	AT std_shared
+	{disp32} lea 0(%_ASM_AX,ARG,1), %_ASM_AX
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_shares_std)
+STACK_FRAME_NON_STANDARD kpt_jump_std_shared
+STACK_FRAME_NON_STANDARD kpt_jump_shares_std
+
 SYM_FUNC_START(kpt_jump_popf)
 	GET_ARG
 	pushf
