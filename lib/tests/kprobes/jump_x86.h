@@ -181,6 +181,8 @@ KPT_JUMP_TARGET(nops);
 
 /* In a function that may branch to its labels through a register. */
 KPT_JUMP_TARGET(interpreter);
+/* In a copy of that, as compilers make them. */
+KPT_JUMP_TARGET(interpreter_copy);
 
 #ifdef CONFIG_X86_32
 /* The second of two instructions is the target of a computed jump. */

@@ -567,6 +567,20 @@ SYM_FUNC_START_LOCAL(___bpf_prog_run)
 	RETURN
 SYM_FUNC_END(___bpf_prog_run)
 
+SYM_FUNC_START(kpt_jump_interpreter_copy)
+	GET_ARG
+	jmp	___bpf_prog_run.constprop.0
+SYM_FUNC_END(kpt_jump_interpreter_copy)
+
+/* The name that a compiler gives to a copy of it. */
+SYM_FUNC_START_LOCAL(___bpf_prog_run.constprop.0)
+	AT interpreter_copy
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(___bpf_prog_run.constprop.0)
+
 #ifdef CONFIG_X86_32
 SYM_FUNC_START(kpt_jump_computed)
 	GET_ARG
