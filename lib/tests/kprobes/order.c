@@ -260,14 +260,11 @@ struct slow {
 #define SPINS		20000000
 #define TIRED_NS	(2 * NSEC_PER_SEC)
 
-static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
+static void take_time(struct slow *s)
 {
-	struct slow *s = container_of(pr, struct slow, pr);
 	unsigned int spins;
 	u64 end;
 
-	if (s->inside)
-		return 0;
 	WRITE_ONCE(s->inside, true);
 	end = ktime_get_mono_fast_ns() + TIRED_NS;
 	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++) {
@@ -280,6 +277,14 @@ static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 	while (!irqs_disabled() && ktime_get_mono_fast_ns() < end)
 		cpu_relax();
 	WRITE_ONCE(s->done, true);
+}
+
+static int pre_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct slow *s = container_of(pr, struct slow, pr);
+
+	if (!s->inside)
+		take_time(s);
 	return 0;
 }
 
@@ -530,6 +535,95 @@ static void unregistering_waits_however_long_its_handler_takes(struct kunit *tes
 	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
 }
 #endif
+
+#ifdef CONFIG_KRETPROBES
+/**
+ * struct slow_return - a call that is under way when its return probe is disabled
+ * @slow:   its return handler
+ * @rp:	    the return probe
+ * @gate:   the call waits for this
+ * @inside: counts the calls that wait
+ */
+struct slow_return {
+	struct slow slow;
+	struct kretprobe rp;
+	struct completion gate;
+	atomic_t inside;
+};
+
+static int return_takes_its_time(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	if (rp)
+		take_time(&container_of(rp, struct slow_return, rp)->slow);
+	return 0;
+}
+
+static int call_and_wait(void *arg)
+{
+	struct slow_return *r = arg;
+
+	kpt_recurse_waits(0, &r->gate, &r->inside);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void open_gate(void *gate)
+{
+	complete_all(gate);
+}
+
+/* False if the handler has given up before. */
+static bool check_slow_return(struct kunit *test)
+{
+	struct slow_return *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct stop stop = { .at = KPROBE_STAGE_LEAVING, .look = let_go };
+	unsigned int cpu = raw_smp_processor_id();
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	stop.arg = &r->slow;
+	r->slow.rest = REST_MS;
+	init_completion(&r->gate);
+	r->rp.kp.addr = kpt_text(kpt_recurse_waits);
+	r->rp.handler = return_takes_its_time;
+	kpt_register_return(test, &r->rp);
+	task = kpt_thread(test, call_and_wait, r, cpumask_any_but(cpu_online_mask, cpu), "slow");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_gate, &r->gate), 0);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&r->inside)));
+	KUNIT_EXPECT_EQ(test, disable_kretprobe(&r->rp), 0);
+	stop_at(test, &stop);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_go_action, &r->slow), 0);
+	complete_all(&r->gate);
+	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(r->slow.inside)));
+
+	kpt_unregister_return(test, &r->rp);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->slow.done));
+	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_TRUE(test, !r->slow.early || r->slow.tired);
+	go_on(test);
+	kpt_stop(test, task);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	return !r->slow.tired;
+}
+
+/* That of a call that was under way when its probe was disabled. */
+static void unregistering_waits_for_the_handler_of_a_late_return(struct kunit *test)
+{
+	unsigned int try;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	for (try = 0; try < SLOW_TRIES; try++) {
+		if (check_slow_return(test))
+			break;
+	}
+	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
+}
+#endif /* CONFIG_KRETPROBES */
 
 static void probe_before_a_slow_handler_may_leave(struct kunit *test)
 {
@@ -1018,6 +1112,9 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE_PARAM(unregistering_waits_for_its_slow_handler, slow_site_gen),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(unregistering_waits_however_long_its_handler_takes),
+#endif
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(unregistering_waits_for_the_handler_of_a_late_return),
 #endif
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
 	SITE_CASE(probe_behind_a_slow_handler_may_leave),
