@@ -138,7 +138,10 @@ static void check_visit(struct kunit *test, const char *when, const struct stop 
 			    "%s", when);
 }
 
-enum stays { NONE, ANOTHER, ANOTHER_WITH_MORE_HANDLERS, ANOTHER_THAT_IS_OFF, NR_STAYS };
+enum stays {
+	NONE, ANOTHER, ANOTHER_WITH_MORE_HANDLERS, ANOTHER_THAT_IS_OFF,
+	ANOTHER_THAT_WAS_ON, NR_STAYS,
+};
 
 static struct kpt_probe *stayer(struct kunit *test, enum stays kind)
 {
@@ -154,6 +157,10 @@ static struct kpt_probe *stayer(struct kunit *test, enum stays kind)
 		pr = kpt_alloc(test, addr);
 		pr->kp.flags = KPROBE_FLAG_DISABLED;
 		kpt_register(test, pr);
+		return pr;
+	case ANOTHER_THAT_WAS_ON:
+		pr = kpt_probe(test, addr);
+		KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
 		return pr;
 	default:
 		return NULL;
