@@ -922,6 +922,75 @@ static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, all, kpt_counts(false).copies.pages);
 }
 
+#ifdef CONFIG_X86
+/**
+ * struct reader - reads pages of slots that kallsyms has named, again and again
+ * @page:   the pages of one round
+ * @rounds: how many there were
+ * @faults: pages that were not there any more
+ */
+struct reader {
+	unsigned long page[256];
+	unsigned int rounds;
+	unsigned int faults;
+};
+
+static int read_pages(void *arg)
+{
+	struct reader *r = arg;
+	char name[KSYM_NAME_LEN];
+	unsigned int i, nr;
+	u8 text;
+	char type;
+
+	while (!kthread_should_stop()) {
+		/* All of this is an RCU reader. */
+		preempt_disable();
+		for (nr = 0; nr < ARRAY_SIZE(r->page); nr++) {
+			if (kprobe_get_kallsym(nr, &r->page[nr], &type, name))
+				break;
+		}
+		mdelay(20);
+		for (i = 0; i < nr; i++) {
+			if (copy_from_kernel_nofault(&text, (void *)r->page[i], sizeof(text)))
+				r->faults++;
+		}
+		preempt_enable();
+		WRITE_ONCE(r->rounds, r->rounds + 1);
+		usleep_range(10, 50);
+	}
+	return 0;
+}
+
+#define READ_TIMES	10
+
+/* Whoever prints a stack, for instance, looks at them without a lock. */
+static void pages_of_slots_stay_as_long_as_a_reader_has_found_them(struct kunit *test)
+{
+	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct task_struct *reader;
+	unsigned int i, pages;
+	struct slots *s;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	reader = kpt_thread(test, read_pages, r,
+			    cpumask_any_but(cpu_online_mask, raw_smp_processor_id()), "reads");
+	for (i = 0; i < READ_TIMES; i++) {
+		s = take_pages_of_slots(test);
+		pages = kpt_counts(false).copies.pages;
+		kunit_release_action(test, give_slots_back, s);
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(kpt_counts(true).copies.pages < pages));
+	}
+	kpt_stop(test, reader);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_GT(test, r->rounds, READ_TIMES);
+	KUNIT_EXPECT_EQ(test, r->faults, 0);
+}
+#endif
+
 /* A page that was full has a slot for the next probe as soon as one is given back. */
 static void slots_of_full_pages_are_used_again(struct kunit *test)
 {
@@ -1137,6 +1206,9 @@ static struct kunit_case order_cases[] = {
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
 	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
+#ifdef CONFIG_X86
+	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),
+#endif
 	KUNIT_CASE(slots_of_full_pages_are_used_again),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
