@@ -12,17 +12,28 @@
 
 #include "fixture.h"
 
+/**
+ * struct late_probe - a return probe that counts
+ * @rp:	     the probe
+ * @entries: runs of the entry handler
+ * @returns: runs of the return handler
+ * @ri:	     the latest call
+ */
 struct late_probe {
 	struct kretprobe rp;
 	atomic_t entries;
 	atomic_t returns;
+	struct kretprobe_instance *ri;
 };
 
 static atomic_t orphans;
 
 static int late_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	atomic_inc(&container_of(get_kretprobe(ri), struct late_probe, rp)->entries);
+	struct late_probe *p = container_of(get_kretprobe(ri), struct late_probe, rp);
+
+	atomic_inc(&p->entries);
+	WRITE_ONCE(p->ri, ri);
 	return 0;
 }
 
@@ -163,6 +174,41 @@ static void the_last_late_call_frees_a_pool_that_has_grown(struct kunit *test)
 	kpt_skip_if_pools_stay(test);
 	for (i = 0; i < 3; i++)
 		check_late(test, 0);
+}
+
+static struct kretprobe *probe_of(struct kretprobe_instance *ri)
+{
+	struct kretprobe *rp;
+
+	preempt_disable();
+	rp = get_kretprobe(ri);
+	preempt_enable();
+	return rp;
+}
+
+/* The probe may be freed. BPF programs and others ask for it at any time. */
+static void a_late_call_belongs_to_no_probe(struct kunit *test)
+{
+	struct caller *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	atomic_t *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
+	struct kretprobe_instance *ri;
+	struct late_probe *p;
+
+	KUNIT_ASSERT_TRUE(test, c && inside);
+	p = late_probe(test, kpt_recurse_waits, 1);
+	init_completion(&c->gate);
+	c->inside = inside;
+	kpt_thread(test, caller_fn, c, -1, "caller");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_gate, &c->gate), 0);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(inside)));
+	ri = READ_ONCE(p->ri);
+	KUNIT_ASSERT_NOT_NULL(test, ri);
+	KUNIT_EXPECT_PTR_EQ(test, probe_of(ri), &p->rp);
+
+	kpt_unregister_return(test, &p->rp);
+	KUNIT_EXPECT_NULL(test, probe_of(ri));
+	complete_all(&c->gate);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(c->done)));
 }
 
 static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
@@ -508,6 +554,7 @@ static void tasks_that_end_late_free_the_pool(struct kunit *test)
 static struct kunit_case late_cases[] = {
 	KUNIT_CASE(the_last_late_call_of_tasks_frees_the_pool),
 	KUNIT_CASE(the_last_late_call_frees_a_pool_that_has_grown),
+	KUNIT_CASE(a_late_call_belongs_to_no_probe),
 	KUNIT_CASE(a_pool_without_calls_goes_with_its_probe),
 #if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
 	KUNIT_CASE(late_return_shows_no_point_that_is_gone),
