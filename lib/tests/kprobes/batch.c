@@ -9,6 +9,9 @@
 #include <linux/string.h>
 
 #include "fixture.h"
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+#include "jump_x86.h"
+#endif
 
 #define NR_THREADS	3
 #define NR_ROUNDS	25
@@ -258,6 +261,41 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 	}
 }
 
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+/* It has to make way for a probe of the batch, until the batch is refused. */
+static void jump_in_the_way_of_a_refused_batch_comes_back(struct kunit *test)
+{
+	unsigned char *two = (unsigned char *)kpt_jump_two;
+	struct kpt_probe *jump, *inside, *site;
+	struct kprobe *kps[2];
+	int ret;
+
+	OPTIMIZER_HIDE_VAR(two);
+	two += kpt_jump_two_at;
+	site = kpt_probe(test, kpt_traced2);
+	add_rival(test, site->kp.addr);
+	kpt_unregister(test, site);
+	jump = kpt_probe(test, two);
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE(test, kprobe_optimized(&jump->kp));
+
+	inside = kpt_alloc(test, two + KPT_TWO_SECOND);
+	site = kpt_alloc_with(test, kpt_traced2, true, true);
+	kps[0] = &inside->kp;
+	kps[1] = &site->kp;
+	ret = register_kprobes(kps, ARRAY_SIZE(kps));
+	if (!ret)
+		unregister_kprobes(kps, ARRAY_SIZE(kps));
+	KUNIT_EXPECT_EQ(test, ret, -EBUSY);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&jump->kp), "%s",
+			      kpt_jump_reason(test, &jump->kp));
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, jump->pre, 1);
+	KUNIT_EXPECT_EQ(test, inside->pre, 0);
+}
+#endif
+
 /* The right is needed later: by a second probe, or when a probe is enabled. */
 static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 {
@@ -473,6 +511,9 @@ static void target_that_is_elsewhere_by_then_is_refused(struct kunit *test)
 static struct kunit_case batch_cases[] = {
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(batch_that_cannot_be_armed_registers_nothing),
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+	KUNIT_CASE(jump_in_the_way_of_a_refused_batch_comes_back),
+#endif
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
 	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
