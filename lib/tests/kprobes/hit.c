@@ -1164,8 +1164,8 @@ static void own_breakpoint_and_ud2_of_the_text_are_refused(struct kunit *test)
 {
 	struct kpt_probe *pr;
 
-	KUNIT_EXPECT_LT(test, kpt_refused((char *)kpt_traps + kpt_traps_int3_at), 0);
-	KUNIT_EXPECT_LT(test, kpt_refused((char *)kpt_traps + kpt_traps_ud2_at), 0);
+	KUNIT_EXPECT_EQ(test, kpt_refused((char *)kpt_traps + kpt_traps_int3_at), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused((char *)kpt_traps + kpt_traps_ud2_at), -EINVAL);
 	pr = kpt_probe(test, kpt_traps);
 	KUNIT_EXPECT_EQ(test, kpt_traps(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
