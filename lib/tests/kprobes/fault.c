@@ -529,6 +529,8 @@ static void check_parting(struct kunit *test, bool disable)
 	fp->pr.on_pre = pre_awaits_parting;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
+	/* By this the handler tells when it leaves. */
+	KUNIT_ASSERT_FALSE(test, hlist_unhashed(&fp->pr.kp.hlist));
 	kpt_settle(test, &fp->pr.kp);
 	task = kpt_thread(test, call_once, pa, cpumask_any_but(cpu_online_mask, cpu),
 			  "parting");
