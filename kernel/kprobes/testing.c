@@ -206,6 +206,21 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_patched);
 
+/**
+ * kprobe_test_reserved - test if other code patches a range of text
+ * @start: its first byte
+ * @end:   its last byte
+ *
+ * Context: may sleep.
+ * Return: as kprobe_text_reserved().
+ */
+bool kprobe_test_reserved(unsigned long start, unsigned long end)
+{
+	guard(mutex)(&kprobe_mutex);
+	return kprobe_text_reserved(start, end);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_reserved);
+
 #if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
 /**
  * kprobe_test_stack - walk the stack of the current task as live patching does

@@ -12,6 +12,9 @@
 /* Not all of some thousand sites: each is a prime number after the last. */
 #define STEP	61
 
+/* What a jump replaces. */
+#define KPT_JUMP_BYTES	5
+
 /* Tries a byte, with a probe that stays off. */
 static int try(unsigned long addr)
 {
@@ -111,6 +114,42 @@ static void behind_a_jump_label_is_allowed(struct kunit *test)
 	/* Other sites begin there, and some functions are refused as a whole. */
 	KUNIT_EXPECT_GT(test, allowed, tried / 4);
 }
+
+#ifdef CONFIG_X86
+/*
+ * A jump replaces some bytes, and a site may be any of them. Other sites may be in the
+ * bytes that are next to it.
+ */
+static void bytes_with_a_site_of_the_kernel_are_reserved(struct kunit *test)
+{
+	unsigned int call, nr, len, at, tried = 0, beside = 0, wrong = 0;
+	unsigned long addr;
+
+	for (call = 0; call < 2; call++) {
+		for (nr = 0; (addr = kprobe_test_patched(call, nr, &len)); nr += STEP) {
+			if (addr == 1)
+				continue;
+			tried++;
+			for (at = 0; at < KPT_JUMP_BYTES; at++) {
+				if (!kprobe_test_reserved(addr - at,
+							  addr - at + KPT_JUMP_BYTES - 1) &&
+				    wrong++ < 5)
+					KUNIT_FAIL(test, "%pS - %u", (void *)addr, at);
+			}
+			if (!kprobe_test_reserved(addr + len - 1,
+						  addr + len + KPT_JUMP_BYTES - 2) &&
+			    wrong++ < 5)
+				KUNIT_FAIL(test, "the end of %pS", (void *)addr);
+			beside += kprobe_test_reserved(addr - KPT_JUMP_BYTES, addr - 1);
+			beside += kprobe_test_reserved(addr + len,
+						       addr + len + KPT_JUMP_BYTES - 1);
+		}
+	}
+	if (!tried)
+		kunit_skip(test, "nothing is patched in this kernel");
+	KUNIT_EXPECT_LT(test, beside, tried);
+}
+#endif
 
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)
 /* As if this module were a live patch with relocations for @name in its text. */
@@ -228,6 +267,9 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(sites_of_modules_are_refused),
 #endif
 	KUNIT_CASE(behind_a_jump_label_is_allowed),
+#ifdef CONFIG_X86
+	KUNIT_CASE(bytes_with_a_site_of_the_kernel_are_reserved),
+#endif
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)
 	KUNIT_CASE(text_that_a_live_patch_relocates_is_refused),
 #endif
