@@ -571,6 +571,18 @@ static void entry_handler_sees_the_return_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen[0], r->retaddr);
 	KUNIT_EXPECT_NE(test, seen[0], seen[1]);
 }
+
+/* Assembly functions tell their callers something by them. */
+static void flags_at_the_return_are_those_of_the_function(struct kunit *test)
+{
+	struct ret_probe *r = ret_probe(test, kpt_asm_carry);
+	unsigned long arg;
+
+	for (arg = 0; arg < 4; arg++) {
+		KUNIT_EXPECT_EQ(test, kpt_asm_reads_carry(arg), arg & 1);
+		KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), (int)arg + 1);
+	}
+}
 #endif
 
 static void given_maxactive_is_a_bound(struct kunit *test)
@@ -1217,6 +1229,7 @@ static struct kunit_case kretprobe_cases[] = {
 	KUNIT_CASE(bound_that_does_not_fit_is_enomem_without_pressure),
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(entry_handler_sees_the_return_address, kpt_site_gen),
+	KUNIT_CASE(flags_at_the_return_are_those_of_the_function),
 #endif
 	KUNIT_CASE(given_maxactive_is_a_bound),
 	KUNIT_CASE(recursion_matches_entries_with_returns),

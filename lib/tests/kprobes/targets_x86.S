@@ -50,6 +50,20 @@ SYM_FUNC_START(kpt_asm_passes)
 	RETURN
 SYM_FUNC_END(kpt_asm_passes)
 
+SYM_FUNC_START(kpt_asm_carry)
+	bt	$0, FIRST
+	RETURN
+SYM_FUNC_END(kpt_asm_carry)
+
+SYM_FUNC_START(kpt_asm_reads_carry)
+	FRAME_BEGIN
+	call	kpt_asm_carry
+	setc	%al
+	movzbl	%al, %eax
+	FRAME_END
+	RETURN
+SYM_FUNC_END(kpt_asm_reads_carry)
+
 SYM_FUNC_START(kpt_asm_returns)
 	RETURN
 SYM_FUNC_END(kpt_asm_returns)

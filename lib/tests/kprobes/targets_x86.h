@@ -38,6 +38,12 @@ unsigned long kpt_asm_tail(unsigned long arg);
 /* Calls kpt_asm_entry(), with nothing on its stack but a frame pointer, if there are any. */
 unsigned long kpt_asm_outer(unsigned long arg);
 
+/* Returns the lowest bit of its argument in the carry flag, and nothing else. */
+void kpt_asm_carry(void);
+
+/* Calls that, and returns the flag. */
+unsigned long kpt_asm_reads_carry(unsigned long arg);
+
 /* Nothing but the instruction that returns. */
 void kpt_asm_returns(void);
 
