@@ -619,20 +619,27 @@ static void probe_hit_in_hardirq_runs(struct kunit *test)
 
 static void hit_from_handler_in_hardirq_is_missed(struct kunit *test)
 {
+	static const kpt_fn_t fns[] = { kpt_plain2, kpt_traced2 };
 	const struct kpt_site *site = kpt_site(test);
 	struct intrusion *in = alloc_intrusion(test, site->fn);
-	struct kpt_probe *outer = kpt_alloc(test, kpt_addr(site));
-	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
-	struct kpt_inner inner = { .fn = kpt_plain2, .arg = 5 };
+	struct kpt_probe *outer, *pr;
+	unsigned int i;
 
-	kpt_let_call(outer, false, &inner);
-	kpt_register(test, outer);
-	irq_work_queue(&in->work);
-	irq_work_sync(&in->work);
-	KUNIT_EXPECT_EQ(test, outer->pre, 1);
-	KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
-	KUNIT_EXPECT_EQ(test, pr->pre, 0);
-	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+	for (i = 0; i < ARRAY_SIZE(fns); i++) {
+		struct kpt_inner inner = { .fn = fns[i], .arg = 5 };
+
+		outer = kpt_alloc(test, kpt_addr(site));
+		pr = kpt_probe(test, fns[i]);
+		kpt_let_call(outer, false, &inner);
+		kpt_register(test, outer);
+		irq_work_queue(&in->work);
+		irq_work_sync(&in->work);
+		KUNIT_EXPECT_EQ(test, outer->pre, 1);
+		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 0, "%ps", fns[i]);
+		KUNIT_EXPECT_EQ_MSG(test, pr->kp.nmissed, 1ul, "%ps", fns[i]);
+		kpt_unregister(test, outer);
+	}
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
