@@ -51,6 +51,13 @@ STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
 PIECE(longer_part, "kpt_marked_not.part.0", 11)
 PIECE(before_part, "kpt_before_marked.part.0", 12)
 
+/* A copy of a function that may be marked is marked as well, and may have pieces. */
+static unsigned long kpt_cloned(unsigned long arg) __asm__("kpt_cloned.isra.0");
+static notrace __used KPT_FUNCTION(cloned, arg + 1)
+NOKPROBE_SYMBOL(kpt_cloned);
+PIECE(cloned_cold, "kpt_cloned.isra.0.cold", 13)
+STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
+
 static kpt_fn_t functions[] = {
 	kpt_before_marked,
 	kpt_marked,
@@ -184,6 +191,7 @@ static void pieces_of_refused_functions_are_refused(struct kunit *test)
 		{ kpt_piece_noinstr_cold, "kpt_noinstr.cold", true },
 		{ kpt_piece_longer_part, "kpt_marked_not.part.0", false },
 		{ kpt_piece_before_part, "kpt_before_marked.part.0", false },
+		{ kpt_piece_cloned_cold, "kpt_cloned.isra.0.cold", true },
 	};
 	unsigned int i;
 	int ret;
