@@ -132,6 +132,21 @@ struct kprobe *kprobe_test_running(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_running);
 
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/**
+ * kprobe_test_covered - count the handlers that are covered by others on a CPU
+ * @cpu: the CPU
+ *
+ * Context: any.
+ * Return: the number.
+ */
+unsigned int kprobe_test_covered(unsigned int cpu)
+{
+	return READ_ONCE(per_cpu(kprobe_cpu, cpu).covered) & KPROBE_COVERED_MASK;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered);
+#endif
+
 /* -------------------------------- Text ---------------------------------- */
 
 /**

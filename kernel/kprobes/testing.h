@@ -85,6 +85,7 @@ void kprobe_test_ftrace_kill(bool killed);
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle);
 void *kprobe_test_entry(const void *fn);
 struct kprobe *kprobe_test_running(void);
+unsigned int kprobe_test_covered(unsigned int cpu);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);

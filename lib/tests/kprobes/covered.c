@@ -108,8 +108,82 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 	unregister_kretprobe(&rp);
 }
 
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
+/**
+ * struct ending - a task that ends in a handler that covers another
+ * @pr:	  the probe of the handler that is covered
+ * @rp:	  that of the other
+ * @gone: completed by the end of the task
+ */
+struct ending {
+	struct kpt_probe pr;
+	struct kretprobe rp;
+	struct completion gone;
+};
+
+static int covered_in_task(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	return pr->arg == current ? covered(pr, regs) : 0;
+}
+
+/* As an oops in it does: see late.c. */
+static int covers_and_ends(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct ending *e = container_of(get_kretprobe(ri), struct ending, rp);
+
+	WRITE_ONCE(cover.covers, kprobe_test_covered(raw_smp_processor_id()));
+	kprobe_abandon();
+	preempt_count_set(0);
+	kthread_complete_and_exit(&e->gone, 0);
+	return 0;
+}
+
+static int ends_covering(void *arg)
+{
+	struct ending *e = arg;
+
+	e->pr.arg = current;
+	return kpt_traced(1);
+}
+
+/* Or all that unregister probes would wait in vain from then on, for a grace period each. */
+static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kunit *test)
+{
+	struct ending *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id();
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	memset(&cover, 0, sizeof(cover));
+	init_completion(&e->gone);
+	/* An ftrace site, where the handler runs on the stack of the task. */
+	e->pr.kp.addr = kpt_text(kpt_traced);
+	e->pr.kp.pre_handler = kpt_pre;
+	e->pr.on_pre = covered_in_task;
+	kpt_register(test, &e->pr);
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&e->pr.kp));
+	e->rp.kp.addr = kpt_text(kpt_ends_interrupt);
+	e->rp.handler = covers_and_ends;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&e->rp), 0);
+	task = kthread_create(ends_covering, e, "kpt_ends");
+	if (!IS_ERR(task)) {
+		kthread_bind(task, cpu);
+		wake_up_process(task);
+		wait_for_completion(&e->gone);
+	}
+	unregister_kretprobe(&e->rp);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_TRUE(test, cover.inside);
+	KUNIT_EXPECT_TRUE(test, cover.covers);
+	KUNIT_EXPECT_EQ(test, kprobe_test_covered(cpu), 0);
+}
+#endif
+
 static struct kunit_case covered_cases[] = {
 	KUNIT_CASE(unregistering_waits_for_a_covered_handler),
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
+	KUNIT_CASE(task_that_ends_in_a_covering_handler_leaves_none_covered),
+#endif
 	KPT_LAST_CASE,
 	{}
 };
