@@ -458,6 +458,66 @@ static void late_return_handler_has_its_fault_handler(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fr->faults, 3);
 	unregister_kretprobe(&fr->rp);
 }
+
+/**
+ * struct fault_end - a late return handler that ends its task
+ * @fr:	  the return probe
+ * @gone: completed by the end of the task
+ */
+struct fault_end {
+	struct fault_ret fr;
+	struct completion gone;
+};
+
+/* As an oops in it does: see late.c. */
+static int return_ends(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct fault_end *e = container_of(get_kretprobe(ri), struct fault_end, fr.rp);
+
+	kprobe_abandon();
+	preempt_count_set(0);
+	kthread_complete_and_exit(&e->gone, 0);
+	return 0;
+}
+
+static int disable_inside(void *fr)
+{
+	return kpt_fault_disables(fr);
+}
+
+/* Or it would run for a handler of another probe, although its own is disabled. */
+static void fault_handler_of_a_late_return_is_forgotten_with_its_task(struct kunit *test)
+{
+	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
+	struct fault_end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id();
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	init_completion(&e->gone);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	other->pr.kp.fault_handler = NULL;
+	other->pr.on_pre = pre_loads;
+	other->pr.arg = kpt_bad_address(test);
+	e->fr.rp.kp.addr = (kprobe_opcode_t *)kpt_fault_disables;
+	e->fr.rp.kp.fault_handler = mend_ret_load;
+	e->fr.rp.handler = return_ends;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&e->fr.rp), 0);
+	task = kthread_create(disable_inside, &e->fr, "kpt_ends");
+	if (!IS_ERR(task)) {
+		kthread_bind(task, cpu);
+		wake_up_process(task);
+		wait_for_completion(&e->gone);
+		kpt_register(test, &other->pr);
+		KUNIT_EXPECT_EQ(test, kpt_fault_disables(&e->fr), 0ul);
+	}
+	unregister_kretprobe(&e->fr.rp);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_EQ(test, other->pr.pre, 1);
+	KUNIT_EXPECT_EQ(test, other->got, (unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, e->fr.faults, 0);
+}
 #endif /* CONFIG_KRETPROBES */
 
 /* --- Probes that are removed while a handler runs ------------------------- */
@@ -912,6 +972,7 @@ static struct kunit_case fault_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	STATE_CASE(faults_of_return_probes_are_dealt_with),
 	KUNIT_CASE(late_return_handler_has_its_fault_handler),
+	KUNIT_CASE(fault_handler_of_a_late_return_is_forgotten_with_its_task),
 #endif
 	STATE_CASE(unregistering_keeps_the_fault_handler_to_the_end),
 	STATE_CASE(disabling_keeps_the_fault_handler_to_the_end),
