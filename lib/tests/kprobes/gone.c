@@ -3,11 +3,18 @@
  * KUnit suite: probes whose text is gone. They are set on init text while this
  * module is loaded. When the suite runs, that text has been freed.
  */
+#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/module.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include "fixture.h"
+
+/* Handlers of other sites keep interrupts off: whoever changes text waits for them. */
+#if defined(MODULE) && defined(CONFIG_KPROBES_ON_FTRACE)
+#define SLOW_HANDLER
+#endif
 
 enum { ENABLED, OFF, POST, NR_GONE };
 
@@ -29,6 +36,13 @@ enum { ENABLED, OFF, POST, NR_GONE };
  * @last_error: of a probe on it
  * @last_refs: references to the module that this has taken
  * @last_hits: hits of the probes then
+ * @slow:      another probe, whose handler takes its time
+ * @slow_error: of registering it
+ * @slow_fn:   its function
+ * @caller:    a thread that calls that again and again; NULL if there is no CPU for it
+ * @inside:    that handler runs
+ * @enough:    it may end
+ * @late:      it was running when the subsystem had dealt with its text
  */
 static struct gone {
 	struct kpt_probe pr[NR_GONE];
@@ -49,6 +63,15 @@ static struct gone {
 	int last_error;
 	int last_refs;
 	unsigned int last_hits;
+#ifdef SLOW_HANDLER
+	struct kpt_probe slow;
+	int slow_error;
+	kpt_fn_t slow_fn;
+	struct task_struct *caller;
+	bool inside;
+	bool enough;
+	bool late;
+#endif
 } gone;
 
 static noinline notrace unsigned long __init kpt_init_text(unsigned long arg)
@@ -67,6 +90,76 @@ static noinline notrace __used unsigned long __init kpt_init_piece(unsigned long
 	barrier();
 	return arg + 1;
 }
+
+#ifdef SLOW_HANDLER
+static noinline unsigned long __init kpt_init_traced(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return KPT_RESULT(arg);
+}
+
+/* Long enough for the module to come to life meanwhile. */
+#define SLOW_NS	NSEC_PER_SEC
+
+static int takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	u64 end = ktime_get_mono_fast_ns() + SLOW_NS;
+
+	WRITE_ONCE(gone.inside, true);
+	while (!READ_ONCE(gone.enough) && ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+	WRITE_ONCE(gone.inside, false);
+	return 0;
+}
+
+static int call_slow(void *unused)
+{
+	while (!kthread_should_stop()) {
+		gone.slow_fn(7);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* The last that the init function does, when the text has not long to live. */
+static void __init start_slow_handler(void)
+{
+	unsigned int cpu;
+
+	gone.slow_fn = kpt_init_traced;
+	gone.slow.kp.addr = kpt_text(gone.slow_fn);
+	gone.slow.kp.pre_handler = kpt_pre;
+	gone.slow.on_pre = takes_its_time;
+	gone.slow_error = register_kprobe(&gone.slow.kp);
+	if (gone.slow_error)
+		return;
+	cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	if (cpu >= nr_cpu_ids)
+		return;
+	gone.caller = kthread_create(call_slow, NULL, "kpt_gone");
+	if (IS_ERR(gone.caller)) {
+		gone.caller = NULL;
+		return;
+	}
+	kthread_bind(gone.caller, cpu);
+	wake_up_process(gone.caller);
+	kpt_wait_until(READ_ONCE(gone.inside));
+}
+
+static void end_slow_handler(void)
+{
+	gone.late = READ_ONCE(gone.inside);
+	WRITE_ONCE(gone.enough, true);
+	if (gone.caller)
+		kthread_stop(gone.caller);
+	if (!gone.slow_error)
+		unregister_kprobe(&gone.slow.kp);
+}
+#else
+static void __init start_slow_handler(void) { }
+static void end_slow_handler(void) { }
+#endif /* SLOW_HANDLER */
 
 /* What holds the module. Nothing counts that in a kernel that does not unload any. */
 static int held(void)
@@ -89,6 +182,7 @@ static int run_a_last_time(struct notifier_block *nb, unsigned long event, void 
 
 	if (mod != THIS_MODULE || event != MODULE_STATE_LIVE || !gone.set)
 		return NOTIFY_DONE;
+	end_slow_handler();
 	gone.is_last = true;
 	gone.last_result = gone.fn(7);
 	gone.last_hits = gone.pr[ENABLED].pre + gone.pr[POST].pre - hits;
@@ -137,6 +231,7 @@ static int __init set_on_init_text(void)
 	gone.piece = (unsigned long)kpt_text(fn);
 	gone.piece_error = kpt_refused(fn);
 	register_module_notifier(&run_last_nb);
+	start_slow_handler();
 #endif
 	return 0;
 }
@@ -196,6 +291,18 @@ static void text_that_is_about_to_go_runs_without_them(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, gone.last_error, -EINVAL);
 	KUNIT_EXPECT_EQ(test, gone.last_refs, 0);
 }
+
+#ifdef SLOW_HANDLER
+/* The text is freed next. */
+static void handlers_of_text_that_goes_are_waited_for(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, gone.slow_error, 0);
+	if (!gone.caller)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_EXPECT_GT(test, gone.slow.pre, 0);
+	KUNIT_EXPECT_FALSE(test, gone.late);
+}
+#endif
 
 static void check_enoent_in_state(struct kunit *test, enum module_state state)
 {
@@ -362,6 +469,9 @@ static struct kunit_case gone_cases[] = {
 	KUNIT_CASE(probes_on_init_text_were_hit),
 #ifdef MODULE
 	KUNIT_CASE(text_that_is_about_to_go_runs_without_them),
+#ifdef SLOW_HANDLER
+	KUNIT_CASE(handlers_of_text_that_goes_are_waited_for),
+#endif
 	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
 	KUNIT_CASE(module_that_notifiers_have_not_seen_is_enoent),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
