@@ -3,6 +3,8 @@
  * KUnit suite: breakpoints that are handled late, out-of-line copies as other code
  * sees them, and the text as it is without probes.
  */
+#include <linux/completion.h>
+#include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -43,14 +45,16 @@ static struct pt_regs trap_at(const u8 *text, unsigned long *sp)
 	};
 }
 
-/* Called as by the exception: with interrupts off. */
+/* Called as by the exception: with interrupts off, and as if it were an NMI. */
 static int take_breakpoint(struct pt_regs *regs)
 {
 	unsigned long flags;
 	int ret;
 
 	local_irq_save(flags);
+	__preempt_count_add(NMI_OFFSET + HARDIRQ_OFFSET);
 	ret = kprobe_int3_handler(regs);
+	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
 	local_irq_restore(flags);
 	return ret;
 }
@@ -132,6 +136,60 @@ static bool leaves(struct pt_regs *regs)
 	ret = kprobe_leave_copy(regs);
 	preempt_enable();
 	return ret;
+}
+
+/* Holds the worker that erases the slots of copies. */
+static void hold_slots(enum kprobe_stage stage, void *go)
+{
+	if (stage == KPROBE_STAGE_RETIRED)
+		wait_for_completion_timeout(go, msecs_to_jiffies(KPT_TIMEOUT_MS));
+}
+
+static void release_slots(void *go)
+{
+	complete_all(go);
+	kprobe_test_stop(NULL, NULL);
+}
+
+/*
+ * A task is in a copy. Meanwhile the probe goes, and another one comes to the same
+ * instruction, whose pre-handler has not run for this task.
+ */
+static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *test)
+{
+	struct completion *go = kunit_kzalloc(test, sizeof(*go), GFP_KERNEL);
+	unsigned long behind, stack[4] = { };
+	struct kpt_probe *first, *second;
+	const u8 *old, *copy;
+	struct pt_regs regs;
+	unsigned int len;
+
+	KUNIT_ASSERT_NOT_NULL(test, go);
+	init_completion(go);
+	kpt_forbid_jumps(test);
+	kprobe_test_stop(hold_slots, go);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_slots, go), 0);
+	first = kpt_probe_post(test, at(kpt_load, kpt_load_at));
+	old = (u8 *)insn_of(first).step;
+	len = insn_of(first).len;
+	behind = (unsigned long)first->kp.addr + len;
+	KUNIT_ASSERT_NOT_NULL(test, old);
+	kpt_unregister(test, first);
+	second = kpt_probe_post(test, at(kpt_load, kpt_load_at));
+	copy = (u8 *)insn_of(second).step;
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	KUNIT_ASSERT_PTR_NE(test, copy, old);
+
+	/* The breakpoint after the instruction. */
+	regs = trap_at(old + len, &stack[2]);
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+	KUNIT_EXPECT_EQ(test, regs.ip, behind);
+	KUNIT_EXPECT_EQ(test, second->post, 0);
+	regs = trap_at(copy + len, &stack[2]);
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+	KUNIT_EXPECT_EQ(test, regs.ip, behind);
+	KUNIT_EXPECT_EQ(test, second->post, 1);
+	KUNIT_EXPECT_EQ(test, first->post, 0);
 }
 
 static void check_copy(struct kunit *test, const u8 *copy, unsigned int len,
@@ -523,6 +581,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
 	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),
+	KUNIT_CASE(task_in_an_old_copy_runs_no_handler_of_a_new_probe),
 	KUNIT_CASE(original_of_a_copy_is_known),
 	KUNIT_CASE(unwinders_know_the_stack_in_a_copy),
 	KUNIT_CASE(vector_instructions_run_as_copies),
