@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: the jprobe sample sees each call with its arguments, is listed as type j, and what it probes still works
+# proves: the jprobe sample sees each call with its arguments, is listed as type j, and what it probes still works, also with the graph tracer on it
 . "${0%/*}/../lib.sh"
 
 [ -e $modules/jprobe_example.ko ] || skip "no jprobes in this kernel"
@@ -12,6 +12,21 @@ while [ $i -lt 50 ]; do
 	(exec true) || fail "a process does not run"
 	i=$((i + 1))
 done
+# The handler does not return, but the function does.
+own tracer
+echo ':mod:jprobe_example' >$tracing/set_ftrace_filter
+echo kernel_clone >>$tracing/set_ftrace_filter
+echo function_graph >$tracing/current_tracer || fail "no graph tracer"
+echo >$tracing/trace
+i=0
+while [ $i -lt 10 ]; do
+	(exec true) || fail "a process does not run under the graph tracer"
+	i=$((i + 1))
+done
+at_least "calls that the graph tracer sees" "$(grep -c ' us .*kernel_clone' $tracing/trace)" 10
+echo nop >$tracing/current_tracer
+echo >$tracing/set_ftrace_filter
+give_back tracer
 unload jprobe_example
 # SIGCHLD is 17.
 matches "lines that it printed" "$(messages jprobe_example | grep kernel_clone | grep flags=)" \
