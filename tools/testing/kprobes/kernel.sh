@@ -90,6 +90,9 @@ need_build
 case $(config_options) in
 *CONFIG_MODULE_SIG=y*) need openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;
 esac
+case $(config_options) in
+*CONFIG_DEBUG_INFO_BTF=y*) need pahole:dwarves ;;
+esac
 mkdir -p "$out"
 [ -z "$ours" ] || use_tree
 lock "$name"
