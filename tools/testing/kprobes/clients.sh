@@ -4,7 +4,7 @@
 # that have this machine's root and tools. Prints a table: each client's features, stock
 # next to ours, with the figures that a feature gives. All have to pass on ours, but for
 # those that expected/clients gives a reason for: these must pass on neither. Of each
-# client at least one has to pass. A feature that did not run has failed. Each guest with
+# client at least one has to pass, if that does not name the client. A feature that did not run has failed. Each guest with
 # ours that dies is a failure, whatever the cause.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)

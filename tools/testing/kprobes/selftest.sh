@@ -1194,7 +1194,15 @@ not ok - 3 features: 0 pass on both, 1 fail on stock only, 2 fail on both, 3 FAI
 sed -i '$d' "$tmp/list"
 clients '2s/^ok/not ok/' '2s/^ok/not ok/' "$tmp/list" some |
 	sees clients_some "of some features, none has to pass" ''
-sed -E '/^(#|[a-z-]+\.[^ ]+ [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
+printf '%s\n' 'one.second it is too old' 'two it is not built' 'three nobody has it' >"$tmp/list"
+clients '2s/^ok/not ok/' '2s/^ok/not ok/' | sees clients_whole "a client none of whose features need pass" \
+"not ok - FAILED: three: expected to fail, and there is no such feature
+not ok - 3 features: 1 pass on both, 0 fail on stock only, 2 fail on both, 1 FAILED"
+clients '' '' | sees clients_whole_passes "a client that is wrongly expected to fail is seen" \
+"not ok - first ok, 3 s ok, 3 s FAILED to fail as expected: it is not built
+not ok - FAILED: three: expected to fail, and there is no such feature
+not ok - 3 features: 1 pass on both, 0 fail on stock only, 1 fail on both, 2 FAILED"
+sed -E '/^(#|[a-z-]+(\.[^ ]+)? [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
 	sees clients_reasons "each feature that need not pass has a reason" ''
 
 # A tool that does not say when it has set its probe: what its feature says of that list
