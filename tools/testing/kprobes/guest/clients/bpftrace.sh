@@ -34,11 +34,13 @@ try_latency()
 	has "the histogram" '^\[.*\) +[0-9]+ \|'
 }
 
-# Debian's is built without this.
+# Debian's is built without a disassembler: with debug information it refuses to go where
+# it cannot check that an instruction begins, without any it goes there.
 try_offset()
 {
-	bpf 'kprobe:vfs_read+9 { @calls = count(); }'
-	at_least "calls" "$(number '^@calls: ([0-9]+)')" 2
+	no_debuginfo
+	bpf 'kprobe:'$f'+9 { @calls = count(); }'
+	has "calls" '^@calls: 50$'
 }
 
 try_module()
@@ -111,6 +113,7 @@ try_stack_entry()
 
 try_stack_inner()
 {
+	no_debuginfo
 	bpf 'kprobe:vfs_read+9 { @[kstack] = count(); }'
 	has "the function" '^ +vfs_read\+'
 	has "callers" '^ +ksys_read\+'
@@ -143,7 +146,7 @@ try_sleeping_return()
 	end
 	entries=$(number '^@entries: ([0-9]+)')
 	returns=$(number '^@returns: ([0-9]+)')
-	figure "lost of $entries calls" $((entries - returns))
+	figure 'lost' "$((entries - returns)) of $entries"
 	at_least "entries" "$entries" 20
 	at_least "returns" "$returns" 20
 }
