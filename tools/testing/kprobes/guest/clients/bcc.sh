@@ -258,11 +258,23 @@ try_capable()
 	has "chown" 'chown'
 }
 
+# read_disk: $out is what dd says
+read_disk()
+{
+	out=$(dd if=/dev/vda of=/dev/null bs=4k count=1 iflag=direct 2>&1)
+	printf '%s\n' "$out"
+}
 try_inject()
 {
-	begin inject-bpfcc -P 1 kmalloc 'should_failslab(struct kmem_cache *s)(0)'
-	attached should_failslab
-	sleep 2
+	read_disk
+	has "at first" '1\+0 records in'
+	begin inject-bpfcc -I linux/errno.h bio '(true)'
+	attached should_fail_bio
+	sleep 1
+	read_disk
+	has "injected" 'Input/output error'
 	end
 	hasnt "errors" '(Traceback|Failed|failed)'
+	read_disk
+	has "at last" '1\+0 records in'
 }
