@@ -48,7 +48,10 @@ features()
 	done
 	printf 'bpf.%s\n' "${bpf_tests[@]}"
 	(cd "$stock_src/tools/testing/selftests/ftrace/test.d" &&
-		grep -lrE 'k(ret)?probe|fprobe' --include='*.tc' . | sed 's,^\./\(.*\)\.tc$,ftrace.\1,' | sort)
+		{
+			grep -lriE 'k(ret)?probe|fprobe' --include='*.tc' .
+			printf './%s\n' kprobe/*.tc dynevent/*kprobe*.tc dynevent/*fprobe*.tc
+		} | sed 's,^\./\(.*\)\.tc$,ftrace.\1,' | sort -u)
 }
 
 picked()
