@@ -75,6 +75,8 @@ ready()
 		fi
 		sleep 0.2
 	done
+	# Some print their header before they can hear of anything.
+	sleep 1
 }
 # attached SYMBOL: wait until that has a probe, of a tool that does not say so
 attached()

@@ -12,6 +12,7 @@ try_any()
 		return
 	fi
 	# The programs are loaded from where the test is.
+	rm -rf /tmp/bpf
 	cp -r "$dir" /tmp/bpf
 	cd /tmp/bpf || { fail "no tests in $dir"; return; }
 	tests=$(sed -n -E 's/^void (serial_)?test_([a-zA-Z0-9_]+)\((void)?\).*/\2/p' \

@@ -6,6 +6,7 @@
 # while ftrace is on.
 livepatch()
 {
+	rm -rf /tmp/livepatch
 	cp -r "$SOURCE/tools/testing/selftests/livepatch" /tmp/livepatch
 	cp /modules/test_klp*.ko /tmp/livepatch/test_modules
 	cd /tmp/livepatch || fail "no tests in $SOURCE"
