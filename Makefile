@@ -58,7 +58,8 @@ help:
 #: make ftracetest ARCH=name  the same on stock and on ours, a table: arm64 s390x x86_64
 #: make kselftest  the guest tests as kselftests, on a Debian in a guest
 #: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours next to stock
-#:               (CLIENTS="perf bpftrace.stack_*": only those)
+#:               (CLIENTS="perf bpftrace.stack_*": only those; resumes where it
+#:               stopped, AGAIN=1: all)
 #: make icount   what a hit costs in guest instructions, ours next to stock
 #: make bench    all figures, ours next to stock: a table, JSON and a chart
 #:               (PARTS="icount crowd memory events cpus coverage": only those)
@@ -166,8 +167,13 @@ kselftest: kernel
 
 # Debug information is for these only.
 test-clients: CONFIG = clients
-test-clients: kernel stock
+test-clients: test-clients-names kernel stock
 	@$(T)/clients.sh $(CLIENTS)
+
+# A wrong CLIENTS= is no reason to build, and packages that are missing are no surprise then.
+test-clients-names:
+	@$(T)/tree.sh stock
+	@$(T)/clients.sh --check $(CLIENTS)
 
 icount: kernel stock
 	@$(T)/icount.sh
@@ -207,6 +213,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run run-offset test test-names test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run run-offset test test-names test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -7,33 +7,49 @@
 # client at least one has to pass, if that does not name the client. A feature that did not run has failed. Each guest with
 # ours that dies is a failure, whatever the cause.
 #
-#   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all)
+#   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all that has
+#                          not run yet; AGAIN=1: all)
+#   clients.sh --check [PICK...]  only install what is needed and look whether the picks
+#                          name something
 #
 # CONFIG= is clients by default. ONLY=ours or ONLY=stock runs one of them and takes the
 # other's results from the last time, ONLY=none takes those of both. Results are valid
-# until the kernel is rebuilt.
+# until the kernel is rebuilt or the client's script changes.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/clients-results.sh
 . "$(dirname "$0")/clients-results.sh"
 
-seconds=600		# what a feature may take
-per_guest=40		# features that one boot runs
+per_guest=15		# features that one boot runs
 # Of selftests/bpf.
 bpf_tests=(attach_probe bpf_cookie core_retro fill_link_info find_vma get_func_ip_test
 	kprobe_multi_test kprobe_multi_testmod_test missed module_attach perf_buffer probe_user
 	stacktrace_map stacktrace_map_skip test_bpf_syscall_macro test_overhead vmlinux)
 
+check=''
+if [ "${1:-}" = --check ]; then
+	check=1
+	shift
+fi
 need bpftrace:bpftrace funccount-bpfcc:bpfcc-tools trace-cmd:trace-cmd stap:systemtap \
-	perf:linux-perf depmod:kmod perl:perl python3:python3
+	perf:linux-perf /sbin/depmod:kmod perl:perl python3:python3 gcc:gcc clang:clang \
+	pahole:dwarves ccache:ccache /usr/include/gelf.h:libelf-dev /usr/include/zlib.h:zlib1g-dev
+
+# seconds_of FEATURE: what it may take. An emulated CPU is slow to attach many probes, and
+# to read the debug information of a kernel.
+seconds_of()
+{
+	case $1 in
+	*.attach_* | *_bench_attach | perf.kernel_* | systemtap.*) echo 1800 ;;
+	*) echo 600 ;;
+	esac
+}
+
 kernels=("stock-$CONFIG" "$CONFIG")
 [ "${ONLY:-}" != ours ] || kernels=("$CONFIG")
 [ "${ONLY:-}" != stock ] || kernels=("stock-$CONFIG")
 [ "${ONLY:-}" != none ] || kernels=()
-for name in "${kernels[@]}"; do
-	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
-done
 mkdir -p "$build/logs"
 
 # All features, client.feature a line: by the names of functions, files of test.d, or
@@ -72,29 +88,51 @@ picked()
 	done
 }
 
-# boot NAME SOURCE LOG FEATURES
+# boot NAME SOURCE LOG FEATURE...: the guest ends a feature that takes too long, unless it
+# hangs itself.
 boot()
 {
-	"$here/guest.sh" -r -m 3072 -q "-drive if=virtio,format=raw,file=$disk" -t $((seconds * per_guest)) -l "$3" "$build/$1" clients \
-		KERNEL="$(readlink -f "$build/$1")" SOURCE="$2" SECONDS_EACH=$seconds SPLATS="$SPLATS" \
-		FEATURES="$4" >"$build/logs/$3.txt" 2>&1 </dev/null
+	local name=$1 source=$2 log=$3 feature each all=0 longest=0 features=''
+
+	shift 3
+	for feature; do
+		each=$(seconds_of "$feature")
+		features+=" $feature:$each"
+		all=$((all + each))
+		[ "$each" -le "$longest" ] || longest=$each
+	done
+	"$here/guest.sh" -r -m 3072 -q "-drive if=virtio,format=raw,file=$disk" -t $((all + 120)) \
+		-w $((longest + 120)) -l "$log" "$build/$name" clients \
+		KERNEL="$(readlink -f "$build/$name")" SOURCE="$source" SPLATS="$SPLATS" \
+		FEATURES="$features" >"$build/logs/$log.txt" 2>&1 </dev/null
+}
+
+# forget NAME: the results of the features on standard input. Others' stay.
+forget()
+{
+	local file=$build/logs/clients-$1
+
+	cat >"$file.forgotten"
+	awk -F '\t' 'FILENAME == ARGV[1] { gone[$1]; next } !($2 in gone)' "$file.forgotten" "$file.results" >"$file.new"
+	mv "$file.new" "$file.results"
+	awk -F '[ :]+' 'FILENAME == ARGV[1] { gone[$1]; next } !($7 in gone)' "$file.forgotten" "$file.deaths" >"$file.new"
+	mv "$file.new" "$file.deaths"
+	rm "$file.forgotten"
 }
 
 # results NAME SOURCE: lines of verdict, feature and text, with tabs between; a verdict
-# "figure" has "what: value" as its text. A guest that dies is not the end: the rest runs in another one. What was running may only
-# have met what an earlier feature had broken, so it is blamed if it was the first one
-# there, and else runs again. The deaths themselves are kept, too.
+# "figure" has "what: value" as its text. A guest that dies is not the end: the rest runs
+# in another one. What was running may only have met what an earlier feature had broken,
+# so it is blamed if it was the first one there, and else runs again. The deaths themselves
+# are kept, too.
 results()
 {
 	local name=$1 source=$2 todo=() batch=() died n=0 last log why first=0 file=$build/logs/clients-$1.results
 	local deaths=${file%.results}.deaths
 
-	mapfile -t todo <"$wanted"
-	# Others' stay.
-	awk -F '\t' 'NR == FNR { wanted[$1]; next } !($2 in wanted)' "$wanted" "$file" >"$file.new"
-	mv "$file.new" "$file"
-	awk -F '[ :]+' 'NR == FNR { wanted[$1]; next } !($7 in wanted)' "$wanted" "$deaths" >"$file.new"
-	mv "$file.new" "$deaths"
+	mapfile -t todo < <(awk -F '\t' 'FILENAME == ARGV[2] { if (!($1 in known)) print; next }
+		$1 != "figure" { known[$2] }' "$file" "$wanted")
+	forget "$name" < <(printf '%s\n' "${todo[@]}")
 	while [ ${#todo[@]} -gt 0 ]; do
 		n=$((n + 1))
 		batch=("${todo[@]:0:$per_guest}")
@@ -102,7 +140,7 @@ results()
 		log=clients-$name-$n
 		died=''
 		say "clients on $name: ${#batch[@]} features from ${batch[0]} on" >&2
-		boot "$name" "$source" "$log" "${batch[*]}" || died=1
+		boot "$name" "$source" "$log" "${batch[@]}" || died=1
 		sed -n 's/^\(ok\|not ok\|skip\|figure\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
 			"$build/logs/$log.txt" >>"$file"
 		[ -n "$died" ] || continue
@@ -127,14 +165,33 @@ disk=$(mktemp)
 trap 'rm -f "$wanted" "$disk"' EXIT
 truncate -s 16M "$disk"
 features | picked "$@" >"$wanted"
-[ -s "$wanted" ] || die "no client or feature is named $*: $(features | cut -d. -f1 | uniq | paste -sd' ')"
+for pick; do
+	[ -n "$(features | picked "$pick")" ] ||
+		die "no client or feature is named $pick: have $(features | cut -d. -f1 | sort -u | paste -sd' ')"
+done
+[ -z "$check" ] || exit 0
+for name in "${kernels[@]}"; do
+	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
+done
 
-# What there is from the last time, unless of another kernel.
+# What there is from the last time, unless of another kernel or script.
 for name in "$CONFIG" "stock-$CONFIG"; do
 	file=$build/logs/clients-$name
-	[ "$file.results" -nt "$build/$name/vmlinux" ] || rm -f "$file.results" "$file.deaths"
-	touch "$file.results" "$file.deaths"
+	for of in "$build/$name/vmlinux" "$here/guest/lib-clients.sh" "$here/guest/jobs/clients.sh"; do
+		[ "$file.results" -nt "$of" ] || rm -f "$file.results" "$file.deaths"
+	done
+	[ -e "$file.results" ] || touch "$file.results" "$file.deaths"
+	changed=()
+	for script in "$here"/guest/clients/*.sh; do
+		[ "$file.results" -nt "$script" ] || changed+=("$(basename "$script" .sh)")
+	done
+	features | picked "${changed[@]:-}" | forget "$name"
 done
+if [ $# -gt 0 ] || [ -n "${AGAIN:-}" ]; then
+	for name in "${kernels[@]}"; do
+		forget "$name" <"$wanted"
+	done
+fi
 
 if grep -q '^bpf\.' "$wanted"; then
 	for name in "${kernels[@]}"; do

@@ -620,7 +620,7 @@ shell_killed()
 # The targets whose scripts boot a guest, or run others that do. These do not, or ask for it
 # when they come to that: series-check may be without builds, other architectures need another
 # emulator.
-no_guest='run-offset test-names series series-check deb test-arches'
+no_guest='run-offset test-names test-clients-names series series-check deb test-arches'
 booting='guest|boot'
 while more=$(cd "$here" && grep -lE "\"\\\$here/($booting)\.sh\"" -- *.sh | sed 's/\.sh$//' |
 		grep -vxE "selftest|$booting" | paste -sd'|') && [ -n "$more" ]; do

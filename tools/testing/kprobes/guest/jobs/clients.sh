@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unmodified clients of kprobes, for clients.sh. Runs the features that FEATURES
-# names, as client.feature, in a shell of their own: the function try_FEATURE of
+# names, as client.feature:seconds, in a shell of their own: the function try_FEATURE of
 # /clients/CLIENT.sh, or try_any. One that makes the kernel complain, by SPLATS, has
 # failed. A line for each: ok, not ok or skip; then its figures and what it said.
 #
@@ -50,13 +50,15 @@ complaints()
 }
 
 for name in $FEATURES; do
+	seconds=${name##*:}
+	name=${name%:*}
 	client=${name%%.*}
 	read -r began _ </proc/uptime
 	rm -f /tmp/failed /tmp/expected
 	dmesg -C
 	ln -sfn "$KERNEL" "$modules/build"
 	ln -sfn "$SOURCE" "$modules/source"
-	timeout -k 10 "${SECONDS_EACH:-300}" /bin/sh -c '
+	timeout -k 10 "$seconds" /bin/sh -c '
 		. /lib.sh
 		. /lib-clients.sh
 		. "/clients/$0.sh"
@@ -86,12 +88,22 @@ for name in $FEATURES; do
 	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#*!* */    # /'
 	[ -z "$left" ] || printf '    # left behind: %s\n' "$left"
 	{
+		rmdir $tracing/instances/*
+		for patch in /sys/kernel/livepatch/*/enabled; do
+			[ -e "$patch" ] || continue
+			echo 0 >"$patch"
+			sleep 5
+			rmmod "$(basename "${patch%/enabled}")"
+		done
+		for module in ftrace_direct_too lkdtm bpf_testmod; do rmmod $module; done
 		clean
 		echo >$tracing/dynamic_events
 		echo nop >$tracing/current_tracer
 		echo 1 >$tracing/tracing_on
 		echo >$tracing/set_ftrace_filter
 		echo >$tracing/set_graph_function
+		echo 0 >$tracing/function_profile_enabled
+		echo >/sys/kernel/debug/fail_function/inject
 	} >/dev/null 2>&1
 done
 exit 0
