@@ -5,6 +5,18 @@
 export PYTHONUNBUFFERED=1
 f=kprobe_target_add
 
+# begin_by_kprobes TOOL [ARGUMENT...]: newer ones take another way into functions if they can
+begin_by_kprobes()
+{
+	tool=$(command -v "$1")
+	shift
+	begin python3 -c 'if 1:
+		import bcc, runpy, sys
+		bcc.BPF.support_kfunc = staticmethod(lambda: False)
+		sys.argv = sys.argv[1:]
+		runpy.run_path(sys.argv[0], run_name = "__main__")' "$tool" "$@"
+}
+
 try_funccount()
 {
 	begin funccount-bpfcc 'kprobe_target_[ar]*'
@@ -85,6 +97,8 @@ try_stacks()
 		        wait()
 		    b["counts"].clear()
 		    check_call("/tmp/work")
+		    for l in open(list):
+		        print("how", name, l, end = "")
 		    for id, n in b["counts"].items():
 		        stack = [b.ksym(a).decode() for a in b["stacks"].walk(id.value)]
 		        print(name, n.value, *stack)
@@ -116,6 +130,11 @@ try_stacks()
 	is "stacks" "$(count '^(ftrace|breakpoint|return) ')" 3
 	is "without a system call" "$(printf '%s\n' "$out" | grep -E '^(ftrace|jump|breakpoint|return) ' | grep -vc do_syscall_64)" 0
 	hasnt "no jump" '^no jump'
+	has "hit by ftrace" "^how ftrace .* $f\+0x[0-9a-f]+ .*\[FTRACE\]"
+	has "hit by a jump" '^how jump .* vfs_read\+0x9 .*\[OPTIMIZED\]'
+	has "hit by a breakpoint" "^how breakpoint .* $f\+0x9 "
+	hasnt "hit by a breakpoint" "^how breakpoint .*\[(FTRACE|OPTIMIZED)\]"
+	has "returns" "^how return .* r +$f\+0x"
 }
 
 try_attach_200()
@@ -123,21 +142,60 @@ try_attach_200()
 	functions 200 >/tmp/functions
 	cat >/tmp/attach.py <<-'END'
 		from bcc import BPF
+		from subprocess import check_call
 		from time import time
 		names = open("/tmp/functions").read().split()
-		b = BPF(text = "int hit(void *ctx) { return 0; }")
+		b = BPF(text = """
+		    BPF_ARRAY(hits, u64, 1);
+		    int hit(void *ctx) { hits.increment(0); return 0; }
+		""")
 		start = time()
 		for name in names:
 		    b.attach_kprobe(event = name, fn_name = "hit")
 		attached = time()
+		check_call("/tmp/work")
+		points = sum(1 for line in open("/sys/kernel/debug/kprobes/list"))
+		detaching = time()
 		for name in names:
 		    b.detach_kprobe(event = name)
-		print("%d: %.2f %.2f" % (len(names), attached - start, time() - attached))
+		detached = time()
+		print("%d: %.2f %.2f" % (len(names), attached - start, detached - detaching))
+		print("points", points)
+		print("hits", b["hits"][0].value)
 	END
 	run /usr/bin/python3 /tmp/attach.py
 	has "functions" '^200: '
+	is "points" "$(number '^points ([0-9]+)')" 200
+	at_least "hits" "$(number '^hits ([0-9]+)')" 10
 	figure 'attached' "$(number '^200: ([0-9.]+) ') s"
 	figure 'detached' "$(number '^200: [0-9.]+ ([0-9.]+)$') s"
+}
+
+# A wildcard, which bcc takes one by one
+try_attach_wildcard()
+{
+	cat >/tmp/attach.py <<-'END'
+		from bcc import BPF
+		from subprocess import check_call
+		from time import time
+		b = BPF(text = """
+		    BPF_ARRAY(hits, u64, 1);
+		    int hit(void *ctx) { hits.increment(0); return 0; }
+		""")
+		start = time()
+		b.attach_kprobe(event_re = b"^vfs_.*", fn_name = "hit")
+		attached = time()
+		check_call("/tmp/work")
+		points = sum(1 for line in open("/sys/kernel/debug/kprobes/list"))
+		detaching = time()
+		b.cleanup()
+		print("took %.2f %.2f" % (attached - start, time() - detaching))
+		print("points", points)
+	END
+	run /usr/bin/python3 /tmp/attach.py
+	at_least "points" "$(number '^points ([0-9]+)')" 40
+	figure 'attached' "$(number '^took ([0-9.]+) ') s"
+	figure 'detached' "$(number '^took [0-9.]+ ([0-9.]+)$') s"
 }
 
 try_argdist()
@@ -182,8 +240,9 @@ try_execsnoop()
 
 try_opensnoop()
 {
-	begin opensnoop-bpfcc
+	begin_by_kprobes opensnoop-bpfcc
 	ready '^PID'
+	attached __x64_sys_openat
 	cat /proc/cmdline >/dev/null
 	sleep 2
 	end
@@ -202,8 +261,9 @@ try_statsnoop()
 
 try_vfsstat()
 {
-	begin vfsstat-bpfcc 2 4
+	begin_by_kprobes vfsstat-bpfcc 2 4
 	ready '^TIME'
+	attached vfs_read
 	for _ in 1 2 3 4 5 6; do work; sleep 1; done
 	finish
 	has "reads" '^[0-9:]+: +[1-9]'
