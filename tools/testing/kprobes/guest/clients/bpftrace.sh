@@ -67,19 +67,22 @@ try_wildcard_return()
 # One by one, as older tools do; bpftrace knows a faster way for a wildcard.
 try_many()
 {
-	list=$(grep -x '\(vfs\|tty\|security\|proc\)_[a-z_]*' $tracing/available_filter_functions |
-		sort -u | head -n 200 | sed 's/^/kprobe:/' | paste -sd,)
-	bpf "$list { @[func] = count(); @n = count(); }"
+	list=$(functions 200 | sed 's/^/kprobe:/' | paste -sd,)
+	printf '/tmp/work\ngrep -c . %s/list >/tmp/points\n' $kp >/tmp/counts
+	run bpftrace -c '/bin/sh /tmp/counts' -e "$list { @[func] = count(); @n = count(); }"
 	is "probes" "$(number 'Attaching ([0-9]+) probes?')" 200
+	hasnt "skipped" 'could not attach'
+	is "points" "$(cat /tmp/points)" 200
 	at_least "hits" "$(number '^@n: ([0-9]+)')" 10
 }
 
-# How long until a program has all its probes, and until it has got rid of them. What it
-# starts runs in between. It says "Attaching" when its program is compiled.
+# attach PROGRAM PROBES POINTS HOW: how long until a program has all its probes, and until it
+# has got rid of them. What it starts runs in between. It says "Attaching" when its program
+# is compiled.
 attach()
 {
 	mkfifo /tmp/said
-	printf 'date +%%s%%N >/tmp/attached\nwhile read -r line; do :; done </proc/meminfo\ndate +%%s%%N >/tmp/detaching\n' >/tmp/stamp
+	printf 'date +%%s%%N >/tmp/attached\nwhile read -r line; do :; done </proc/meminfo\ngrep -c . %s/list >/tmp/points\ndate +%%s%%N >/tmp/detaching\n' $kp >/tmp/stamp
 	rm -f /tmp/compiled
 	while read -r line; do
 		case $line in
@@ -93,14 +96,29 @@ attach()
 	ended=$(now)
 	wait
 	out=$(cat /tmp/attaching)
+	printf '%s\n' "$out" | tail -n 20
 	at_least "probes" "$(number 'Attaching ([0-9]+) probes?')" "$2"
-	figure 'attached' "$(took "$(cat /tmp/compiled)" $(($(cat /tmp/attached) / 1000000)))"
-	figure 'detached' "$(took $(($(cat /tmp/detaching) / 1000000)) "$ended")"
+	hasnt "skipped" 'could not attach'
+	is "points" "$(cat /tmp/points)" "$3"
+	at_least "functions that were hit" "$(count '^@\[[a-z0-9_]+\]: [1-9]')" 1
+	figure "attached$4" "$(took "$(cat /tmp/compiled)" $(($(cat /tmp/attached) / 1000000)))"
+	figure "detached$4" "$(took $(($(cat /tmp/detaching) / 1000000)) "$ended")"
 }
-try_attach_wildcard() { attach 'kprobe:vfs_* { @[func] = count(); }' 1; }
+# bpftrace knows a faster way for this one, without a kprobe.
+try_attach_wildcard()
+{
+	attach 'kprobe:vfs_* { @[func] = count(); }' 1 0 ' by fprobe'
+	has "hits" '^@\[vfs_read\]: [1-9]'
+}
 try_attach_200()
 {
-	attach "$(functions 200 | sed 's/^/kprobe:/' | paste -sd,) { @[func] = count(); }" 200
+	attach "$(functions 200 | sed 's/^/kprobe:/' | paste -sd,) { @[func] = count(); }" 200 200 ''
+}
+try_attach_1000()
+{
+	export BPFTRACE_MAX_PROBES=1100 BPFTRACE_MAX_BPF_PROGS=1100
+	functions 1000 >/tmp/functions
+	attach "$(sed 's/^/kprobe:/' /tmp/functions | paste -sd,) { @[func] = count(); }" 1000 1000 ''
 }
 
 try_stack_entry()
