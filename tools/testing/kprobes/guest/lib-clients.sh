@@ -146,4 +146,15 @@ jump()
 		sleep 0.2
 	done
 }
+# how SYMBOL WAY: its probe is hit that way: FTRACE or OPTIMIZED, or BREAKPOINT
+how()
+{
+	point=$(grep -E "  $1\+0x[0-9a-f]+ " $kp/list | head -n 1)
+	case $2:$point in
+	BREAKPOINT:) fail "$1 has no probe" ;;
+	BREAKPOINT:*FTRACE* | BREAKPOINT:*OPTIMIZED*) fail "$1 has no breakpoint: $point" ;;
+	BREAKPOINT:* | *"[$2]"*) ;;
+	*) fail "$1 is not hit by $2: $point" ;;
+	esac
+}
 no_jumps() { [ ! -e $optimization ] || echo 0 >$optimization; }

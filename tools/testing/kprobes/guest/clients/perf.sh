@@ -106,6 +106,7 @@ try_blacklist()
 	no_debuginfo
 	if out=$(perf probe -a do_int3 2>&1); then fail "do_int3 was accepted"; fi
 	printf '%s\n' "$out"
+	has "why" 'do_int3.*(blacklist|out of \.text)'
 	is "events" "$(cat $tracing/kprobe_events)" ""
 }
 
@@ -149,8 +150,11 @@ try_chain_entry()
 {
 	no_debuginfo
 	add $f
+	event_on probe
+	how $f FTRACE
 	chain $f
 	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
+	event_off probe
 	no_probes
 }
 
@@ -178,8 +182,11 @@ try_chain_breakpoint()
 	no_debuginfo
 	no_jumps
 	add "inner=$f+9"
+	event_on probe
+	how $f BREAKPOINT
 	chain inner
 	is "the function itself" "$(count "^\s*[0-9a-f]+ $f")" 50
+	event_off probe
 	no_probes
 }
 
@@ -187,7 +194,10 @@ try_chain_return()
 {
 	no_debuginfo
 	add "$f%return"
+	event_on probe
+	how $f FTRACE
 	chain ${f}__return
+	event_off probe
 	no_probes
 }
 
@@ -220,8 +230,8 @@ try_attach_1000()
 	is "events" "$(grep -c '^p:probe/' $tracing/kprobe_events)" 1000
 	run perf stat -x, -o /tmp/stat -e 'probe:*' /bin/date +%s%N
 	closed=$(now)
-	attached=$((out / 1000000))
-	is "counters" "$(grep -c ',,probe:' /tmp/stat)" 1000
+	attached=$(($(printf '%s\n' "$out" | grep -Ex '[0-9]{19}') / 1000000))
+	is "counters" "$(grep -Ec '^[0-9]+,,probe:' /tmp/stat)" 1000
 	removing=$(now)
 	no_probes
 	figure 'made' "$(took "$start" "$made")"
