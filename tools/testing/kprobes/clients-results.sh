@@ -5,7 +5,8 @@
 # clients_verdict STOCK OURS EXPECTED [SOME]: a table of the features on standard input by
 # the results in these files, with all that is wrong. Of a client all of whose features
 # fail nothing is known, unless EXPECTED names the client itself. With SOME these are not
-# all features.
+# all features. A figure in seconds is wrong if it is more than twice that of stock, and a
+# second.
 clients_verdict()
 {
 	awk -F '\t' -v stock="$1" -v ours="$2" -v list="$3" -v some="${4:-}" '
@@ -88,7 +89,11 @@ clients_verdict()
 			printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note == "" ? "" : " " note, reason
 			for (i = 1; i <= count[feature]; i++) {
 				what = figures[feature, i]
-				printf "    %-40s %-12s %s\n", what, figure[stock, feature, what], figure[ours, feature, what]
+				s = figure[stock, feature, what]
+				o = figure[ours, feature, what]
+				slow = s ~ /^[0-9.]+ s$/ && o ~ /^[0-9.]+ s$/ && o + 0 > 2 * s + 1
+				failed += slow
+				printf "    %-40s %-12s %-12s%s\n", what, s, o, slow ? " FAILED to be as fast" : ""
 			}
 		}
 		END {

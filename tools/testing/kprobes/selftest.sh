@@ -1202,6 +1202,11 @@ clients '' '' | sees clients_whole_passes "a client that is wrongly expected to 
 "not ok - first ok, 3 s ok, 3 s FAILED to fail as expected: it is not built
 not ok - FAILED: three: expected to fail, and there is no such feature
 not ok - 3 features: 1 pass on both, 0 fail on stock only, 1 fail on both, 2 FAILED"
+echo 'one.second it is too old' >"$tmp/list"
+clients '' '/^figure/s/3 s$/7 s/' | sees clients_as_fast "twice the time of stock, and a second, is fast enough" ''
+clients '' '/^figure/s/3 s$/7.1 s/' | sees clients_slow "a feature that takes much longer than on stock is seen" \
+"not ok - time 3 s 7.1 s FAILED to be as fast
+not ok - 3 features: 2 pass on both, 0 fail on stock only, 1 fail on both, 1 FAILED"
 sed -E '/^(#|[a-z-]+(\.[^ ]+)? [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
 	sees clients_reasons "each feature that need not pass has a reason" ''
 
