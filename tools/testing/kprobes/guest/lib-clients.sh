@@ -136,6 +136,31 @@ result()
 	is "$1: last result" "$(sed -n 's/^last //p' $target/calls)" 1049
 }
 
+# orders A B USE: each of two comes and goes, in each order. A client has functions for
+# both, A_come and A_go, and A_saw WHAT, which looks what it saw of what USE WHAT has called.
+orders()
+{
+	for order in "$1 $2 $1 $2" "$1 $2 $2 $1" "$2 $1 $1 $2" "$2 $1 $2 $1"; do
+		there=' '
+		for step in $order; do
+			case $there in
+			*" $step "*)
+				"${step}_go"
+				there="${there%" $step "*} ${there#*" $step "}"
+				;;
+			*)
+				"${step}_come"
+				there="$there$step "
+				;;
+			esac
+			"$3" "of $order with$there"
+			for one in $there; do
+				"${one}_saw" "$one of $order with$there"
+			done
+		done
+	done
+}
+
 # jump SYMBOL+OFFSET: wait until that probe is a jump
 jump()
 {

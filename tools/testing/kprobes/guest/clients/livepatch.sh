@@ -81,6 +81,25 @@ try_patch_then_probe()
 	no_probes
 }
 
+# For orders: the probes, and the patch
+probes_come() { probes; }
+probes_go() { no_probes; }
+probes_saw()
+{
+	case $there in
+	*' patch '*) read_once "$1" 1 0 ;;
+	*) read_once "$1" 1 1 ;;
+	esac
+}
+patch_come() { patch; }
+patch_go() { unpatch; }
+patch_saw() { shows "$1" patched; }
+try_orders()
+{
+	orders probes patch true
+	shows 'all is gone' original
+}
+
 # Both want to have the caller's return address, or the function's: only one can be
 # first, and the kernel refuses what cannot work.
 try_return_probe()

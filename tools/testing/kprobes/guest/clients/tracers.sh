@@ -6,6 +6,39 @@
 traced_calls() { grep -c "kprobe_target_add.*$1" $tracing/trace; }
 tracer() { echo "$1" >$tracing/current_tracer || fail "no tracer $1"; }
 
+# For orders: probes of the target, the graph tracer, the function tracer
+calls=0
+use_target()
+{
+	echo >$tracing/trace
+	work
+	calls=$((calls + 50))
+	result "$1" $calls
+}
+probes_come() { events; events_on; seen=0; }
+probes_go() { events_gone; }
+probes_saw()
+{
+	seen=$((seen + 50))
+	all_hit "$1" $seen
+}
+graph_come()
+{
+	echo kprobe_target_add >$tracing/set_graph_function
+	tracer function_graph
+}
+graph_go() { tracer nop; }
+graph_saw() { is "$1: calls in the graph" "$(traced_calls '[;{]')" 50; }
+function_come()
+{
+	echo kprobe_target_add >$tracing/set_ftrace_filter
+	tracer function
+}
+function_go() { tracer nop; }
+function_saw() { is "$1: calls in the trace" "$(traced_calls '<-call_write')" 50; }
+try_orders_graph() { orders probes graph use_target; }
+try_orders_function() { orders probes function use_target; }
+
 try_graph_then_probe()
 {
 	echo kprobe_target_add >$tracing/set_graph_function
@@ -124,6 +157,29 @@ try_probe_then_direct()
 	direct 'the probe is gone'
 	unload ftrace_direct_too
 }
+
+# For orders: a probe of handle_mm_fault, and the trampoline
+use_memory()
+{
+	echo >$tracing/trace
+	cat /proc/self/maps >/dev/null
+}
+fault_come()
+{
+	event 'p:c/fault handle_mm_fault'
+	event 'r:c/faulted handle_mm_fault'
+	event_on c
+}
+fault_go() { events_gone; }
+fault_saw()
+{
+	at_least "$1: hits" "$(traced fault)" 1
+	at_least "$1: returns" "$(traced faulted)" 1
+}
+direct_come() { load ftrace-direct-too; }
+direct_go() { unload ftrace_direct_too; }
+direct_saw() { at_least "$1: calls of the trampoline" "$(grep -c 'handle mm fault' $tracing/trace)" 1; }
+try_orders_direct() { orders fault direct use_memory; }
 
 # kgdb's own test, which sets breakpoints at the first byte of kernel_clone() and steps
 # over them. In the emulator it does not find those of the hardware.
