@@ -102,6 +102,31 @@ try_probe_then_bpf_override()
 	events_gone
 }
 
+# Two that change what a function returns: the first one does, and the other one when that
+# is gone.
+eagain=0xfffffffffffffff5
+try_fail_function_then_bpf_override()
+{
+	inject $enomem -1
+	override -11
+	is "both" "$(hostname_error)" 12
+	inject_no_more
+	is "the override" "$(hostname_error)" 11
+	end
+	is "at last" "$(hostname_error)" 0
+}
+
+try_bpf_override_then_fail_function()
+{
+	override -12
+	inject $eagain -1
+	is "both" "$(hostname_error)" 12
+	end
+	is "the injected error" "$(hostname_error)" 11
+	inject_no_more
+	is "at last" "$(hostname_error)" 0
+}
+
 try_bpf_override_refuses()
 {
 	out=$(timeout 300 bpftrace --unsafe -e 'kprobe:vfs_read { override(-12) }
