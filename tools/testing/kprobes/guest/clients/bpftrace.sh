@@ -129,13 +129,42 @@ try_stack_entry()
 	has "one stack" '^\]: 50$'
 }
 
-try_stack_inner()
+# What cat reads it reads when the probe is a jump.
+try_stack_jump()
 {
 	no_debuginfo
-	bpf 'kprobe:vfs_read+9 { @[kstack] = count(); }'
+	cat >/tmp/jumps <<-END
+		n=0
+		until grep -q ' vfs_read+0x9 .*OPTIMIZED' $kp/list; do
+			n=\$((n + 1))
+			[ \$n -lt 200 ] || exit
+			sleep 0.2
+		done
+		/tmp/work
+		grep ' vfs_read+0x9 ' $kp/list >/tmp/point
+	END
+	run bpftrace -c '/bin/sh /tmp/jumps' -e 'kprobe:vfs_read+9 /comm == "cat"/ { @[kstack] = count(); @calls = count(); }'
+	has "calls" '^@calls: [1-9]'
 	has "the function" '^ +vfs_read\+'
-	has "callers" '^ +ksys_read\+'
-	has "the first caller" '^ +do_syscall_64\+'
+	is "all callers" "$(count '^ +(ksys_read|__x64_sys_pread64)\+')" "$(count '^@\[$')"
+	is "all first callers" "$(count '^ +do_syscall_64\+')" "$(count '^@\[$')"
+	out=$(cat /tmp/point)
+	has "how" 'OPTIMIZED'
+}
+
+try_stack_breakpoint()
+{
+	no_debuginfo
+	no_jumps
+	printf '/tmp/work\ngrep " %s+0x9 " %s/list >/tmp/point\n' $f $kp >/tmp/breaks
+	run bpftrace -c '/bin/sh /tmp/breaks' -e 'kprobe:'$f'+9 { @[kstack] = count(); }'
+	has "the function" "^ +$f\\+9"
+	has "callers" '^ +call_write\+'
+	has "callers in the kernel" '^ +vfs_write\+'
+	has "one stack" '^\]: 50$'
+	out=$(cat /tmp/point)
+	has "how" " $f\\+0x9 "
+	hasnt "how" 'FTRACE|OPTIMIZED'
 }
 
 try_stack_return()
