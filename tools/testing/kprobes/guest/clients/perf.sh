@@ -240,6 +240,95 @@ try_attach_1000()
 	figure 'removed' "$(took "$removing" "$(now)")"
 }
 
+# What decoders of hardware traces need: where code of probes lies, and what it writes over
+# the kernel's. Many probes need a new page, whatever there is from earlier ones.
+try_ksymbol()
+{
+	functions 300 | sed 's/.*/p:k\/& &+9/' >/tmp/events
+	cat >/tmp/pages <<-END
+		while read -r event; do echo "\$event"; done </tmp/events 2>/dev/null >>$tracing/kprobe_events
+		echo 1 >$tracing/events/k/enable
+		sleep 5
+		echo 0 >$tracing/events/k/enable
+		grep -c . $kp/list
+		echo >$tracing/kprobe_events
+	END
+	run perf record -q -a -e dummy -o /tmp/perf.data /bin/sh /tmp/pages
+	at_least "probes" "$(number '^([0-9]+)$')" 200
+	run perf script -i /tmp/perf.data --show-bpf-events
+	has "a page" 'PERF_RECORD_KSYMBOL addr [0-9a-f]+ len [0-9]+ type 2 .* name kprobe_(opt)?insn_page'
+}
+
+try_text_poke()
+{
+	cat >/tmp/pokes.c <<-'END'
+		#include <linux/perf_event.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+
+		int main(int argc, char **argv)
+		{
+			struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE,
+				.config = PERF_COUNT_SW_DUMMY, .text_poke = 1 };
+			int cpu, cpus = sysconf(_SC_NPROCESSORS_ONLN), pages = 64;
+			struct perf_event_mmap_page *maps[cpus];
+
+			for (cpu = 0; cpu < cpus; cpu++) {
+				int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0);
+
+				maps[cpu] = mmap(NULL, (pages + 1) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+				if (fd < 0 || maps[cpu] == MAP_FAILED)
+					return perror("perf_event_open"), 1;
+			}
+			if (system(argv[1]))
+				return 1;
+			for (cpu = 0; cpu < cpus; cpu++) {
+				unsigned long at = 0, end = maps[cpu]->data_head, size = pages * 4096UL;
+				char *data = (char *)maps[cpu] + 4096;
+
+				while (at < end) {
+					unsigned char record[65536];
+					struct perf_event_header *header = (void *)record;
+					unsigned short *len = (void *)(record + 16);
+					unsigned int i;
+
+					for (i = 0; i < 8; i++)
+						record[i] = data[(at + i) % size];
+					for (; i < header->size; i++)
+						record[i] = data[(at + i) % size];
+					at += header->size;
+					if (header->type != PERF_RECORD_TEXT_POKE)
+						continue;
+					printf("poke %lx", *(unsigned long *)(record + 8));
+					for (i = 0; i < len[0] + len[1]; i++)
+						printf("%s%02x", i == 0 ? " old " : i == len[0] ? " new " : "", record[20 + i]);
+					printf("\n");
+				}
+			}
+			return 0;
+		}
+	END
+	run gcc -o /tmp/pokes /tmp/pokes.c
+	echo 'p:k/inner vfs_read+9' >$tracing/kprobe_events
+	cat >/tmp/pokes.sh <<-END
+		echo 1 >$tracing/events/k/enable
+		until grep -q ' vfs_read+0x9 .*OPTIMIZED' $kp/list; do sleep 0.2; done
+		echo 0 >$tracing/events/k/enable
+	END
+	run /tmp/pokes 'timeout 100 /bin/sh /tmp/pokes.sh'
+	at=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
+	# A shell's numbers have a sign.
+	at=$(perl -e 'printf "%x", hex($ARGV[0]) + 9' "$at")
+	has "a breakpoint" "^poke $at .*new cc"
+	has "a jump" "^poke $at .*new e9"
+	has "what was there before the jump" "^poke $at old (e9|cc)"
+	echo >$tracing/kprobe_events
+}
+
 try_line()
 {
 	add "line=$f:2"
@@ -279,5 +368,9 @@ try_kernel_line()
 	run perf probe -q -a "line=vfs_read:${line:-0}"
 	run perf stat -x, -e probe:line /tmp/work
 	at_least "vfs_read:$line" "$(number '^([0-9]+),,')" 2
+	run perf probe -q -a "arg=vfs_read:${line:-0} count"
+	run perf record -q -o /tmp/perf.data -e probe:arg /tmp/work
+	run perf script -i /tmp/perf.data
+	has "a local variable" 'probe:arg: .* count=(0x)?[0-9a-f]+'
 	no_probes
 }
