@@ -20,6 +20,10 @@ clients_verdict()
 			figure[FILENAME, $2, what] = substr($3, at + 2)
 			next
 		}
+		$1 == "note" {
+			notes[$2] = notes[$2] "    # " (FILENAME == stock ? "stock" : "ours") ": " $3 "\n"
+			next
+		}
 		FILENAME == list {
 			if (split($0, word, " ") && $0 !~ /^#/) {
 				expected[word[1]] = $0
@@ -86,7 +90,7 @@ clients_verdict()
 			s = s == "ok" ? s ", " text["stock", $1] : s
 			o = o == "ok" ? o ", " text["ours", $1] : o
 			sub(/^[^.]*\./, "", $1)
-			printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note == "" ? "" : " " note, reason
+			printf "  %-42s %-12s %-12s%s\n%s", $1, s, o, note == "" ? "" : " " note, reason notes[feature]
 			for (i = 1; i <= count[feature]; i++) {
 				what = figures[feature, i]
 				s = figure[stock, feature, what]

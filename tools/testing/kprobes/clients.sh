@@ -23,9 +23,10 @@ set -euo pipefail
 
 per_guest=15		# features that one boot runs
 # Of selftests/bpf.
-bpf_tests=(attach_probe bpf_cookie core_retro fill_link_info find_vma get_func_ip_test
-	kprobe_multi_test kprobe_multi_testmod_test missed module_attach perf_buffer probe_user
-	stacktrace_map stacktrace_map_skip test_bpf_syscall_macro test_overhead vmlinux)
+bpf_tests=(attach_probe bpf_cookie core_retro custom_sec_handlers fill_link_info find_vma
+	get_func_ip_test kprobe_multi_test kprobe_multi_testmod_test missed module_attach
+	perf_buffer probe_user stacktrace_build_id stacktrace_map stacktrace_map_skip
+	test_bpf_syscall_macro test_overhead test_profiler vmlinux)
 
 check=''
 if [ "${1:-}" = --check ]; then
@@ -121,7 +122,7 @@ forget()
 }
 
 # results NAME SOURCE: lines of verdict, feature and text, with tabs between; a verdict
-# "figure" has "what: value" as its text. A guest that dies is not the end: the rest runs
+# "figure" has "what: value" as its text, a verdict "note" is none. A guest that dies is not the end: the rest runs
 # in another one. What was running may only have met what an earlier feature had broken,
 # so it is blamed if it was the first one there, and else runs again. The deaths themselves
 # are kept, too.
@@ -131,7 +132,7 @@ results()
 	local deaths=${file%.results}.deaths
 
 	mapfile -t todo < <(awk -F '\t' 'FILENAME == ARGV[2] { if (!($1 in known)) print; next }
-		$1 != "figure" { known[$2] }' "$file" "$wanted")
+		$1 ~ /^(ok|not ok|skip)$/ { known[$2] }' "$file" "$wanted")
 	forget "$name" < <(printf '%s\n' "${todo[@]}")
 	while [ ${#todo[@]} -gt 0 ]; do
 		n=$((n + 1))
@@ -148,6 +149,7 @@ results()
 		[ "$last" -lt ${#batch[@]} ] || last=$((${#batch[@]} - 1))
 		why=$(tail -n 1 "$build/logs/$log.txt")
 		printf 'a guest with %s died in %s: %s\n' "$name" "${batch[$last]}" "$why" >>"$deaths"
+		printf 'note\t%s\ta guest died in it: %s\n' "${batch[$last]}" "$why" >>"$file"
 		if [ "$last" -gt 0 ]; then
 			first=0
 		else

@@ -1210,6 +1210,11 @@ not ok - 3 features: 2 pass on both, 0 fail on stock only, 1 fail on both, 1 FAI
 sed -E '/^(#|[a-z-]+(\.[^ ]+)? [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
 	sees clients_reasons "each feature that need not pass has a reason" ''
 
+sed '1s/.*/&\nnote\tone.first\ta guest died in it: soft lockup/' "$tmp/client" >"$tmp/noted"
+clients_verdict "$tmp/noted" "$tmp/client" "$tmp/list" <"$tmp/features" |
+	sed -n 's/^ *# \(stock: .*\)/not ok - \1/p' |
+	sees clients_note "a feature in which a guest of stock has died says so" "not ok - stock: a guest died in it: soft lockup"
+
 # A tool that does not say when it has set its probe: what is said of that list
 # shellcheck disable=SC2034,SC2317
 attaches()
