@@ -81,16 +81,14 @@ try_many()
 # is compiled.
 attach()
 {
+	rm -f /tmp/said /tmp/compiled
 	mkfifo /tmp/said
 	printf 'date +%%s%%N >/tmp/attached\nwhile read -r line; do :; done </proc/meminfo\ngrep -c . %s/list >/tmp/points\ndate +%%s%%N >/tmp/detaching\n' $kp >/tmp/stamp
-	rm -f /tmp/compiled
 	while read -r line; do
 		case $line in
-		Attaching*)
-			now >/tmp/compiled
-			echo "$line"
-			;;
+		Attaching*) now >/tmp/compiled ;;
 		esac
+		echo "$line"
 	done </tmp/said >/tmp/attaching &
 	bpftrace -c '/bin/sh /tmp/stamp' -e "$1" >/tmp/said 2>&1 || fail "bpftrace: exit status $?"
 	ended=$(now)
@@ -158,7 +156,7 @@ try_stack_breakpoint()
 	no_jumps
 	printf '/tmp/work\ngrep " %s+0x9 " %s/list >/tmp/point\n' $f $kp >/tmp/breaks
 	run bpftrace -c '/bin/sh /tmp/breaks' -e 'kprobe:'$f'+9 { @[kstack] = count(); }'
-	has "the function" "^ +$f\\+9"
+	has "the function" "^ +$f\\+(9|10)\$"
 	has "callers" '^ +call_write\+'
 	has "callers in the kernel" '^ +vfs_write\+'
 	has "one stack" '^\]: 50$'
