@@ -4,8 +4,8 @@
 # that have this machine's root and tools. Prints a table: each client's features, stock
 # next to ours, with the figures that a feature gives. All have to pass on ours, but for
 # those that expected/clients gives a reason for: these must pass on neither. Of each
-# client at least one has to pass, if that does not name the client. A feature that did not run has failed. Each guest with
-# ours that dies is a failure, whatever the cause.
+# client at least one has to pass, if that does not name the client. A feature that did not
+# run has failed. Each guest with ours that dies is a failure, whatever the cause.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all that has
 #                          not run yet; AGAIN=1: all)
@@ -122,10 +122,10 @@ forget()
 }
 
 # results NAME SOURCE: lines of verdict, feature and text, with tabs between; a verdict
-# "figure" has "what: value" as its text, a verdict "note" is none. A guest that dies is not the end: the rest runs
-# in another one. What was running may only have met what an earlier feature had broken,
-# so it is blamed if it was the first one there, and else runs again. The deaths themselves
-# are kept, too.
+# "figure" has "what: value" as its text, a verdict "note" is none. A guest that dies is
+# not the end: the rest runs in another one. What was running may only have met what an
+# earlier feature had broken, so it is blamed if it was the first one there, and else runs
+# again. The deaths themselves are kept, too.
 results()
 {
 	local name=$1 source=$2 todo=() batch=() died n=0 last log why first=0 file=$build/logs/clients-$1.results
