@@ -157,9 +157,9 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
  *
  * Context: may sleep. Not from a handler.
  * Return: 0, even if some were already off: no handler of the probes is running or
- * will run, but for the return handlers of calls that have begun. With nothing changed: -EINVAL if one of them is not registered or its text
- * is gone, if @num is not positive, or @kps is NULL; -EDEADLK from a handler, or if the
- * caller must not sleep.
+ * will run, but for the return handlers of calls that have begun. With nothing changed:
+ * -EINVAL if one of them is not registered or its text is gone, if @num is not positive,
+ * or @kps is NULL; -EDEADLK from a handler, or if the caller must not sleep.
  */
 int disable_kprobes(struct kprobe **kps, int num)
 {
