@@ -336,7 +336,7 @@ check_end()
 		while read -r f; do
 			[ -e "$out/end/$f" ] || { mkdir -p "$out/end/$(dirname "$f")"; cp "$state/pristine/$f" "$out/end/$f"; }
 		done < <(sed -n 's,^--- a/\([^	]*\).*,\1,p' "$p")
-		patch -s -p1 --fuzz=0 --force -d "$out/end" <"$p" >/dev/null || complain "cannot apply ${p##*/} to the end state"
+		patch -s -p1 --fuzz=0 --force --no-backup-if-mismatch -d "$out/end" <"$p" >/dev/null || complain "cannot apply ${p##*/} to the end state"
 	done
 	while read -r f; do
 		cmp -s "$out/end/$f" "$src/$f" || differ="$differ $f"
