@@ -126,15 +126,12 @@ static int covered_in_task(struct kpt_probe *pr, struct pt_regs *regs)
 	return pr->arg == current ? covered(pr, regs) : 0;
 }
 
-/* As an oops in it does: see late.c. */
 static int covers_and_ends(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct ending *e = container_of(get_kretprobe(ri), struct ending, rp);
 
 	WRITE_ONCE(cover.covers, kprobe_test_covered(raw_smp_processor_id()));
-	kprobe_abandon();
-	preempt_count_set(0);
-	kthread_complete_and_exit(&e->gone, 0);
+	kpt_end_task(&e->gone);
 	return 0;
 }
 
@@ -151,11 +148,10 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 {
 	struct ending *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
 	unsigned int cpu = raw_smp_processor_id();
-	struct task_struct *task;
+	bool gone;
 
 	KUNIT_ASSERT_NOT_NULL(test, e);
 	memset(&cover, 0, sizeof(cover));
-	init_completion(&e->gone);
 	/* An ftrace site, where the handler runs on the stack of the task. */
 	e->pr.kp.addr = kpt_text(kpt_traced);
 	e->pr.kp.pre_handler = kpt_pre;
@@ -165,14 +161,9 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 	e->rp.kp.addr = kpt_text(kpt_ends_interrupt);
 	e->rp.handler = covers_and_ends;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&e->rp), 0);
-	task = kthread_create(ends_covering, e, "kpt_ends");
-	if (!IS_ERR(task)) {
-		kthread_bind(task, cpu);
-		wake_up_process(task);
-		wait_for_completion(&e->gone);
-	}
+	gone = kpt_run_to_its_end(ends_covering, e, cpu, &e->gone);
 	unregister_kretprobe(&e->rp);
-	KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_TRUE(test, gone);
 	KUNIT_EXPECT_TRUE(test, cover.inside);
 	KUNIT_EXPECT_TRUE(test, cover.covers);
 	KUNIT_EXPECT_EQ(test, kprobe_test_covered(cpu), 0);

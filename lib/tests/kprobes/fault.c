@@ -469,14 +469,11 @@ struct fault_end {
 	struct completion gone;
 };
 
-/* As an oops in it does: see late.c. */
 static int return_ends(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct fault_end *e = container_of(get_kretprobe(ri), struct fault_end, fr.rp);
 
-	kprobe_abandon();
-	preempt_count_set(0);
-	kthread_complete_and_exit(&e->gone, 0);
+	kpt_end_task(&e->gone);
 	return 0;
 }
 
@@ -491,10 +488,9 @@ static void fault_handler_of_a_late_return_is_forgotten_with_its_task(struct kun
 	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
 	struct fault_end *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
 	unsigned int cpu = raw_smp_processor_id();
-	struct task_struct *task;
+	bool gone;
 
 	KUNIT_ASSERT_NOT_NULL(test, e);
-	init_completion(&e->gone);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	other->pr.kp.fault_handler = NULL;
 	other->pr.on_pre = pre_loads;
@@ -503,17 +499,14 @@ static void fault_handler_of_a_late_return_is_forgotten_with_its_task(struct kun
 	e->fr.rp.kp.fault_handler = mend_ret_load;
 	e->fr.rp.handler = return_ends;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&e->fr.rp), 0);
-	task = kthread_create(disable_inside, &e->fr, "kpt_ends");
-	if (!IS_ERR(task)) {
-		kthread_bind(task, cpu);
-		wake_up_process(task);
-		wait_for_completion(&e->gone);
+	gone = kpt_run_to_its_end(disable_inside, &e->fr, cpu, &e->gone);
+	if (gone) {
 		kpt_register(test, &other->pr);
 		KUNIT_EXPECT_EQ(test, kpt_fault_disables(&e->fr), 0ul);
 	}
 	unregister_kretprobe(&e->fr.rp);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	KUNIT_EXPECT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_TRUE(test, gone);
 	KUNIT_EXPECT_EQ(test, other->pr.pre, 1);
 	KUNIT_EXPECT_EQ(test, other->got, (unsigned long)KPT_FAULTED);
 	KUNIT_EXPECT_EQ(test, e->fr.faults, 0);

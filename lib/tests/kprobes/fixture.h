@@ -11,6 +11,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/kallsyms.h>
 #include <linux/jiffies.h>
@@ -408,6 +409,32 @@ static inline void kpt_stop(struct kunit *test, struct task_struct *task)
 	kunit_release_action(test, kpt_stop_action, task);
 }
 
+/*
+ * The same as in an oops of a handler: tell the subsystem, make the context one that may
+ * sleep, and end the task. The handler has to run on the task's own stack.
+ */
+static inline void kpt_end_task(struct completion *gone)
+{
+	kprobe_abandon();
+	preempt_count_set(0);
+	kthread_complete_and_exit(gone, 0);
+}
+
+/* Run @fn in a task that ends like this: false if it does not. */
+static inline bool kpt_run_to_its_end(int (*fn)(void *), void *arg, unsigned int cpu,
+				      struct completion *gone)
+{
+	struct task_struct *task;
+
+	init_completion(gone);
+	task = kthread_create(fn, arg, "kpt_ends");
+	if (IS_ERR(task))
+		return false;
+	kthread_bind(task, cpu);
+	wake_up_process(task);
+	return wait_for_completion_timeout(gone, msecs_to_jiffies(KPT_TIMEOUT_MS));
+}
+
 /**
  * struct kpt_mount - a file system of control files
  * @mnt:  where it is mounted; NULL if it is not
@@ -447,6 +474,35 @@ void kpt_allow_jumps(struct kunit *test);
 
 /* The type of all functions to probe. */
 typedef unsigned long (*kpt_fn_t)(unsigned long arg);
+
+/**
+ * struct kpt_irq - an interrupt that calls a function
+ * @work:   raises it
+ * @fn:	    the function
+ * @result: what it returned
+ */
+struct kpt_irq {
+	struct irq_work work;
+	kpt_fn_t fn;
+	unsigned long result;
+};
+
+static inline void kpt_irq_work(struct irq_work *work)
+{
+	struct kpt_irq *irq = container_of(work, struct kpt_irq, work);
+
+	irq->result = irq->fn(7);
+}
+
+/* Call @fn(7) in an interrupt. */
+static inline unsigned long kpt_call_in_irq(kpt_fn_t fn)
+{
+	struct kpt_irq irq = { .work = IRQ_WORK_INIT_HARD(kpt_irq_work), .fn = fn };
+
+	irq_work_queue(&irq.work);
+	irq_work_sync(&irq.work);
+	return irq.result;
+}
 
 /* kpt_NAME(), one of which the compiler does not know the result. Attributes go first. */
 #define KPT_FUNCTION(name, result)					\

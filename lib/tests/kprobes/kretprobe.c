@@ -1030,47 +1030,21 @@ static void return_calls_plain2(struct ret_probe *r, struct kretprobe_instance *
 		atomic_inc(&r->wrong);
 }
 
-/**
- * struct ret_irq - an interrupt that calls a function
- * @work:   raises it
- * @fn:	    the function
- * @result: what it returned
- */
-struct ret_irq {
-	struct irq_work work;
-	kpt_fn_t fn;
-	unsigned long result;
-};
-
-static void irq_calls(struct irq_work *work)
-{
-	struct ret_irq *irq = container_of(work, struct ret_irq, work);
-
-	irq->result = irq->fn(7);
-}
-
 /* From that of a task, then from that of an interrupt. */
 static void hit_from_a_return_handler_is_missed(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
-	struct ret_irq *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
 	struct ret_probe *r = ret_alloc(test, site->fn);
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain2);
 	unsigned int n;
 
-	KUNIT_ASSERT_NOT_NULL(test, irq);
-	irq->work = IRQ_WORK_INIT_HARD(irq_calls);
-	irq->fn = site->fn;
 	r->on_return = return_calls_plain2;
 	ret_register(test, r);
 	for (n = 1; n <= 2; n++) {
-		if (n == 1) {
+		if (n == 1)
 			call(test, site);
-		} else {
-			irq_work_queue(&irq->work);
-			irq_work_sync(&irq->work);
-			KUNIT_EXPECT_EQ(test, irq->result, KPT_RESULT(7ul));
-		}
+		else
+			KUNIT_EXPECT_EQ(test, kpt_call_in_irq(site->fn), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), n);
 		KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
 		KUNIT_EXPECT_EQ(test, pr->pre, 0);

@@ -416,19 +416,13 @@ struct victim {
 	bool passes;
 };
 
-/*
- * The same as in an oops: tell the subsystem, make the context one that may sleep,
- * and end the task. The handler is on the task's own stack here.
- */
 static int pre_ends(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct victim *v = container_of(pr, struct victim, pr);
 
 	if (v->passes || !(current->flags & PF_KTHREAD) || pr->arg != current)
 		return 0;
-	kprobe_abandon();
-	preempt_count_set(0);
-	kthread_complete_and_exit(&v->gone, 0);
+	kpt_end_task(&v->gone);
 	return 0;
 }
 
@@ -463,7 +457,6 @@ static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 	struct victim *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
 	struct late_probe *p = late_probe(test, kpt_late_victim, 1);
 	unsigned long missed;
-	struct task_struct *task;
 	unsigned int i, cpu;
 
 	KUNIT_ASSERT_NOT_NULL(test, v);
@@ -476,15 +469,8 @@ static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 
 	for (i = 1; i <= 3; i++) {
-		init_completion(&v->gone);
 		v->passes = false;
-		task = kthread_create(victim_fn, v, "kpt_victim");
-		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-		kthread_bind(task, cpu);
-		wake_up_process(task);
-		KUNIT_ASSERT_NE(test, 0ul,
-				wait_for_completion_timeout(&v->gone,
-							    msecs_to_jiffies(KPT_TIMEOUT_MS)));
+		KUNIT_ASSERT_TRUE(test, kpt_run_to_its_end(victim_fn, v, cpu, &v->gone));
 		v->passes = true;
 		/* The one instance is free again once the task is freed. */
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_followed(p)));

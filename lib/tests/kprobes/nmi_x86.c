@@ -3,7 +3,6 @@
  * KUnit suite: probes that are hit in an NMI. It also arrives with interrupts off,
  * over the handler of a breakpoint as over any other handler.
  */
-#include <linux/irq_work.h>
 #include <linux/preempt.h>
 #include <linux/smp.h>
 #include <asm/apic.h>
@@ -278,45 +277,20 @@ static void nmi_leaves_the_handler_below_as_it_was(struct kunit *test)
 	}
 }
 
-/**
- * struct nmi_irq - an interrupt that calls a probed function
- * @work:   raises it
- * @fn:	    the function
- * @result: what the function returned
- */
-struct nmi_irq {
-	struct irq_work work;
-	kpt_fn_t fn;
-	unsigned long result;
-};
-
-static void irq_calls(struct irq_work *work)
-{
-	struct nmi_irq *in = container_of(work, struct nmi_irq, work);
-
-	in->result = in->fn(8);
-}
-
 static void nmi_over_a_handler_of_an_interrupt_runs(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
-	struct nmi_irq *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
 	struct kpt_probe *busy = kpt_alloc(test, kpt_addr(site));
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_plain2);
 	unsigned int state = 0;
 
-	KUNIT_ASSERT_NOT_NULL(test, in);
-	in->work = IRQ_WORK_INIT_HARD(irq_calls);
-	in->fn = site->fn;
 	busy->on_pre = pre_raises_nmi;
 	kpt_register(test, busy);
 	while (next_state(test, &state, &busy->kp)) {
 		memset(&nmi, 0, sizeof(nmi));
 		nmi.fn = kpt_plain2;
-		irq_work_queue(&in->work);
-		irq_work_sync(&in->work);
+		KUNIT_EXPECT_EQ(test, kpt_call_in_irq(site->fn), KPT_RESULT(7ul));
 		KUNIT_ASSERT_TRUE(test, nmi.done && nmi.was && nmi.over);
-		KUNIT_EXPECT_EQ(test, in->result, KPT_RESULT(8ul));
 		KUNIT_EXPECT_EQ(test, busy->pre, state);
 		KUNIT_EXPECT_EQ(test, pr->pre, state);
 		KUNIT_EXPECT_EQ(test, pr->post, state);
