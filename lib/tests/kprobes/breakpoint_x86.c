@@ -52,9 +52,9 @@ static int take_breakpoint(struct pt_regs *regs)
 	int ret;
 
 	local_irq_save(flags);
-	__preempt_count_add(NMI_OFFSET + HARDIRQ_OFFSET);
+	__preempt_count_add(KPROBE_TRAP);
 	ret = kprobe_int3_handler(regs);
-	__preempt_count_sub(NMI_OFFSET + HARDIRQ_OFFSET);
+	__preempt_count_sub(KPROBE_TRAP);
 	local_irq_restore(flags);
 	return ret;
 }

@@ -37,14 +37,6 @@ static bool is_jump(const void *addr)
 	return text_at(addr) == JMP32_INSN_OPCODE;
 }
 
-/* A function, and where its probe goes. */
-struct place {
-	kpt_fn_t fn;
-	unsigned char *addr;
-};
-
-#define PLACE(name)	{ kpt_jump_##name, AT(name) }
-
 /* The text and the flags of the probe must agree. */
 static void expect_jump(struct kunit *test, struct kpt_probe *pr)
 {
@@ -217,8 +209,8 @@ static void branch_target_inside_refuses(struct kunit *test)
 /* At each of the inner bytes, and right after them. */
 static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 {
-	const struct place inner[] = {
-		PLACE(inner1), PLACE(inner2), PLACE(inner3), PLACE(inner4),
+	const struct kpt_jump_target inner[] = {
+		KPT_JUMP_AND_AT(inner1), KPT_JUMP_AND_AT(inner2), KPT_JUMP_AND_AT(inner3), KPT_JUMP_AND_AT(inner4),
 	};
 	struct kpt_probe *pr;
 	unsigned int i;
@@ -249,10 +241,10 @@ static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 
 static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 {
-	const struct place by[] = {
-		PLACE(by_jcc8), PLACE(by_jcc32), PLACE(by_jmp8), PLACE(by_jmp32),
-		PLACE(by_loopne), PLACE(by_loope), PLACE(by_loop), PLACE(by_jcxz),
-		PLACE(by_call), PLACE(by_xbegin),
+	const struct kpt_jump_target by[] = {
+		KPT_JUMP_AND_AT(by_jcc8), KPT_JUMP_AND_AT(by_jcc32), KPT_JUMP_AND_AT(by_jmp8), KPT_JUMP_AND_AT(by_jmp32),
+		KPT_JUMP_AND_AT(by_loopne), KPT_JUMP_AND_AT(by_loope), KPT_JUMP_AND_AT(by_loop), KPT_JUMP_AND_AT(by_jcxz),
+		KPT_JUMP_AND_AT(by_call), KPT_JUMP_AND_AT(by_xbegin),
 	};
 	unsigned int i;
 
@@ -269,10 +261,10 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 /* Nor does what a function ends in share code, if execution does not go on after it. */
 static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 {
-	const struct place ends[] = {
-		PLACE(ends_ret), PLACE(ends_ret_imm), PLACE(ends_jmp8), PLACE(ends_jmp32),
-		PLACE(ends_call), PLACE(ends_int3), PLACE(ends_ud2), PLACE(ends_nop),
-		PLACE(ends_nop3),
+	const struct kpt_jump_target ends[] = {
+		KPT_JUMP_AND_AT(ends_ret), KPT_JUMP_AND_AT(ends_ret_imm), KPT_JUMP_AND_AT(ends_jmp8), KPT_JUMP_AND_AT(ends_jmp32),
+		KPT_JUMP_AND_AT(ends_call), KPT_JUMP_AND_AT(ends_int3), KPT_JUMP_AND_AT(ends_ud2), KPT_JUMP_AND_AT(ends_nop),
+		KPT_JUMP_AND_AT(ends_nop3),
 	};
 	unsigned int i;
 
@@ -368,11 +360,11 @@ static void fixup_target_inside_refuses(struct kunit *test)
 /* What has a fix-up, or is one, at each of the inner bytes, and right after them. */
 static void fault_at_each_inner_byte_refuses(struct kunit *test)
 {
-	const struct place inner[][5] = {
+	const struct kpt_jump_target inner[][5] = {
 		{
-			PLACE(fixup1), PLACE(fixup2), PLACE(fixup3), PLACE(fixup4), PLACE(fixup5),
+			KPT_JUMP_AND_AT(fixup1), KPT_JUMP_AND_AT(fixup2), KPT_JUMP_AND_AT(fixup3), KPT_JUMP_AND_AT(fixup4), KPT_JUMP_AND_AT(fixup5),
 		}, {
-			PLACE(loads1), PLACE(loads2), PLACE(loads3), PLACE(loads4), PLACE(loads5),
+			KPT_JUMP_AND_AT(loads1), KPT_JUMP_AND_AT(loads2), KPT_JUMP_AND_AT(loads3), KPT_JUMP_AND_AT(loads4), KPT_JUMP_AND_AT(loads5),
 		}
 	};
 	unsigned long good = 7;
@@ -942,7 +934,9 @@ static void check_goes_into_two(struct kunit *test, kpt_fn_t fn, unsigned char *
 /* Hits of each kind. */
 static void handler_may_go_on_in_the_bytes_of_another_jump(struct kunit *test)
 {
-	const struct kpt_jump_target kinds[] = KPT_JUMP_THREES;
+	const struct kpt_jump_target kinds[] = {
+		KPT_JUMP_AND_AT(emulated), KPT_JUMP_AND_AT(copied),
+	};
 	struct kpt_probe *two = jump_probe(test, AT(two));
 	unsigned char *addr;
 	unsigned int post, i;
@@ -1201,7 +1195,7 @@ static void handlers_see_interrupts_as_the_function_has_them(struct kunit *test)
 /* After an emulated instruction, and after a copy, which detours do in different ways. */
 static void handlers_run_with_preemption_off(struct kunit *test)
 {
-	const struct place places[] = { PLACE(two), PLACE(copied) };
+	const struct kpt_jump_target places[] = { KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(copied) };
 	struct kpt_probe *pr;
 	int before, after;
 	unsigned int i;
@@ -1506,7 +1500,7 @@ static void post_calls_once(struct kpt_probe *pr, struct pt_regs *regs)
 /* Of an instruction that is emulated for the post-handler, and of one that has to run. */
 static void own_hit_from_a_handler_is_missed(struct kunit *test)
 {
-	const struct place places[] = { PLACE(two), PLACE(copied) };
+	const struct kpt_jump_target places[] = { KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(copied) };
 	unsigned int i, post;
 
 	for (i = 0; i < ARRAY_SIZE(places); i++) {

@@ -39,10 +39,13 @@ static inline unsigned long kpt_elsewhere_with(unsigned long arg, unsigned long 
 	return KPT_ELSEWHERE(IS_ENABLED(CONFIG_X86_64) ? arg : ax);
 }
 
+/* A function, and where its probe goes. */
 struct kpt_jump_target {
 	kpt_fn_t fn;
 	unsigned char *addr;
 };
+
+#define KPT_JUMP_AND_AT(name)	{ kpt_jump_##name, KPT_JUMP_AT(name) }
 
 #define KPT_JUMP_TARGET(name)						\
 	unsigned long kpt_jump_##name(unsigned long arg);		\
@@ -55,11 +58,6 @@ KPT_JUMP_TARGET(two);
 /* Three, the first of which is emulated, or has to run as a copy. As the former. */
 KPT_JUMP_TARGET(emulated);
 KPT_JUMP_TARGET(copied);
-#define KPT_JUMP_THREES	{						\
-	{ kpt_jump_emulated, KPT_JUMP_AT(emulated) },			\
-	{ kpt_jump_copied, KPT_JUMP_AT(copied) },			\
-}
-
 #define KPT_THREE_SECOND	1
 #define KPT_THREE_THIRD		3
 #define KPT_THREE_BEHIND	6

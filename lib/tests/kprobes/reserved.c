@@ -6,14 +6,14 @@
 #include <linux/jump_label.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
+#ifdef CONFIG_X86
+#include <asm/text-patching.h>
+#endif
 
 #include "fixture.h"
 
 /* Not all of some thousand sites: each is a prime number after the last. */
 #define STEP	61
-
-/* What a jump replaces. */
-#define KPT_JUMP_BYTES	5
 
 /* Tries a byte, with a probe that stays off. */
 static int try(unsigned long addr)
@@ -130,19 +130,19 @@ static void bytes_with_a_site_of_the_kernel_are_reserved(struct kunit *test)
 			if (addr == 1)
 				continue;
 			tried++;
-			for (at = 0; at < KPT_JUMP_BYTES; at++) {
+			for (at = 0; at < JMP32_INSN_SIZE; at++) {
 				if (!kprobe_test_reserved(addr - at,
-							  addr - at + KPT_JUMP_BYTES - 1) &&
+							  addr - at + JMP32_INSN_SIZE - 1) &&
 				    wrong++ < 5)
 					KUNIT_FAIL(test, "%pS - %u", (void *)addr, at);
 			}
 			if (!kprobe_test_reserved(addr + len - 1,
-						  addr + len + KPT_JUMP_BYTES - 2) &&
+						  addr + len + JMP32_INSN_SIZE - 2) &&
 			    wrong++ < 5)
 				KUNIT_FAIL(test, "the end of %pS", (void *)addr);
-			beside += kprobe_test_reserved(addr - KPT_JUMP_BYTES, addr - 1);
+			beside += kprobe_test_reserved(addr - JMP32_INSN_SIZE, addr - 1);
 			beside += kprobe_test_reserved(addr + len,
-						       addr + len + KPT_JUMP_BYTES - 1);
+						       addr + len + JMP32_INSN_SIZE - 1);
 		}
 	}
 	if (!tried)
