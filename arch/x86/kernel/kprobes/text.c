@@ -203,8 +203,7 @@ bool kprobe_has_text(unsigned long addr)
 	if (p && !kprobe_ftrace(p) && !kprobe_gone(p))
 		return true;
 #ifdef CONFIG_OPTPROBES
-	/* An instruction that is a jump itself looks the same under one. */
-	for (back = 0; back < JMP32_INSN_SIZE; back++) {
+	for (back = 1; back < JMP32_INSN_SIZE; back++) {
 		p = get_kprobe((void *)(addr - back));
 		if (p && READ_ONCE(p->ainsn.detour))
 			return true;
@@ -222,6 +221,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_has_text);
  * Nobody but the debugger knows the instruction under it.
  *
  * Context: any.
+ * Return: true if so.
  */
 bool x86_text_debugged(u8 byte, unsigned long addr)
 {
