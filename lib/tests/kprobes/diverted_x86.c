@@ -367,7 +367,9 @@ static void post_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 /* After an emulated instruction, and after the copy of one. */
 static void post_handlers_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 {
-	const struct kpt_jump_target kinds[] = KPT_JUMP_THREES;
+	const struct kpt_jump_target kinds[] = {
+		KPT_JUMP_AND_AT(emulated), KPT_JUMP_AND_AT(copied),
+	};
 	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
 	unsigned int i, tries;
 	struct kpt_probe *pr;
@@ -924,9 +926,17 @@ static void memory_is_back(void *unused)
 	WRITE_ONCE(kprobe_test_no_detours, false);
 }
 
+static void expect_jump_within(struct kunit *test, struct kpt_probe *pr, unsigned int seconds)
+{
+	unsigned long deadline = jiffies + seconds * HZ;
+
+	while (!kprobe_optimized(&pr->kp) && time_before(jiffies, deadline))
+		msleep(20);
+	expect_jump(test, pr);
+}
+
 static void point_without_memory_tries_again(struct kunit *test)
 {
-	unsigned long deadline;
 	struct kpt_probe *pr, *another;
 	const char *reason;
 
@@ -947,12 +957,8 @@ static void point_without_memory_tries_again(struct kunit *test)
 	expect_breakpoint(test, pr);
 
 	kunit_release_action(test, memory_is_back, NULL);
-	deadline = jiffies + 30 * HZ;
-	while (!(kprobe_optimized(&pr->kp) && kprobe_optimized(&another->kp)) &&
-	       time_before(jiffies, deadline))
-		msleep(20);
-	expect_jump(test, pr);
-	expect_jump(test, another);
+	expect_jump_within(test, pr, 30);
+	expect_jump_within(test, another, 30);
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
@@ -961,7 +967,6 @@ static void point_without_memory_tries_again(struct kunit *test)
 /* It has waited long, and would do so twice as long, but another point shows that there is. */
 static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 {
-	unsigned long deadline;
 	struct kpt_probe *pr, *another;
 
 	WRITE_ONCE(kprobe_test_no_detours, true);
@@ -975,10 +980,16 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 	another = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, another);
-	deadline = jiffies + 5 * HZ;
-	while (!kprobe_optimized(&pr->kp) && time_before(jiffies, deadline))
-		msleep(20);
-	expect_jump(test, pr);
+	expect_jump_within(test, pr, 5);
+
+	/* The next one that gets none waits a second again. */
+	kpt_unregister(test, another);
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	another = kpt_probe(test, AT(alone));
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, another);
+	WRITE_ONCE(kprobe_test_no_detours, false);
+	expect_jump_within(test, another, 4);
 }
 
 #define WAY_CASE(fn)	KUNIT_CASE_PARAM(fn, way_gen)
