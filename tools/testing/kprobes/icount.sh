@@ -58,23 +58,16 @@ for name; do
 	"$here/sites.sh" "$name" >/dev/null
 done
 # The crowds of stock take longest, so they start first.
-running=0
 for part in $(tac -s' ' <<<"$parts "); do
 	for ((i = $#; i > 0; i--)); do
-		if [ $running -ge "${JOBS:-2}" ]; then
-			wait -n || exit
-			running=$((running - 1))
-		fi
+		[ "$(jobs -rp | wc -l)" -lt "${JOBS:-2}" ] || wait -n || exit
 		measure "${!i}" "$part" &
-		running=$((running + 1))
 	done
 done
-while [ $running -gt 0 ]; do
-	wait -n || exit
-	running=$((running - 1))
-done
+wait
 for name; do
 	for part in $parts; do
+		[ -s "$tmp/$name.$part" ] || exit 1
 		cat "$tmp/$name.$part"
 	done >"$tmp/$name.out"
 done

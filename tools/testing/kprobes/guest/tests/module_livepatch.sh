@@ -3,7 +3,7 @@
 . "${0%/*}/../lib.sh"
 
 [ -d /sys/kernel/livepatch ] || skip "no live patches in this kernel"
-# Where an instruction begins, other than at the entry: inside OFFSETS...
+# An instruction that is not the entry: from how far on there is one depends on the compiler.
 inside=''
 load kprobe_target
 for offset in $(seq 6 40); do
