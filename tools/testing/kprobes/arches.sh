@@ -86,10 +86,13 @@ arch_is()
 built_by() { karch=$1 cross=$2 image=$3 target=${3##*/}; }
 booted_by() { qemu=qemu-system-$1 qemu_package=qemu-system-$2 console=console=$3 machine=${*:4}; }
 
-# kmake ARGS...: the kernel's make, in $src for $out and the architecture
+# kmake ARGS...: the kernel's make, in $src for $out and the architecture. The version of
+# pahole is an option that each file is compiled with, so that its installation would have
+# all kernels compiled again: only those that need it get it, by pahole=.
 kmake()
 {
 	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" \
 		CC="ccache ${cross}gcc" HOSTCC="ccache gcc" LOCALVERSION= \
+		PAHOLE="${pahole:-none}" \
 		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
 }

@@ -91,7 +91,9 @@ case $(config_options) in
 *CONFIG_MODULE_SIG=y*) need openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;
 esac
 case $(config_options) in
-*CONFIG_DEBUG_INFO_BTF=y*) need pahole:dwarves ;;
+*CONFIG_DEBUG_INFO_BTF=y*)
+	need pahole:dwarves
+	pahole=pahole ;;
 esac
 mkdir -p "$out"
 [ -z "$ours" ] || use_tree

@@ -550,7 +550,7 @@ kmake()
 
 	shift
 	make -C "$tree" O="$kout" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" LOCALVERSION= \
-		KCPPFLAGS="-fmacro-prefix-map=../tree/=" "$@"
+		PAHOLE=none KCPPFLAGS="-fmacro-prefix-map=../tree/=" "$@"
 }
 
 # The whole base, in which lay() exchanges what the series touch.
