@@ -1011,9 +1011,16 @@ static void handler_may_return_from_the_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 
+/* In each state a handler may push six words, see STACK_GAP. */
 static int move_stack(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	regs->sp -= (unsigned long)pr->arg;
+	unsigned long *word = (unsigned long *)regs->sp;
+	unsigned long by = (unsigned long)pr->arg;
+	unsigned int i;
+
+	regs->sp -= by;
+	for (i = 0; i < min(by / sizeof(*word), 6ul); i++)
+		*--word = -1ul;
 	return 0;
 }
 

@@ -40,8 +40,12 @@
 
 #include "detour.h"
 
-/* Between the stack of the code and pt_regs. */
-#define STACK_GAP	32
+/*
+ * Between the stack of the code and pt_regs, for what is pushed before these registers are
+ * restored: by an emulated instruction, or by a handler. As much as at a breakpoint, where
+ * the entry code leaves six words.
+ */
+#define STACK_GAP	(6 * (int)sizeof(long))
 
 /**
  * struct gen - a detour that is being written
@@ -242,13 +246,11 @@ static void emit_encode_frame_pointer(struct gen *g)
  * Before the probed instruction, ip is what a breakpoint would show. For the ORC
  * unwinder, orig_ax has the same value: the instruction has not run yet.
  */
-static void emit_save(struct gen *g, unsigned long ip, bool before,
-		      unsigned int gap, bool odd)
+static void emit_save(struct gen *g, unsigned long ip, bool before, bool odd)
 {
 	bool mark = before && IS_ENABLED(CONFIG_UNWINDER_ORC);
 
-	if (gap)
-		EMIT_LONG(g, 0x8d, 0x64, 0x24, -gap);	/* lea -gap(%sp), %sp */
+	EMIT_LONG(g, 0x8d, 0x64, 0x24, -STACK_GAP);	/* lea -gap(%sp), %sp */
 	EMIT(g, 0x6a, __KERNEL_DS);			/* push $ss */
 	EMIT(g, 0x54);					/* push %sp, fixed up below */
 	EMIT(g, 0x9c);					/* pushf */
@@ -261,7 +263,7 @@ static void emit_save(struct gen *g, unsigned long ip, bool before,
 	/* add $(a word + gap), sp(%sp) */
 	EMIT_LONG(g, 0x83, 0x84, 0x24);
 	emit32(g, offsetof(struct pt_regs, sp));
-	EMIT(g, sizeof(long) + gap);
+	EMIT(g, sizeof(long) + STACK_GAP);
 	emit_encode_frame_pointer(g);
 	/* Compiled code relies on this, as on entry to an exception. */
 	if (odd) {
@@ -648,7 +650,7 @@ static void emit_post(struct gen *g, struct x86_detour *d, struct kprobe *p,
 
 	d->post = g->nr;
 	emit_copy(g, &plan->insn[0], addr);
-	emit_save(g, addr + plan->insn[0].len, false, STACK_GAP, plan->odd);
+	emit_save(g, addr + plan->insn[0].len, false, plan->odd);
 	d->post_saved = g->nr;
 	emit_dispatch(g, detour_post);
 	d->post_restore = g->nr;
@@ -660,11 +662,9 @@ static void emit_post(struct gen *g, struct x86_detour *d, struct kprobe *p,
 static void gen_write_detour(struct gen *g, struct x86_detour *d, struct kprobe *p,
 			     const struct x86_plan *plan, const struct direct *to)
 {
-	unsigned int branch[5], over = 0, gap = STACK_GAP, i;
+	unsigned int branch[5], over = 0, i;
 	unsigned long addr = (unsigned long)p->addr;
 
-	if (to && !kprobe_wants_post(p))
-		gap = 0;
 	if (!kprobe_wants_post(p))
 		d->next = DETOUR_EXEC;
 	else if (p->ainsn.kind == X86_COPY)
@@ -674,7 +674,7 @@ static void gen_write_detour(struct gen *g, struct x86_detour *d, struct kprobe 
 
 	g->nr = sizeof(*d);
 	d->entry = g->nr;
-	emit_save(g, addr + INT3_INSN_SIZE, true, gap, plan->odd);
+	emit_save(g, addr + INT3_INSN_SIZE, true, plan->odd);
 	d->saved = g->nr;
 	if (to)
 		emit_direct(g, d, p, to, branch);
