@@ -97,17 +97,22 @@ static int be_late(void *arg)
 	return 0;
 }
 
-static struct late *start_late(struct kunit *test, const unsigned char *addr, bool irqs_off)
+static struct late *start_late_at(struct kunit *test, unsigned long entry, bool irqs_off)
 {
 	struct late *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
-	KUNIT_ASSERT_TRUE(test, *addr == JMP32_INSN_OPCODE);
-	l->entry = entry_of(addr);
+	l->entry = entry;
 	l->irqs_off = irqs_off;
 	kpt_thread(test, be_late, l, -1, "late");
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(l->ready)));
 	return l;
+}
+
+static struct late *start_late(struct kunit *test, const unsigned char *addr, bool irqs_off)
+{
+	KUNIT_ASSERT_TRUE(test, *addr == JMP32_INSN_OPCODE);
+	return start_late_at(test, entry_of(addr), irqs_off);
 }
 
 static void finish_late(struct kunit *test, struct late *l)
@@ -185,6 +190,62 @@ static void late_hit_is_one_of_the_probes_that_are_there_then(struct kunit *test
 static void late_hit_runs_a_post_handler_behind_a_copy(struct kunit *test)
 {
 	check_late(test, AT(late_copied));
+}
+
+/*
+ * The task is where the instruction runs before its post-handlers. Their point may have
+ * other probes by then, or be another one, whose pre-handlers have not run.
+ */
+static void check_late_post(struct kunit *test, bool stays)
+{
+	struct kpt_probe *first, *second;
+	const struct x86_detour *d;
+	struct late *l;
+
+	need_two_cpus(test);
+	first = kpt_probe_post(test, AT(late_copied));
+	settle(test, first);
+	d = detour_of(test, AT(late_copied));
+	KUNIT_ASSERT_NE(test, d->post, 0);
+	l = start_late_at(test, (unsigned long)d + d->post, false);
+	if (stays) {
+		second = kpt_probe_post(test, AT(late_copied));
+	} else {
+		kpt_unregister(test, first);
+		second = kpt_probe_post(test, AT(late_copied));
+	}
+	finish_late(test, l);
+	KUNIT_EXPECT_EQ(test, first->post, stays);
+	KUNIT_EXPECT_EQ(test, second->post, stays);
+	KUNIT_EXPECT_EQ(test, first->pre + second->pre, 0);
+}
+
+static void hit_ends_with_the_post_handlers_of_its_point(struct kunit *test)
+{
+	check_late_post(test, true);
+}
+
+static void hit_ends_without_the_post_handlers_of_another_point(struct kunit *test)
+{
+	check_late_post(test, false);
+}
+
+/* A late hit of the detour, but the point is another one, with a copy of its own. */
+static void late_hit_runs_both_handlers_of_another_point(struct kunit *test)
+{
+	struct kpt_probe *first, *second;
+	struct late *l;
+
+	need_two_cpus(test);
+	first = kpt_probe_post(test, AT(late_copied));
+	settle(test, first);
+	l = start_late(test, AT(late_copied), false);
+	kpt_unregister(test, first);
+	second = kpt_probe_post(test, AT(late_copied));
+	finish_late(test, l);
+	KUNIT_EXPECT_EQ(test, first->pre + first->post, 0);
+	KUNIT_EXPECT_EQ(test, second->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->post, 1);
 }
 
 /* Where in [@from, @to) these bytes are, or NULL. */
@@ -750,6 +811,9 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_is_one_of_a_probe_that_came_meanwhile),
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
 	KUNIT_CASE(late_hit_runs_a_post_handler_behind_a_copy),
+	KUNIT_CASE(hit_ends_with_the_post_handlers_of_its_point),
+	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),
+	KUNIT_CASE(late_hit_runs_both_handlers_of_another_point),
 	KUNIT_CASE(hit_is_shown_before_it_is_known_to_be_none_that_is_late),
 	KUNIT_CASE(running_detour_changes_to_breakpoints_only),
 	KUNIT_CASE(displaced_branches_lead_where_they_did),

@@ -173,10 +173,10 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 			x86_detour_resume(regs);
 		next = regs->ip == (unsigned long)d->addr + d->map[0].len ?
 		       DETOUR_NEXT : DETOUR_AWAY;
-	} else if (d->post) {
+	} else if (d->post && p->ainsn.step == d->step) {
 		next = DETOUR_POST;
 	} else {
-		/* The hit is late, and the post-handler was not there yet. */
+		/* The hit is late, and the point or the post-handler was not there yet. */
 		regs->ip = (unsigned long)p->ainsn.step;
 		next = DETOUR_AWAY;
 	}
@@ -221,7 +221,8 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 	ctx = kprobe_this_context();
 	if (!kprobe_shown(ctx)) {
 		p = detour_show(d, ctx);
-		if (p)
+		/* Another point's pre-handlers have not run for this hit. */
+		if (p && p->ainsn.step == d->step)
 			kprobe_run_post(p, regs, 0);
 		kprobe_unshow(ctx);
 	}
@@ -311,6 +312,7 @@ int arch_detour_prepare(struct kprobe *p)
 	memset(d, 0, sizeof(*d));
 	d->p = p;
 	d->addr = (u8 *)p->addr;
+	d->step = p->ainsn.step;
 	d->live = true;
 	d->nr = plan.nr;
 	d->total = plan.total;

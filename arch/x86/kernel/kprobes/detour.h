@@ -91,6 +91,9 @@ enum x86_detour_next {
  * @p:	    the point; the first member, for kprobe_running_point(); valid only
  *	    while @live is set
  * @addr:   address of the point
+ * @step:   arch_specific_insn::step of the point, by which a hit between its pre- and its
+ *	    post-handlers knows the point again: the slot is not used anew before
+ *	    that hit is over
  * @orig:   the bytes that the jump replaces
  * @live:   hits are hits of @p; otherwise they are late
  * @nr:	    displaced instructions
@@ -117,6 +120,7 @@ enum x86_detour_next {
 struct x86_detour {
 	struct kprobe *p;
 	u8 *addr;
+	kprobe_opcode_t *step;
 	u8 orig[JMP32_INSN_SIZE];
 	u8 live;
 	u8 nr;
