@@ -566,6 +566,35 @@ static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
 	check_has_text(test, addr, 0, 0);
 }
 
+/*
+ * Debuggers ask before they know whether an address has memory. In the table of points,
+ * what is left of those that are gone has a key that is no address of text.
+ */
+#define GONE_POINTS	32
+
+static void addresses_that_are_no_text_have_no_probe(struct kunit *test)
+{
+	struct kprobe *kp = kunit_kcalloc(test, GONE_POINTS, sizeof(*kp), GFP_KERNEL);
+	struct kprobe *kps[GONE_POINTS];
+	unsigned int nr, n = 0;
+	unsigned long addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, kp);
+	while (kpt_long_text_starts[n + 1]) {
+		memset(kp, 0, GONE_POINTS * sizeof(*kp));
+		for (nr = 0; nr < GONE_POINTS && kpt_long_text_starts[n + 1]; nr++, n++) {
+			kp[nr].addr = kpt_long_text + kpt_long_text_starts[n];
+			kp[nr].flags = KPROBE_FLAG_DISABLED;
+			kps[nr] = &kp[nr];
+		}
+		KUNIT_ASSERT_EQ(test, register_kprobes(kps, nr), 0);
+		unregister_kprobes(kps, nr);
+		KUNIT_ASSERT_FALSE(test, kprobe_has_text(-1ul));
+		for (addr = 0; addr < JMP32_INSN_SIZE; addr++)
+			KUNIT_ASSERT_FALSE(test, kprobe_has_text(addr));
+	}
+}
+
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /* What ftrace has written does not change when the probe goes. */
 static void debuggers_may_use_a_site_of_ftrace(struct kunit *test)
@@ -597,6 +626,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(call_of_ftrace_is_read_as_it_is),
 #endif
 	KUNIT_CASE(debuggers_learn_what_a_probe_has_replaced),
+	KUNIT_CASE(addresses_that_are_no_text_have_no_probe),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(debuggers_may_use_a_site_of_ftrace),
 #endif

@@ -198,6 +198,9 @@ bool kprobe_has_text(unsigned long addr)
 	unsigned int __maybe_unused back;
 	struct kprobe *p;
 
+	/* No text of the kernel; get_kprobe() does not take every address. */
+	if (addr < TASK_SIZE_MAX || addr == ~0UL)
+		return false;
 	guard(preempt_notrace)();
 	p = get_kprobe((void *)addr);
 	if (p && !kprobe_ftrace(p) && !kprobe_gone(p))
