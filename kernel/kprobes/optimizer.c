@@ -42,7 +42,7 @@
 #define OPTIMIZE_DELAY	(HZ / 20)
 
 /* The worker drops the mutex after this many detours. */
-#define OPTIMIZE_CHUNK	32
+#define OPTIMIZE_CHUNK	32U
 
 /* How long points wait for memory. */
 #define RETRY_DELAY	((unsigned long)HZ)
@@ -283,15 +283,14 @@ static void optimizer_retry_soon(void)
 		mod_delayed_work(system_unbound_wq, &optimizer_retry_work, retry_delay);
 }
 
-/* Makes the detours of some of the queued points. */
-static void optimizer_make_detours(void)
+/* Makes the detours of the first @nr queued points. */
+static void optimizer_make_detours(unsigned int nr)
 {
 	struct kprobe_point *pt, *next;
-	unsigned int nr = 0;
 
 	arch_kprobes_batch(true);
 	list_for_each_entry_safe(pt, next, &queued, opt) {
-		if (nr++ == OPTIMIZE_CHUNK)
+		if (!nr--)
 			break;
 		pt->why = arch_detour_prepare(&pt->kp);
 		if (pt->why == -ENOMEM)
@@ -326,14 +325,21 @@ static void optimizer_wait_for_tasks(void)
 static void optimizer_work_fn(struct work_struct *work)
 {
 	struct kprobe_point *pt;
+	unsigned int left, nr;
 	LIST_HEAD(batch);
 
 	mutex_lock(&kprobe_mutex);
 	list_sort(NULL, &queued, optimizer_queued_by_address);
-	while (!list_empty(&queued)) {
-		optimizer_make_detours();
+	/*
+	 * Points that are queued meanwhile make another batch, for which the work is queued
+	 * again: as long as there are more and more, these would never become jumps.
+	 */
+	for (left = list_count_nodes(&queued); left; left -= nr) {
+		nr = min(left, OPTIMIZE_CHUNK);
+		optimizer_make_detours(nr);
 		mutex_unlock(&kprobe_mutex);
-		cond_resched();
+		/* Nobody else can end a grace period of tasks-RCU while this goes on. */
+		cond_resched_tasks_rcu_qs();
 		mutex_lock(&kprobe_mutex);
 	}
 	if (list_empty(&diverted))

@@ -380,6 +380,8 @@ static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 			perf_event_text_poke(text, text, len, NULL, 0);
 			arch_erase_slots(text, len);
 		}
+		/* There may be thousands of pages, and the optimizer waits for tasks, too. */
+		cond_resched_tasks_rcu_qs();
 	}
 }
 

@@ -992,6 +992,120 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 	expect_jump_within(test, another, 4);
 }
 
+/* --- Many points ------------------------------------------------------------ */
+
+/* More than two rounds of those for which the optimizer keeps the mutex */
+#define MANY_POINTS	(2 * 32 + 1)
+
+/* Those of the 14 instructions that kpt_long_text repeats which are as long as a jump */
+static const u8 long_ones[] = { 0, 3, 4, 5, 6, 8, 10 };
+
+/**
+ * struct many - points that become jumps together
+ * @pr:	     their probes; those after MANY_POINTS come when the first has its detour
+ * @go:	     the optimizer may go on with the first
+ * @planned: detours begun until the optimizer waited for tasks for the first time
+ * @waits:   it has waited
+ * @hold_ms: how long it works on each, without sleeping
+ * @rcu:     a grace period of tasks-RCU that begins with the first detour
+ * @passed:  that has ended
+ * @ended:   it had when the optimizer waited for tasks
+ */
+struct many {
+	struct kpt_probe *pr[2 * MANY_POINTS];
+	struct completion go;
+	unsigned int planned;
+	bool waits;
+	unsigned int hold_ms;
+	struct rcu_head rcu;
+	bool passed;
+	bool ended;
+};
+
+static void many_passed(struct rcu_head *rcu)
+{
+	WRITE_ONCE(container_of(rcu, struct many, rcu)->passed, true);
+}
+
+static void watch_many(enum kprobe_stage stage, void *arg)
+{
+	struct many *m = arg;
+
+	if (READ_ONCE(m->waits))
+		return;
+	if (stage == KPROBE_STAGE_PLANNED) {
+#ifdef CONFIG_TASKS_RCU
+		if (!m->planned)
+			call_rcu_tasks(&m->rcu, many_passed);
+#endif
+		WRITE_ONCE(m->planned, m->planned + 1);
+		wait_for_completion_timeout(&m->go, msecs_to_jiffies(KPT_TIMEOUT_MS));
+		mdelay(m->hold_ms);
+	} else if (stage == KPROBE_STAGE_DIVERTED) {
+		m->ended = READ_ONCE(m->passed);
+		WRITE_ONCE(m->waits, true);
+	}
+}
+
+static void unwatch_many(void *arg)
+{
+	complete_all(&((struct many *)arg)->go);
+	kprobe_test_stop(NULL, NULL);
+#ifdef CONFIG_TASKS_RCU
+	rcu_barrier_tasks();
+#endif
+}
+
+/* So that all of them are queued at the same time. */
+static struct many *many_at_once(struct kunit *test, unsigned int hold_ms)
+{
+	struct many *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	unsigned int i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	init_completion(&m->go);
+	m->hold_ms = hold_ms;
+	kpt_forbid_jumps(test);
+	for (i = 0; i < ARRAY_SIZE(m->pr); i++) {
+		n = i / ARRAY_SIZE(long_ones) * 14 + long_ones[i % ARRAY_SIZE(long_ones)];
+		m->pr[i] = kpt_alloc(test, kpt_long_text + kpt_long_text_starts[n]);
+		if (i < MANY_POINTS)
+			kpt_register(test, m->pr[i]);
+	}
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unwatch_many, m), 0);
+	kprobe_test_stop(watch_many, m);
+	kpt_queue_jumps(test);
+	return m;
+}
+
+static void points_that_come_meanwhile_do_not_keep_others_from_their_jumps(struct kunit *test)
+{
+	struct many *m = many_at_once(test, 1);
+	unsigned int i;
+
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(m->planned)));
+	complete_all(&m->go);
+	for (i = MANY_POINTS; i < ARRAY_SIZE(m->pr) && !READ_ONCE(m->waits); i++)
+		kpt_register(test, m->pr[i]);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(m->waits)));
+	KUNIT_EXPECT_GT(test, i, MANY_POINTS + 0U);
+	KUNIT_EXPECT_EQ(test, m->planned, MANY_POINTS);
+	wait_for_kprobe_optimizer();
+}
+
+/* Such as that for the slots of other probes, and live patches may wait for one, too. */
+static void grace_periods_end_while_many_detours_are_made(struct kunit *test)
+{
+	struct many *m;
+
+	if (!IS_ENABLED(CONFIG_TASKS_RCU))
+		kunit_skip(test, "tasks-RCU is RCU");
+	m = many_at_once(test, 30);
+	complete_all(&m->go);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(m->waits)));
+	KUNIT_EXPECT_TRUE(test, m->ended);
+}
+
 #define WAY_CASE(fn)	KUNIT_CASE_PARAM(fn, way_gen)
 
 static struct kunit_case way_cases[] = {
@@ -1016,6 +1130,8 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KUNIT_CASE_SLOW(memory_for_another_point_ends_a_long_wait),
+	KUNIT_CASE_SLOW(points_that_come_meanwhile_do_not_keep_others_from_their_jumps),
+	KUNIT_CASE_SLOW(grace_periods_end_while_many_detours_are_made),
 	KPT_LAST_CASE,
 	{}
 };

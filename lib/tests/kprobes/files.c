@@ -201,9 +201,15 @@ void kpt_forbid_jumps(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_jumps, test), 0);
 }
 
-void kpt_allow_jumps(struct kunit *test)
+/* All points are queued for the optimizer then, but are no jumps yet. */
+void kpt_queue_jumps(struct kunit *test)
 {
 	kunit_release_action(test, allow_jumps, test);
+}
+
+void kpt_allow_jumps(struct kunit *test)
+{
+	kpt_queue_jumps(test);
 	wait_for_kprobe_optimizer();
 }
 #else

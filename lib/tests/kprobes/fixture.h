@@ -470,6 +470,7 @@ unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);
+void kpt_queue_jumps(struct kunit *test);
 void kpt_allow_jumps(struct kunit *test);
 
 /* The type of all functions to probe. */
