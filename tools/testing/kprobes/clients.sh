@@ -21,7 +21,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/clients-results.sh
 . "$(dirname "$0")/clients-results.sh"
 
-per_guest=15		# features that one boot runs
+per_guest=40		# features that one boot runs
 # Of selftests/bpf.
 bpf_tests=(attach_probe bpf_cookie core_retro custom_sec_handlers fill_link_info find_vma
 	get_func_ip_test kprobe_multi_test kprobe_multi_testmod_test missed module_attach
@@ -121,6 +121,16 @@ forget()
 	rm "$file.forgotten"
 }
 
+# collect: what the guest that runs has told so far is among the results, even if this
+# script is stopped meanwhile.
+collect()
+{
+	[ -n "$log" ] || return 0
+	sed -n 's/^\(ok\|not ok\|skip\|figure\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
+		"$build/logs/$log.txt" >>"$file"
+	log=''
+}
+
 # results NAME SOURCE: lines of verdict, feature and text, with tabs between; a verdict
 # "figure" has "what: value" as its text, a verdict "note" is none. A guest that dies is
 # not the end: the rest runs in another one. What was running may only have met what an
@@ -128,9 +138,10 @@ forget()
 # again. The deaths themselves are kept, too.
 results()
 {
-	local name=$1 source=$2 todo=() batch=() died n=0 last log why first=0 file=$build/logs/clients-$1.results
-	local deaths=${file%.results}.deaths
+	local name=$1 source=$2 todo=() batch=() died n=0 last text why first=0
+	local deaths=$build/logs/clients-$1.deaths
 
+	file=$build/logs/clients-$name.results
 	mapfile -t todo < <(awk -F '\t' 'FILENAME == ARGV[2] { if (!($1 in known)) print; next }
 		$1 ~ /^(ok|not ok|skip)$/ { known[$2] }' "$file" "$wanted")
 	forget "$name" < <(printf '%s\n' "${todo[@]}")
@@ -139,15 +150,16 @@ results()
 		batch=("${todo[@]:0:$per_guest}")
 		todo=("${todo[@]:$per_guest}")
 		log=clients-$name-$n
+		text=$build/logs/$log.txt
 		died=''
+		: >"$text"
 		say "clients on $name: ${#batch[@]} features from ${batch[0]} on" >&2
 		boot "$name" "$source" "$log" "${batch[@]}" || died=1
-		sed -n 's/^\(ok\|not ok\|skip\|figure\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
-			"$build/logs/$log.txt" >>"$file"
+		collect
 		[ -n "$died" ] || continue
-		last=$(grep -c -E '^(ok|not ok|skip) - ' "$build/logs/$log.txt") || true
+		last=$(grep -c -E '^(ok|not ok|skip) - ' "$text") || true
 		[ "$last" -lt ${#batch[@]} ] || last=$((${#batch[@]} - 1))
-		why=$(tail -n 1 "$build/logs/$log.txt")
+		why=$(tail -n 1 "$text")
 		printf 'a guest with %s died in %s: %s\n' "$name" "${batch[$last]}" "$why" >>"$deaths"
 		printf 'note\t%s\ta guest died in it: %s\n' "${batch[$last]}" "$why" >>"$file"
 		if [ "$last" -gt 0 ]; then
@@ -164,7 +176,8 @@ results()
 
 wanted=$(mktemp)
 disk=$(mktemp)
-trap 'rm -f "$wanted" "$disk"' EXIT
+log=''
+trap 'collect; rm -f "$wanted" "$disk"' EXIT
 truncate -s 16M "$disk"
 features | picked "$@" >"$wanted"
 for pick; do

@@ -68,7 +68,7 @@ ready()
 	tries=0
 	until grep -Eq -- "$1" /tmp/began; do
 		tries=$((tries + 1))
-		if [ $tries -gt 1000 ] || ! kill -0 $began_pid 2>/dev/null; then
+		if [ $tries -gt 2500 ] || ! kill -0 $began_pid 2>/dev/null; then
 			cat /tmp/began
 			fail "it never said '$1'"
 			return 1
@@ -84,7 +84,7 @@ attached()
 	tries=0
 	until grep -Eq "  $1\+0x[0-9a-f]+( |\$)" $kp/list; do
 		tries=$((tries + 1))
-		if [ $tries -gt 1000 ] || ! kill -0 $began_pid 2>/dev/null; then
+		if [ $tries -gt 2500 ] || ! kill -0 $began_pid 2>/dev/null; then
 			fail "it never set a probe on $1"
 			return 1
 		fi

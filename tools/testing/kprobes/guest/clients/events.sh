@@ -23,7 +23,8 @@ interrupted()
 	event_on l
 	[ "${1%+9}" = "$1" ] || jump "${1%+9}+0x9"
 	began=$(now)
-	until [ $(($(now) - began)) -gt 5000 ]; do
+	until took=$(($(now) - began)); [ $took -gt 60000 ] ||
+		{ [ $took -gt 5000 ] && [ "$(hits task | cut -d' ' -f1)" -ge 10000 ]; }; do
 		dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null
 	done
 	event_off l

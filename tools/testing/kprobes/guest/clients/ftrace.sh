@@ -5,9 +5,12 @@
 try_any()
 {
 	cd "$SOURCE/tools/testing/selftests/ftrace" || { fail "no tests in $SOURCE"; return; }
-	./ftracetest --logdir /tmp/ftracetest "test.d/$1.tc" >/tmp/ftraceout 2>&1
+	rm -rf /tmp/ftracetest
+	# Otherwise it removes the logs of these.
+	./ftracetest --fail-unsupported --fail-unresolved --logdir /tmp/ftracetest \
+		"test.d/$1.tc" >/tmp/ftraceout 2>&1
 	sed -i 's/\x1b\[[0-9;]*m//g' /tmp/ftraceout
 	grep -Eq "^\[1\].*\[PASS\]" /tmp/ftraceout && return
 	fail "$(sed -n 's/^\[1\].*\[\(.*\)\]$/\1/p' /tmp/ftraceout)"
-	tail -n 15 /tmp/ftracetest/*.log
+	tail -n 15 /tmp/ftracetest/*-log.*
 }

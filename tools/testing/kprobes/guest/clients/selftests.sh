@@ -18,6 +18,7 @@ livepatch()
 	event 'p:k/patches klp_enable_patch'
 	event_on k
 	run "./test-$1.sh"
+	has "the tests" '^TEST: .* ok$'
 	hasnt "the tests" 'not ok|SKIP'
 	event_off k
 	at_least "patches" "$(hits patches | cut -d' ' -f1)" "$2"

@@ -2,9 +2,23 @@
 # client: SystemTap, which compiles a module for each script
 # shellcheck shell=dash disable=SC2016
 
+# compiles: does its runtime? Asked once in a guest, as it takes minutes to say no.
+compiles()
+{
+	if [ ! -e /tmp/stap.status ]; then
+		stap -r "$KERNEL" -p4 -e 'probe begin { exit() }' >/tmp/stap.log 2>&1
+		echo $? >/tmp/stap.status
+	fi
+	[ "$(cat /tmp/stap.status)" = 0 ] && return
+	tail -n 20 /tmp/stap.log
+	fail "its runtime does not compile: $(grep -m 1 error: /tmp/stap.log)"
+	return 1
+}
+
 # probe POINT TIMES: hits while work runs
 probe()
 {
+	compiles || return
 	run stap -r "$KERNEL" -c /tmp/work -e "global n
 		probe $1 { n++ }
 		probe end { printf(\"hits %d\\n\", n) }"

@@ -25,6 +25,8 @@ probes_saw()
 graph_come()
 {
 	echo kprobe_target_add >$tracing/set_graph_function
+	# All functions, which take long to patch, are graph_then_probe's.
+	echo kprobe_target_add >$tracing/set_ftrace_filter
 	tracer function_graph
 }
 graph_go() { tracer nop; }

@@ -13,6 +13,8 @@ export KERNEL=/host$KERNEL SOURCE=/host$SOURCE
 
 modules=/lib/modules/$(uname -r)
 ulimit -l unlimited
+# Some tools need two for each probe.
+ulimit -n 8192
 echo 0 >/proc/sys/kernel/kptr_restrict
 echo -1 >/proc/sys/kernel/perf_event_paranoid
 # The guest is slow; a trace of 1,000 functions is not for the console.
@@ -95,7 +97,12 @@ for name in $FEATURES; do
 			sleep 5
 			rmmod "$(basename "${patch%/enabled}")"
 		done
-		for module in ftrace_direct_too lkdtm bpf_testmod; do rmmod $module; done
+		for module in ftrace_direct ftrace_direct_too trace_printk test_klp_callbacks_mod \
+			test_klp_callbacks_busy test_klp_shadow_vars lkdtm bpf_testmod; do
+			rmmod $module
+		done
+		echo 1 >/proc/sys/kernel/ftrace_enabled
+		dmesg -n 4
 		clean
 		echo >$tracing/dynamic_events
 		echo nop >$tracing/current_tracer
