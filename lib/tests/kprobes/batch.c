@@ -168,12 +168,17 @@ static void __maybe_unused no_stop(void *unused)
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 /* --- Refused when it is armed ------------------------------------------------ */
 
+/* It redirects the calls of the function, as a live patch does. */
+static bool rival_redirects;
+
 static void other_tracer(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 			 struct ftrace_regs *fregs)
 {
+	if (READ_ONCE(rival_redirects))
+		instruction_pointer_set(ftrace_get_regs(fregs), (unsigned long)kpt_elsewhere);
 }
 
-/* Has the right to change the instruction pointer at a site, and keeps it. */
+/* Has the right to change the instruction pointer at a site. */
 static struct ftrace_ops rival = {
 	.func = other_tracer,
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
@@ -183,6 +188,7 @@ static void remove_rival(void *addr)
 {
 	unregister_ftrace_function(&rival);
 	ftrace_set_filter_ip(&rival, (unsigned long)addr, 1, 0);
+	WRITE_ONCE(rival_redirects, false);
 }
 
 static void add_rival(struct kunit *test, void *addr)
@@ -367,6 +373,21 @@ static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 }
 
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/* It was registered later, so ftrace calls it before the probe's handler. */
+static void redirected_call_stays_redirected(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced2);
+
+	add_rival(test, pr->kp.addr);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	WRITE_ONCE(rival_redirects, true);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_ELSEWHERE(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_call_in_irq(kpt_traced2), KPT_ELSEWHERE(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+#endif
+
 #ifdef CONFIG_DEBUG_FS
 static void switch_to(struct kunit *test, const char *state)
 {
@@ -517,6 +538,9 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
 	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	KUNIT_CASE(redirected_call_stays_redirected),
+#endif
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
