@@ -373,6 +373,30 @@ static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 }
 
+/* A point that is there gets the right for the batch, before that is refused. */
+static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
+{
+	struct kpt_probe *there = kpt_probe(test, kpt_traced2);
+	struct kpt_probe *other = kpt_probe(test, kpt_traced);
+	void *rivals = other->kp.addr;
+	struct kprobe *kps[2];
+	int ret;
+
+	kpt_unregister(test, other);
+	add_rival(test, rivals);
+	kps[0] = &kpt_alloc_with(test, kpt_traced2, true, true)->kp;
+	kps[1] = &kpt_alloc_with(test, kpt_traced, true, true)->kp;
+	ret = register_kprobes(kps, ARRAY_SIZE(kps));
+	if (!ret)
+		unregister_kprobes(kps, ARRAY_SIZE(kps));
+	KUNIT_EXPECT_EQ(test, ret, -EBUSY);
+	kunit_release_action(test, remove_rival, rivals);
+
+	add_rival(test, there->kp.addr);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, there->pre, 1);
+}
+
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* It was registered later, so ftrace calls it before the probe's handler. */
 static void redirected_call_stays_redirected(struct kunit *test)
@@ -538,6 +562,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
 	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
+	KUNIT_CASE(right_is_given_back_when_a_batch_is_refused),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	KUNIT_CASE(redirected_call_stays_redirected),
 #endif
