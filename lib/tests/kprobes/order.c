@@ -350,7 +350,7 @@ static void let_go_action(void *s)
 	__ok;								\
 })
 
-enum who { ITSELF, ONE_BEFORE, ONE_BEHIND };
+enum who { ITSELF, ITSELF_BEFORE_ANOTHER, ONE_BEFORE, ONE_BEHIND };
 enum how { LEAVES, IS_SWITCHED_OFF, ALL_ARE_SWITCHED_OFF };
 
 #ifdef CONFIG_DEBUG_FS
@@ -388,7 +388,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	const struct kpt_site *site = kpt_site(test);
 	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	unsigned int cpu = raw_smp_processor_id(), hits;
-	struct kpt_probe *leaver = NULL;
+	struct kpt_probe *leaver = NULL, *behind = NULL;
 	struct stop stop = { .look = let_go, .arg = s };
 	struct task_struct *task;
 	bool synced;
@@ -415,6 +415,10 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	kpt_register(test, &s->pr);
 	if (who == ONE_BEHIND)
 		leaver = leaver_on(test, site);
+	if (who == ITSELF_BEFORE_ANOTHER) {
+		behind = kpt_alloc_with(test, kpt_addr(site), true, post);
+		kpt_register(test, behind);
+	}
 	if (jump) {
 		wait_for_kprobe_optimizer();
 		KUNIT_ASSERT_EQ(test, kprobe_optimized(&s->pr.kp), !site->ftrace);
@@ -448,6 +452,12 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	KUNIT_EXPECT_EQ(test, s->pr.pre, 1);
 	KUNIT_EXPECT_EQ(test, s->pr.kp.nmissed, 0ul);
 
+	/* The walk goes on from the probe that has left. */
+	if (behind) {
+		KUNIT_EXPECT_EQ(test, behind->pre, 1);
+		KUNIT_EXPECT_EQ(test, behind->post, post);
+	}
+
 	/* The remaining probe is hit as usual, the removed one is not. */
 	hits = leaver ? leaver->pre : 0;
 	if (how == LEAVES && who == ONE_BEHIND && !post && !s->tired)
@@ -456,6 +466,10 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 		KUNIT_EXPECT_EQ(test, hits, 1);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, s->pr.pre, leaver ? 2 : 1);
+	if (behind) {
+		KUNIT_EXPECT_EQ(test, behind->pre, 2);
+		kpt_unregister(test, behind);
+	}
 	if (leaver) {
 		KUNIT_EXPECT_EQ(test, leaver->pre, hits);
 		if (how == IS_SWITCHED_OFF)
@@ -631,6 +645,11 @@ static void unregistering_waits_for_the_handler_of_a_late_return(struct kunit *t
 	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
 }
 #endif /* CONFIG_KRETPROBES */
+
+static void probe_of_a_slow_handler_may_leave_before_another(struct kunit *test)
+{
+	check_slow_all(test, ITSELF_BEFORE_ANOTHER, LEAVES);
+}
 
 static void probe_before_a_slow_handler_may_leave(struct kunit *test)
 {
@@ -1192,6 +1211,7 @@ static struct kunit_case order_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(unregistering_waits_for_the_handler_of_a_late_return),
 #endif
+	SITE_CASE(probe_of_a_slow_handler_may_leave_before_another),
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
 	SITE_CASE(probe_behind_a_slow_handler_may_leave),
 	SITE_CASE(disabling_waits_for_its_slow_handler),
