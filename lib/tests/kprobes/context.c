@@ -4,6 +4,7 @@
  * itself is recursion: it is missed and counted. A hit from an interrupt that
  * arrives over the handler is none: its handlers run.
  */
+#include <linux/fprobe.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -427,6 +428,80 @@ static void ftrace_sites_have_no_hits_when_ftrace_is_killed(struct kunit *test)
 	kunit_release_action(test, ftrace_lives, NULL);
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
+}
+#endif
+
+#ifdef CONFIG_FPROBE
+/* --- Fprobes that share their callbacks with kprobes ---------------------- */
+
+/**
+ * struct shared - an fprobe whose handler counts as one of a kprobe
+ * @fp:	   the fprobe
+ * @inner: what its handler calls
+ */
+struct shared {
+	struct fprobe fp;
+	struct kpt_inner inner;
+};
+
+static int shared_entry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			struct pt_regs *regs, void *data)
+{
+	kpt_call_inner(&container_of(fp, struct shared, fp)->inner);
+	return 0;
+}
+
+static void remove_shared(void *fp)
+{
+	unregister_fprobe(fp);
+}
+
+/* The function of the fprobe first. */
+static int pre_calls_both(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_traced(5);
+	kpt_plain2(5);
+	return 0;
+}
+
+static void shared_fprobe_is_a_handler_while_it_runs(struct kunit *test)
+{
+	struct shared *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct kpt_probe *outer, *pr = kpt_probe(test, kpt_plain2);
+	unsigned long ip = (unsigned long)kpt_traced;
+	int count;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	s->fp.flags = FPROBE_FL_KPROBE_SHARED;
+	s->fp.entry_handler = shared_entry;
+	s->inner.fn = kpt_plain2;
+	s->inner.arg = 5;
+	KUNIT_ASSERT_EQ(test, register_fprobe_ips(&s->fp, &ip, 1), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_shared, &s->fp), 0);
+	/* What it left behind would be left on this CPU. */
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	count = preempt_count();
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, preempt_count(), count);
+	KUNIT_EXPECT_EQ(test, s->inner.calls, 1);
+	KUNIT_EXPECT_EQ(test, s->inner.result, KPT_RESULT(5ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+
+	/* Over a handler it does not run, and the handler is still one. */
+	outer = kpt_alloc(test, kpt_plain);
+	outer->on_pre = pre_calls_both;
+	kpt_register(test, outer);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, outer->pre, 1);
+	KUNIT_EXPECT_EQ(test, s->inner.calls, 1);
+	KUNIT_EXPECT_EQ(test, s->fp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 2ul);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 #endif
 
@@ -1004,6 +1079,9 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(recursive_function_is_hit_at_every_depth),
 	SITE_CASE(missed_hits_of_a_disabled_probe_are_not_counted),
 	SITE_CASE(hits_missed_on_all_cpus_at_once_are_all_counted),
+#ifdef CONFIG_FPROBE
+	KUNIT_CASE(shared_fprobe_is_a_handler_while_it_runs),
+#endif
 	KUNIT_CASE(interrupts_over_missed_hits_change_nothing),
 	SITE_CASE(interrupt_raised_in_handler_is_hit),
 	SITE_CASE(probe_hit_in_hardirq_runs),
