@@ -134,6 +134,19 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_running);
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /**
+ * kprobe_test_shown - test if a point is shown as running here in a context
+ * @ctx: a value of enum kprobe_context
+ *
+ * Context: any, preemption off.
+ * Return: true if it is.
+ */
+bool kprobe_test_shown(unsigned int ctx)
+{
+	return kprobe_shown(ctx);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_shown);
+
+/**
  * kprobe_test_covered - count the handlers that are covered by others on a CPU
  * @cpu: the CPU
  *
@@ -145,6 +158,23 @@ unsigned int kprobe_test_covered(unsigned int cpu)
 	return READ_ONCE(per_cpu(kprobe_cpu, cpu).covered) & KPROBE_COVERED_MASK;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered);
+#endif
+
+/* --------------------- Words that a test can watch ----------------------- */
+
+#ifdef CONFIG_KRETPROBES
+/**
+ * kprobe_test_handler_word - find where returns read their handler
+ * @ri: a call of the return probe
+ *
+ * Context: any; the probe stays registered.
+ * Return: the address of kretprobe_hook::handler.
+ */
+void *kprobe_test_handler_word(struct kretprobe_instance *ri)
+{
+	return &kretprobe_hook_of(ri)->handler;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_handler_word);
 #endif
 
 /* -------------------------------- Text ---------------------------------- */

@@ -9,6 +9,9 @@
 #include <linux/jump_label.h>
 #include <linux/types.h>
 
+struct kprobe;
+struct kretprobe_instance;
+
 /**
  * enum kprobe_stage - where a test can interfere
  * @KPROBE_STAGE_RESOLVED: registering: the targets have been looked up
@@ -85,7 +88,9 @@ void kprobe_test_ftrace_kill(bool killed);
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle);
 void *kprobe_test_entry(const void *fn);
 struct kprobe *kprobe_test_running(void);
+bool kprobe_test_shown(unsigned int ctx);
 unsigned int kprobe_test_covered(unsigned int cpu);
+void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);

@@ -11,6 +11,9 @@
 #include <linux/timekeeping.h>
 
 #include "fixture.h"
+#ifdef CONFIG_X86
+#include "watch_x86.h"
+#endif
 
 /**
  * struct late_probe - a return probe that counts
@@ -305,6 +308,41 @@ static void late_return_shows_no_point_that_is_gone(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_X86
+static void look_if_shown(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *hidden = w->arg;
+
+	*hidden += !kprobe_test_shown(KPROBE_CTX_TASK);
+}
+
+/*
+ * Or the probe could be unregistered in between: nobody would wait for its handler. Alone,
+ * the return of a call is handled by kretprobe_return(), else by kretprobe_run_handler().
+ */
+static void return_reads_its_handler_when_the_point_is_shown(struct kunit *test)
+{
+	unsigned int *hidden = kunit_kzalloc(test, sizeof(*hidden), GFP_KERNEL), cpu;
+	struct late_probe *p = late_probe(test, kpt_traced, 2);
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, hidden);
+	cpu = raw_smp_processor_id();
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	w = kpt_watch(test, kprobe_test_handler_word(p->ri), sizeof(long), cpu, look_if_shown,
+		      hidden);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, w->times, 1);
+	late_probe(test, kpt_traced, 2);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, w->times, 2);
+	KUNIT_EXPECT_EQ(test, *hidden, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 3);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 /* --- From a softirq ----------------------------------------------------------- */
 
 /**
@@ -544,6 +582,9 @@ static struct kunit_case late_cases[] = {
 	KUNIT_CASE(a_pool_without_calls_goes_with_its_probe),
 #if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
 	KUNIT_CASE(late_return_shows_no_point_that_is_gone),
+#endif
+#ifdef CONFIG_X86
+	KUNIT_CASE(return_reads_its_handler_when_the_point_is_shown),
 #endif
 	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
 	KUNIT_CASE(tasks_that_end_late_free_the_pool),

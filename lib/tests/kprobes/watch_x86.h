@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Watches on memory, by debug registers: each stops a CPU right after an access. So a test
+ * can act between two instructions of the code that it tests, which needs no hook for that.
+ */
+#ifndef _LIB_TESTS_KPROBES_WATCH_X86_H
+#define _LIB_TESTS_KPROBES_WATCH_X86_H
+
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+
+#include "fixture.h"
+
+/**
+ * struct kpt_watch - a watch on what a CPU reads or writes
+ * @seen:  what to do after an access, in an exception that counts as an NMI
+ * @arg:   for @seen
+ * @times: accesses so far
+ * @event: how perf knows it
+ */
+struct kpt_watch {
+	void (*seen)(struct kpt_watch *w, struct pt_regs *regs);
+	void *arg;
+	unsigned int times;
+	struct perf_event *event;
+};
+
+static inline void kpt_watch_hit(struct perf_event *event, struct perf_sample_data *data,
+				 struct pt_regs *regs)
+{
+	struct kpt_watch *w = event->overflow_handler_context;
+
+	WRITE_ONCE(w->times, w->times + 1);
+	w->seen(w, regs);
+}
+
+static inline void kpt_unwatch_action(void *event)
+{
+	perf_event_release_kernel(event);
+}
+
+static inline void kpt_unwatch(struct kunit *test, struct kpt_watch *w)
+{
+	kunit_release_action(test, kpt_unwatch_action, w->event);
+}
+
+/*
+ * Watches the 4 or 8 bytes at @word on @cpu until the test ends. QEMU before 8.1 does not
+ * notice atomic operations.
+ */
+static inline struct kpt_watch *
+kpt_watch(struct kunit *test, const void *word, size_t size, int cpu,
+	  void (*seen)(struct kpt_watch *w, struct pt_regs *regs), void *arg)
+{
+	struct kpt_watch *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct perf_event_attr attr;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	w->seen = seen;
+	w->arg = arg;
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)word;
+	attr.bp_len = size;
+	attr.bp_type = HW_BREAKPOINT_RW;
+	w->event = perf_event_create_kernel_counter(&attr, cpu, NULL, kpt_watch_hit, w);
+	if (IS_ERR(w->event))
+		kunit_skip(test, "no debug register is free");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_unwatch_action, w->event), 0);
+	return w;
+}
+
+/* How long a CPU that is stopped waits for another one. */
+#define KPT_WATCH_MS	5000
+
+#define kpt_spin_until(cond)						\
+({									\
+	unsigned int __ms;						\
+									\
+	for (__ms = 0; __ms < KPT_WATCH_MS && !(cond); __ms++)		\
+		mdelay(1);						\
+	__ms < KPT_WATCH_MS;						\
+})
+
+#endif /* _LIB_TESTS_KPROBES_WATCH_X86_H */
