@@ -18,6 +18,9 @@
 #endif
 
 #include "internal.h"
+#ifdef CONFIG_KRETPROBE_POOL
+#include "pool.h"
+#endif
 #include "testing.h"
 
 /* ------------------------------- Stages --------------------------------- */
@@ -175,6 +178,21 @@ void *kprobe_test_handler_word(struct kretprobe_instance *ri)
 	return &kretprobe_hook_of(ri)->handler;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_handler_word);
+#endif
+
+#ifdef CONFIG_KRETPROBE_POOL
+/**
+ * kprobe_test_free_word - find where calls look for an instance
+ * @ri: an instance, of the CPU that has taken it without a search
+ *
+ * Context: any; the probe stays registered.
+ * Return: the address of kretprobe_chunk::free.
+ */
+void *kprobe_test_free_word(struct kretprobe_instance *ri)
+{
+	return &ri->home->free;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_free_word);
 #endif
 
 /* -------------------------------- Text ---------------------------------- */

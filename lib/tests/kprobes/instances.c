@@ -7,6 +7,9 @@
 
 #include "fixture.h"
 #include "fprobe.h"
+#ifdef CONFIG_X86
+#include "watch_x86.h"
+#endif
 
 /**
  * struct inst_probe - a return probe that counts
@@ -15,6 +18,7 @@
  * @returns:	of these, those that have returned
  * @most:	calls that were under way at once
  * @wrong:	counts of violated rules
+ * @ri:		the latest of them
  * @entry_sp:	stack pointer at the latest entry
  * @entry_ret:	return address there
  * @at_return:	registers at the latest return
@@ -28,6 +32,7 @@ struct inst_probe {
 	atomic_t returns;
 	atomic_t most;
 	atomic_t wrong;
+	struct kretprobe_instance *ri;
 	unsigned long entry_sp;
 	unsigned long entry_ret;
 	struct pt_regs at_return;
@@ -47,6 +52,7 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	int under_way, most;
 
 	atomic_inc(&p->entries);
+	WRITE_ONCE(p->ri, ri);
 	/* In this order: instances are held for longer, so there are never too many. */
 	under_way = atomic_read(&p->entries);
 	under_way -= atomic_read(&p->returns);
@@ -217,6 +223,101 @@ static void no_call_is_missed_below_the_bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), held + CONTENDERS * CONTENTIONS * 3);
 	KUNIT_EXPECT_EQ(test, c->hog.wrong, 0);
 }
+
+#ifdef CONFIG_X86
+/**
+ * struct keeper - a task that always keeps one of two instances
+ * @there: the CPU that it moves to inside of its first call, and calls from again
+ * @nth:   when the first call returns: after this access to the other CPU's instances
+ * @calls: that it has made
+ * @waits: it is in the first call, and has moved
+ * @go:    the first call may return
+ * @done:  it is in the second call
+ */
+struct keeper {
+	int there;
+	unsigned int nth;
+	unsigned int calls;
+	bool waits;
+	bool go;
+	bool done;
+};
+
+static noinline notrace unsigned long kpt_inst_keeps(struct keeper *k)
+{
+	OPTIMIZER_HIDE_VAR(k);
+	if (!k)
+		return 1;
+	if (!k->calls++) {
+		set_cpus_allowed_ptr(current, cpumask_of(k->there));
+		WRITE_ONCE(k->waits, true);
+		while (!READ_ONCE(k->go) && !kthread_should_stop())
+			usleep_range(100, 200);
+	} else {
+		WRITE_ONCE(k->done, true);
+		while (!kthread_should_stop())
+			usleep_range(100, 200);
+	}
+	return 1;
+}
+
+static int keeper_fn(void *arg)
+{
+	while (!kthread_should_stop())
+		kpt_inst_keeps(arg);
+	return 0;
+}
+
+static void let_keeper_go(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct keeper *k = w->arg;
+
+	if (w->times != k->nth)
+		return;
+	WRITE_ONCE(k->go, true);
+	kpt_spin_until(READ_ONCE(k->done));
+}
+
+/*
+ * A CPU has looked for an instance of its own. Before it looks at that of the other CPU,
+ * the keeper gives back the one and takes the other. The first access is that of a call
+ * which takes an instance without a search, the second that of the search.
+ */
+static void search_finds_an_instance_that_moves(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+	int there = cpumask_next(here, cpu_possible_mask);
+	struct keeper *k = kunit_kzalloc(test, sizeof(*k), GFP_KERNEL);
+	struct task_struct *task;
+	struct inst_probe *p;
+	struct kpt_watch *w;
+	unsigned int nth;
+	void *word;
+
+	if (there >= nr_cpu_ids || !cpu_online(here) || !cpu_online(there))
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, k);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	/* One for each of these CPUs, and none for others. */
+	p = inst_probe(test, kpt_inst_keeps, 2);
+	KUNIT_EXPECT_EQ(test, kpt_inst_keeps(NULL), 1ul);
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	word = kprobe_test_free_word(p->ri);
+	for (nth = 1; nth <= 2; nth++) {
+		*k = (struct keeper){ .there = there, .nth = nth };
+		task = kpt_thread(test, keeper_fn, k, here, "keeper");
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(k->waits)));
+		w = kpt_watch(test, word, sizeof(long), here, let_keeper_go, k);
+		KUNIT_EXPECT_EQ(test, kpt_inst_keeps(NULL), 1ul);
+		KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(k->done), "%u", nth);
+		KUNIT_EXPECT_EQ_MSG(test, inst_missed(p), 0, "%u", nth);
+		kpt_stop(test, task);
+		kpt_unwatch(test, w);
+		KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), 1 + 3 * nth);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
 
 static void calls_and_missed_calls_add_up(struct kunit *test)
 {
@@ -593,6 +694,9 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(every_cpu_has_all_instances),
 	KUNIT_CASE(no_call_is_missed_below_the_bound),
+#ifdef CONFIG_X86
+	KUNIT_CASE(search_finds_an_instance_that_moves),
+#endif
 	KUNIT_CASE(calls_and_missed_calls_add_up),
 	KUNIT_CASE(instance_survives_migration),
 	KUNIT_CASE(pool_grows_until_nothing_is_missed),
