@@ -689,6 +689,39 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->entries, 2);
 	KUNIT_EXPECT_EQ(test, f->returns, 2);
 }
+
+#ifdef CONFIG_X86
+/* As if the function ended in a jump to kpt_traced(). */
+static int go_to_traced(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	instruction_pointer_set(regs, (unsigned long)kpt_traced);
+	return 1;
+}
+
+/* A slot has a call, and after an fprobe has replaced the address, another one. */
+static void fprobe_between_two_calls_of_a_slot_pairs(struct kunit *test)
+{
+	struct inst_probe *outer = inst_probe(test, kpt_asm_entry, 0), *inner;
+	struct kpt_probe *tail = kpt_alloc(test, kpt_asm_entry);
+	unsigned long ip = (unsigned long)kpt_traced;
+	struct kpt_fprobe *f;
+
+	tail->on_pre = go_to_traced;
+	kpt_register(test, tail);
+	/* ftrace calls the one that was registered later first. */
+	inner = inst_probe(test, kpt_traced, 0);
+	f = kpt_fprobe(test, &ip, 1, 0);
+	KUNIT_EXPECT_EQ(test, kpt_asm_entry(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, tail->pre, 1);
+	KUNIT_EXPECT_EQ(test, f->returns, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
+	KUNIT_EXPECT_EQ(test, inner->entry_sp, outer->entry_sp);
+	KUNIT_EXPECT_NE(test, inner->entry_ret, outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, inner->retaddr, outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
+}
+#endif
 #endif
 
 static struct kunit_case instance_cases[] = {
@@ -713,6 +746,9 @@ static struct kunit_case instance_cases[] = {
 #endif
 #ifdef CONFIG_FPROBE
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),
+#ifdef CONFIG_X86
+	KUNIT_CASE(fprobe_between_two_calls_of_a_slot_pairs),
+#endif
 #endif
 	KPT_LAST_CASE,
 	{}
