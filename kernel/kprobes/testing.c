@@ -165,6 +165,21 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered);
 
 /* --------------------- Words that a test can watch ----------------------- */
 
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/**
+ * kprobe_test_covered_word - find where kprobe_quiesce() reads what is covered
+ * @cpu: the CPU that it looks at
+ *
+ * Context: any.
+ * Return: the address of kprobe_cpu::covered.
+ */
+void *kprobe_test_covered_word(unsigned int cpu)
+{
+	return &per_cpu(kprobe_cpu, cpu).covered;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered_word);
+#endif
+
 #ifdef CONFIG_KRETPROBES
 /**
  * kprobe_test_handler_word - find where returns read their handler

@@ -10,6 +10,9 @@
 #include <linux/preempt.h>
 
 #include "fixture.h"
+#ifdef CONFIG_X86
+#include "watch_x86.h"
+#endif
 
 #ifdef CONFIG_KRETPROBES
 
@@ -19,12 +22,14 @@
 /**
  * struct cover - what the handlers and the test tell each other
  * @inside: the handler that is covered has not ended
+ * @start:  it may let itself be covered
  * @covers: the return handler runs
  * @gone:   the probe of the covered handler has been unregistered
  * @early:  that happened while the handler was running
  */
 struct cover {
 	bool inside;
+	bool start;
 	bool covers;
 	bool gone;
 	bool early;
@@ -53,9 +58,12 @@ static int covering(struct kretprobe_instance *ri, struct pt_regs *regs)
 static int covered(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	kpt_fn_t fn = kpt_ends_interrupt;
+	unsigned int i;
 
 	OPTIMIZER_HIDE_VAR(fn);
 	WRITE_ONCE(cover.inside, true);
+	for (i = 0; i < KPT_TIMEOUT_MS && !READ_ONCE(cover.start); i++)
+		mdelay(1);
 	__preempt_count_add(HARDIRQ_OFFSET);
 	fn(1);
 	WRITE_ONCE(cover.inside, false);
@@ -70,8 +78,9 @@ static int calls_plain(void *unused)
 	return 0;
 }
 
-/* Only the count of covered points shows that the handler runs. */
-static void unregistering_waits_for_a_covered_handler(struct kunit *test)
+/* The handler is covered before its probe is unregistered, or when @watch sees that. */
+static void check_covered(struct kunit *test,
+			  void (*watch)(struct kunit *test, int here, int cpu))
 {
 	static struct kretprobe rp;
 	struct kpt_probe *pr;
@@ -83,6 +92,10 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 		kunit_skip(test, "needs two CPUs");
 
 	memset(&cover, 0, sizeof(cover));
+	cover.start = !watch;
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	if (watch)
+		watch(test, here, cpu);
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = kpt_text(kpt_ends_interrupt);
 	rp.handler = covering;
@@ -94,19 +107,48 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
 
-	set_cpus_allowed_ptr(current, cpumask_of(here));
 	kpt_thread(test, calls_plain, NULL, cpu, "covered");
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(cover.covers)));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(watch ? READ_ONCE(cover.inside) :
+						       READ_ONCE(cover.covers)));
 	kpt_unregister(test, pr);
 	cover.early = READ_ONCE(cover.inside);
 	WRITE_ONCE(cover.gone, true);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 
+	KUNIT_EXPECT_TRUE(test, cover.covers);
 	KUNIT_EXPECT_FALSE(test, cover.early);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(cover.inside)));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	unregister_kretprobe(&rp);
 }
+
+/* Only the count of covered points shows that the handler runs. */
+static void unregistering_waits_for_a_covered_handler(struct kunit *test)
+{
+	check_covered(test, NULL);
+}
+
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+/* It has been read that nothing is covered, and not yet what is shown. */
+static void cover_it_now(struct kpt_watch *w, struct pt_regs *regs)
+{
+	if (!READ_ONCE(cover.inside) || READ_ONCE(cover.start))
+		return;
+	WRITE_ONCE(cover.start, true);
+	kpt_spin_until(READ_ONCE(cover.covers));
+}
+
+static void cover_while_looking(struct kunit *test, int here, int cpu)
+{
+	kpt_watch(test, kprobe_test_covered_word(cpu), sizeof(int), here, cover_it_now, NULL);
+}
+
+/* Neither was it covered before the look, nor is it shown when that happens. */
+static void unregistering_waits_for_a_handler_that_is_covered_meanwhile(struct kunit *test)
+{
+	check_covered(test, cover_while_looking);
+}
+#endif
 
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
 /**
@@ -152,6 +194,7 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 
 	KUNIT_ASSERT_NOT_NULL(test, e);
 	memset(&cover, 0, sizeof(cover));
+	cover.start = true;
 	/* An ftrace site, where the handler runs on the stack of the task. */
 	e->pr.kp.addr = kpt_text(kpt_traced);
 	e->pr.kp.pre_handler = kpt_pre;
@@ -172,6 +215,9 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 
 static struct kunit_case covered_cases[] = {
 	KUNIT_CASE(unregistering_waits_for_a_covered_handler),
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
+	KUNIT_CASE(unregistering_waits_for_a_handler_that_is_covered_meanwhile),
+#endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
 	KUNIT_CASE(task_that_ends_in_a_covering_handler_leaves_none_covered),
 #endif
