@@ -165,6 +165,20 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered);
 
 /* --------------------- Words that a test can watch ----------------------- */
 
+/**
+ * kprobe_test_only_word - find where hits first look for what to run
+ * @kp: a registered probe
+ *
+ * Context: may sleep; not from a stage.
+ * Return: the address of kprobe_point::only.
+ */
+void *kprobe_test_only_word(struct kprobe *kp)
+{
+	guard(mutex)(&kprobe_mutex);
+	return &kprobe_user_of(kp)->point->only;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_only_word);
+
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /**
  * kprobe_test_covered_word - find where kprobe_quiesce() reads what is covered

@@ -10,6 +10,9 @@
 #include <linux/string.h>
 
 #include "fixture.h"
+#ifdef CONFIG_X86
+#include "watch_x86.h"
+#endif
 
 static struct file *open_file(struct kunit *test, const char *name, int flags)
 {
@@ -498,6 +501,73 @@ static void hits_of_all_cpus_add_up(struct kunit *test)
 	}
 }
 
+#ifdef CONFIG_X86
+/**
+ * struct counted - a hit that is under way when counting is switched off
+ * @result: what the function returned
+ * @inside: the hit has read that it is to be counted
+ * @off:    that has been switched off
+ * @done:   the function has returned
+ */
+struct counted {
+	unsigned long result;
+	bool inside;
+	bool off;
+	bool done;
+};
+
+static int call_counted(void *arg)
+{
+	struct counted *c = arg;
+
+	c->result = kpt_traced(7);
+	WRITE_ONCE(c->done, true);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void wait_until_off(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct counted *c = w->arg;
+
+	WRITE_ONCE(c->inside, true);
+	kpt_spin_until(READ_ONCE(c->off));
+}
+
+/* It calls a counter that the point does not have any more. */
+static void hit_goes_on_when_counting_is_switched_off(struct kunit *test)
+{
+	struct counted *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	int here = raw_smp_processor_id();
+	int cpu = cpumask_any_but(cpu_online_mask, here);
+	struct kpt_probe *pr;
+	ssize_t written;
+	bool inside;
+
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	/* Jumps would be changed, which waits for the CPU of the hit. */
+	kpt_forbid_jumps(test);
+	pr = kpt_probe(test, kpt_traced);
+	count_hits(test);
+	kpt_watch(test, kprobe_test_only_word(&pr->kp), sizeof(long), cpu, wait_until_off, c);
+	kpt_thread(test, call_counted, c, cpu, "counted");
+	inside = kpt_spin_until(READ_ONCE(c->inside));
+	written = write_file(test, "kprobes/hits", "0");
+	WRITE_ONCE(c->off, true);
+	KUNIT_EXPECT_TRUE(test, inside);
+	KUNIT_EXPECT_EQ(test, written, 1l);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(c->done)));
+	KUNIT_EXPECT_EQ(test, c->result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	kpt_allow_jumps(test);
+}
+#endif
+
 #ifdef CONFIG_KRETPROBE_POOL
 static char *instances_inside;
 
@@ -617,6 +687,9 @@ static struct kunit_case control_cases[] = {
 	SITE_CASE(hits_are_counted_when_that_is_on),
 	SITE_CASE(hits_of_a_new_point_are_counted_from_the_first),
 	SITE_CASE(hits_of_all_cpus_add_up),
+#ifdef CONFIG_X86
+	KUNIT_CASE(hit_goes_on_when_counting_is_switched_off),
+#endif
 #ifdef CONFIG_KRETPROBE_POOL
 	KUNIT_CASE(points_show_the_instances_of_return_probes),
 	KUNIT_CASE(points_add_up_the_instances_of_several_return_probes),
