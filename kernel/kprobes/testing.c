@@ -179,6 +179,20 @@ void *kprobe_test_only_word(struct kprobe *kp)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_only_word);
 
+/**
+ * kprobe_test_owner_word - find where a missed hit looks for the caller's structure
+ * @kp: a registered probe
+ *
+ * Context: may sleep; not from a stage.
+ * Return: the address of kprobe_user::kp.
+ */
+void *kprobe_test_owner_word(struct kprobe *kp)
+{
+	guard(mutex)(&kprobe_mutex);
+	return &kprobe_user_of(kp)->kp;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_owner_word);
+
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /**
  * kprobe_test_covered_word - find where kprobe_quiesce() reads what is covered

@@ -91,6 +91,7 @@ struct kprobe *kprobe_test_running(void);
 bool kprobe_test_shown(unsigned int ctx);
 unsigned int kprobe_test_covered(unsigned int cpu);
 void *kprobe_test_only_word(struct kprobe *kp);
+void *kprobe_test_owner_word(struct kprobe *kp);
 void *kprobe_test_covered_word(unsigned int cpu);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);

@@ -14,6 +14,9 @@
 #include <linux/timekeeping.h>
 
 #include "fixture.h"
+#ifdef CONFIG_X86
+#include "watch_x86.h"
+#endif
 
 /* --- Recursion ----------------------------------------------------------- */
 
@@ -428,6 +431,55 @@ static void ftrace_sites_have_no_hits_when_ftrace_is_killed(struct kunit *test)
 	kunit_release_action(test, ftrace_lives, NULL);
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
+}
+#endif
+
+#if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
+static void look_at_interrupts(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *on = w->arg;
+
+	*on += !!(regs->flags & X86_EFLAGS_IF);
+}
+
+/*
+ * Unregistering waits for an interrupt on each CPU. If that could come before the count is
+ * written, the probe might be freed by then. The handler of an ftrace site runs with
+ * interrupts on.
+ */
+static void missed_hit_is_counted_with_interrupts_off(struct kunit *test)
+{
+	static const kpt_fn_t fns[] = { kpt_traced2, kpt_plain2 };
+	unsigned int *on = kunit_kzalloc(test, sizeof(*on), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id(), i;
+	struct kpt_probe *outer, *pr;
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, on);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	for (i = 0; i < ARRAY_SIZE(fns); i++) {
+		struct kpt_inner inner = { .fn = fns[i], .arg = 5 };
+
+		outer = kpt_alloc(test, kpt_traced);
+		kpt_let_call(outer, false, &inner);
+		kpt_register(test, outer);
+		pr = kpt_probe(test, fns[i]);
+		/* The second is a jump, as a breakpoint turns interrupts off. */
+		wait_for_kprobe_optimizer();
+		if (i && IS_ENABLED(CONFIG_OPTPROBES))
+			KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
+		w = kpt_watch(test, kprobe_test_owner_word(&pr->kp), sizeof(long), cpu,
+			      look_at_interrupts, on);
+		KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+		kpt_unwatch(test, w);
+		KUNIT_EXPECT_TRUE(test, outer->irqs_on);
+		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
+		KUNIT_EXPECT_EQ(test, w->times, 1);
+		KUNIT_EXPECT_EQ_MSG(test, *on, 0, "%ps", fns[i]);
+		kpt_unregister(test, outer);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 #endif
 
@@ -1079,6 +1131,9 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(recursive_function_is_hit_at_every_depth),
 	SITE_CASE(missed_hits_of_a_disabled_probe_are_not_counted),
 	SITE_CASE(hits_missed_on_all_cpus_at_once_are_all_counted),
+#if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
+	KUNIT_CASE(missed_hit_is_counted_with_interrupts_off),
+#endif
 #ifdef CONFIG_FPROBE
 	KUNIT_CASE(shared_fprobe_is_a_handler_while_it_runs),
 #endif
