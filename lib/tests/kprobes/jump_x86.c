@@ -526,6 +526,9 @@ static void neighbour_inside_turns_it_back_and_its_leaving_again(struct kunit *t
 	KUNIT_EXPECT_EQ(test, inside->pre, 1);
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
+	if (kpt_debugfs.mnt)
+		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
+						   "another probe is inside"));
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, inside->pre, 2);
