@@ -327,6 +327,26 @@ bool kprobe_test_reserved(unsigned long start, unsigned long end)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_reserved);
 
+#ifdef CONFIG_MODULES
+/**
+ * kprobe_test_blacklist - load the blacklist of a module again, or unload it
+ * @mod: the module
+ * @add: load it
+ *
+ * Context: may sleep; not from a stage.
+ * Return: as kprobe_blacklist_add_module().
+ */
+int kprobe_test_blacklist(struct module *mod, bool add)
+{
+	guard(mutex)(&kprobe_mutex);
+	if (add)
+		return kprobe_blacklist_add_module(mod);
+	kprobe_blacklist_del_module(mod, true);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_blacklist);
+#endif
+
 #if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
 /**
  * kprobe_test_stack - walk the stack of the current task as live patching does

@@ -11,6 +11,7 @@
 
 struct kprobe;
 struct kretprobe_instance;
+struct module;
 
 /**
  * enum kprobe_stage - where a test can interfere
@@ -96,6 +97,7 @@ void *kprobe_test_covered_word(unsigned int cpu);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
+int kprobe_test_blacklist(struct module *mod, bool add);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
 

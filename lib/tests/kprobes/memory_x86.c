@@ -1162,6 +1162,62 @@ static void registering_a_jprobe_without_memory_changes_nothing(struct kunit *te
 }
 #endif
 
+#ifdef MODULE
+/* --- The blacklist of a module ------------------------------------------------- */
+
+static bool may_be_probed(const char *symbol)
+{
+	struct kprobe p = { .symbol_name = symbol, .flags = KPROBE_FLAG_DISABLED };
+	int ret = register_kprobe(&p);
+
+	if (!ret)
+		unregister_kprobe(&p);
+	return !ret;
+}
+
+/* A module that marks nothing: the list is made anew from what there is. */
+static int make_list_again(struct module *empty)
+{
+	return kprobe_test_blacklist(empty, true);
+}
+
+/* The module was not loaded, so what it marks must not get into the next list, either. */
+static void loading_marks_without_memory_changes_nothing(struct kunit *test)
+{
+	struct module *empty = kunit_kzalloc(test, sizeof(*empty), GFP_KERNEL);
+	unsigned int nth, failed = 0;
+	bool more = true;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, empty);
+	strscpy(empty->name, "kpt_no_module");
+	empty->kprobes_text_size = 1;
+	KUNIT_ASSERT_FALSE(test, may_be_probed("kpt_marked"));
+	for (nth = 1; more && nth < MOST; nth++) {
+		kprobe_test_blacklist(THIS_MODULE, false);
+		fail_nth(nth);
+		ret = kprobe_test_blacklist(THIS_MODULE, true);
+		more = has_failed();
+		KUNIT_EXPECT_EQ_MSG(test, may_be_probed("kpt_marked"), !!ret, "%u", nth);
+		if (ret) {
+			failed++;
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			KUNIT_EXPECT_EQ(test, make_list_again(empty), 0);
+			KUNIT_EXPECT_TRUE_MSG(test, may_be_probed("kpt_marked"), "%u", nth);
+			KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+		}
+		KUNIT_EXPECT_FALSE_MSG(test, may_be_probed("kpt_marked"), "%u", nth);
+	}
+	/* The last list was made in the victim's name, and stays. */
+	KUNIT_EXPECT_EQ(test, make_list_again(empty), 0);
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+	KUNIT_EXPECT_FALSE(test, may_be_probed("get_kprobe"));
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	/* A draft that grows, the names, and the list. */
+	KUNIT_EXPECT_GE(test, failed, 3);
+}
+#endif
+
 /* --- Events -------------------------------------------------------------------- */
 
 #ifdef CONFIG_KPROBE_EVENTS
@@ -1245,6 +1301,9 @@ static struct kunit_case memory_cases[] = {
 #endif
 #ifdef CONFIG_JPROBES
 	KUNIT_CASE(registering_a_jprobe_without_memory_changes_nothing),
+#endif
+#ifdef MODULE
+	KUNIT_CASE(loading_marks_without_memory_changes_nothing),
 #endif
 #ifdef CONFIG_KPROBE_EVENTS
 	KUNIT_CASE(event_without_memory_leaves_no_probe),
