@@ -565,6 +565,46 @@ static void registering_without_pages_changes_nothing(struct kunit *test)
 	register_without(test, test->param_value);
 }
 
+/* From that many on, a block has more than one page. */
+#define PAGES_FOR_MORE	16
+#define MOST_SLOTS	4096
+
+struct slots {
+	kprobe_opcode_t *slot[MOST_SLOTS];
+	unsigned int nr;
+};
+
+static void free_slots(void *arg)
+{
+	struct slots *s = arg;
+
+	while (s->nr)
+		free_insn_slot(s->slot[--s->nr], false);
+}
+
+/* There is no memory for a block of several pages, so it is one page. */
+static void block_of_pages_without_memory_is_a_page(struct kunit *test)
+{
+	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	unsigned int pages = 0;
+	bool failed = false;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_slots, s), 0);
+	only_failer = "__vmalloc_node_range_noprof";
+	while (!failed && s->nr < MOST_SLOTS) {
+		pages = kpt_counts(false).copies.pages;
+		if (pages >= PAGES_FOR_MORE)
+			fail_nth(1);
+		s->slot[s->nr] = get_insn_slot();
+		failed = has_failed() && pages >= PAGES_FOR_MORE;
+		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
+		s->nr++;
+	}
+	KUNIT_EXPECT_TRUE(test, failed);
+	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages + 1);
+}
+
 #ifdef CONFIG_DEBUG_FS
 static void stop_counting(void *test)
 {
@@ -1285,6 +1325,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(registering_counted_probes_without_memory_changes_nothing),
 #endif
 	KUNIT_CASE(refused_probes_lose_no_memory),
+	KUNIT_CASE(block_of_pages_without_memory_is_a_page),
 	KUNIT_CASE_PARAM(unregistering_without_memory_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_memory_leaves_them_off, kinds_gen_params),
