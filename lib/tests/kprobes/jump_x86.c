@@ -959,6 +959,56 @@ static void handler_may_go_on_in_the_bytes_of_another_jump(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, two->pre, 1);
 }
 
+static int go_into_pushes(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->cx = regs->sp;
+	return go_where_told(pr, regs);
+}
+
+static void post_goes_into_pushes(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	go_into_pushes(pr, regs);
+}
+
+/* Only the instructions from there on are executed. */
+static void check_goes_into_pushes(struct kunit *test, kpt_fn_t fn, void *addr, bool post)
+{
+	struct kpt_probe *pr = kpt_alloc_with(test, addr, true, post);
+	unsigned int i;
+
+	if (post)
+		pr->on_post = post_goes_into_pushes;
+	else
+		pr->on_pre = go_into_pushes;
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	for (i = 1; i < KPT_JUMP_SIZE; i++) {
+		pr->arg = AT(pushes) + i;
+		KUNIT_EXPECT_EQ_MSG(test, fn(7), (KPT_JUMP_SIZE - i) * sizeof(long),
+				    "%ps, post %d, byte %u", fn, post, i);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, KPT_JUMP_SIZE - 1);
+	KUNIT_EXPECT_EQ(test, pr->post, post ? KPT_JUMP_SIZE - 1 : 0);
+	kpt_unregister(test, pr);
+}
+
+static void handler_may_go_on_at_each_byte_of_another_jump(struct kunit *test)
+{
+	struct kpt_probe *pushes = jump_probe(test, AT(pushes));
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		check_goes_into_pushes(test, kpt_jump_emulated, AT(emulated), post);
+		check_goes_into_pushes(test, kpt_jump_copied, AT(copied), post);
+		if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
+			check_goes_into_pushes(test, kpt_traced, kpt_traced, post);
+	}
+	expect_jump(test, pushes);
+	KUNIT_EXPECT_EQ(test, pushes->pre, 0);
+	KUNIT_EXPECT_EQ(test, kpt_jump_pushes(7), KPT_JUMP_SIZE * sizeof(long));
+	KUNIT_EXPECT_EQ(test, pushes->pre, 1);
+}
+
 static void ftrace_site_may_go_on_in_the_bytes_of_a_jump(struct kunit *test)
 {
 	struct kpt_probe *two = jump_probe(test, AT(two)), *site = kpt_probe(test, kpt_traced);
@@ -2132,6 +2182,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(changed_ip_to_each_displaced_instruction),
 	KUNIT_CASE(post_handler_may_change_where_a_jump_goes_on),
 	KUNIT_CASE(handler_may_go_on_in_the_bytes_of_another_jump),
+	KUNIT_CASE(handler_may_go_on_at_each_byte_of_another_jump),
 	KUNIT_CASE(ftrace_site_may_go_on_in_the_bytes_of_a_jump),
 	KUNIT_CASE(fault_handler_may_go_on_in_the_bytes_of_a_jump),
 	KUNIT_CASE(handler_may_return_from_the_function),

@@ -8,14 +8,13 @@
 #define _LIB_TESTS_KPROBES_JUMP_X86_H
 
 #define KPT_FILLS_BYTES		0x100000
+#define KPT_JUMP_SIZE		5
 
 #ifndef __ASSEMBLY__
 
 #include <linux/jump_label.h>
 
 #include "fixture.h"
-
-#define KPT_JUMP_SIZE		5
 
 /* Where the probe of a target goes, without a relocation that objtool sees. */
 static inline unsigned char *kpt_jump_at(void *fn, u32 at)
@@ -176,6 +175,12 @@ KPT_JUMP_TARGET(calls);
 /* 40 instructions of one byte. */
 KPT_JUMP_TARGET(nops);
 #define KPT_JUMP_NOPS		40
+
+/*
+ * Five instructions of one byte, each of which pushes a word. Returns how many bytes they
+ * have pushed. What goes on among them has to leave the stack pointer in CX.
+ */
+KPT_JUMP_TARGET(pushes);
 
 /* In a function that may branch to its labels through a register. */
 KPT_JUMP_TARGET(interpreter);

@@ -553,6 +553,20 @@ SYM_FUNC_START(kpt_jump_nops)
 	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_nops)
 
+SYM_FUNC_START(kpt_jump_pushes)
+	GET_ARG
+	mov	%_ASM_SP, %_ASM_CX
+	AT pushes
+	.rept	KPT_JUMP_SIZE
+	push	ARG
+	.endr
+	mov	%_ASM_CX, %_ASM_AX
+	sub	%_ASM_SP, %_ASM_AX
+	mov	%_ASM_CX, %_ASM_SP
+	RETURN
+SYM_FUNC_END(kpt_jump_pushes)
+STACK_FRAME_NON_STANDARD kpt_jump_pushes
+
 SYM_FUNC_START(kpt_jump_interpreter)
 	GET_ARG
 	jmp	___bpf_prog_run
