@@ -102,6 +102,33 @@ static void breakpoint_of_user_space_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 }
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* The CPU has executed what was there for a moment while ftrace changed its site. */
+static void breakpoint_at_a_site_of_ftrace_is_no_hit(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, kpt_traced);
+	u8 *addr = (u8 *)pr->kp.addr, *alias = kpt_writable(test, addr), was = *addr;
+	unsigned long stack[4] = { };
+	struct pt_regs regs = trap_at(addr, &stack[2]), before = regs;
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+	/* It is gone. */
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+	KUNIT_EXPECT_PTR_EQ(test, (u8 *)regs.ip, addr);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)regs.sp, (void *)&stack[2]);
+	/* It is still there, so it belongs to ftrace. */
+	regs = before;
+	WRITE_ONCE(*alias, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
+	WRITE_ONCE(*alias, was);
+	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->post, 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
 /* --- Copies ----------------------------------------------------------------- */
 
 /* The architecture's part of the point of a registered probe. */
@@ -610,6 +637,9 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
 	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(breakpoint_at_a_site_of_ftrace_is_no_hit),
+#endif
 	KUNIT_CASE(task_in_an_old_copy_runs_no_handler_of_a_new_probe),
 	KUNIT_CASE(original_of_a_copy_is_known),
 	KUNIT_CASE(unwinders_know_the_stack_in_a_copy),

@@ -6,11 +6,9 @@
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
-#include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <linux/vmalloc.h>
 #include <asm/irq_regs.h>
 #include <asm/text-patching.h>
 
@@ -869,24 +867,6 @@ static void set_breakpoint(enum kprobe_stage stage, void *arg)
 	WRITE_ONCE(*d->alias, INT3_INSN_OPCODE);
 }
 
-static void unmap(void *alias)
-{
-	vunmap((void *)((unsigned long)alias & PAGE_MASK));
-}
-
-/* Nobody executes that text meanwhile. */
-static unsigned char *writable(struct kunit *test, unsigned char *addr)
-{
-	struct page *page = is_vmalloc_or_module_addr(addr) ? vmalloc_to_page(addr) :
-			    pfn_to_page(__pa_symbol(addr) >> PAGE_SHIFT);
-	void *alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, alias);
-	alias += offset_in_page(addr);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unmap, alias), 0);
-	return alias;
-}
-
 static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test)
 {
 	struct debugger *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
@@ -896,7 +876,7 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	wait_for_kprobe_optimizer();
 	d->addr = AT(two) + KPT_TWO_SECOND;
-	d->alias = writable(test, d->addr);
+	d->alias = kpt_writable(test, d->addr);
 	was = *d->addr;
 	KUNIT_ASSERT_EQ(test, *d->alias, was);
 	kprobe_test_stop(set_breakpoint, d);

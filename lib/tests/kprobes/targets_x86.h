@@ -4,7 +4,9 @@
 #define _LIB_TESTS_KPROBES_TARGETS_X86_H
 
 #include <linux/ftrace.h>
+#include <linux/mm.h>
 #include <linux/types.h>
+#include <linux/vmalloc.h>
 #include <asm/ibt.h>
 
 /*
@@ -20,6 +22,24 @@
 #else
 #define KPT_BAD_ADDRESS	(-256ul)
 #endif
+
+static inline void kpt_unmap_action(void *alias)
+{
+	vunmap((void *)((unsigned long)alias & PAGE_MASK));
+}
+
+/* The byte at @addr, to be written. Nobody executes it meanwhile. Not past its page. */
+static inline u8 *kpt_writable(struct kunit *test, void *addr)
+{
+	struct page *page = is_vmalloc_or_module_addr(addr) ? vmalloc_to_page(addr) :
+			    pfn_to_page(__pa_symbol(addr) >> PAGE_SHIFT);
+	void *alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	alias += offset_in_page(addr);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_unmap_action, alias), 0);
+	return alias;
+}
 
 /* KPT_RESULT(), by an instruction at the entry, and by one further inside. */
 unsigned long kpt_asm_entry(unsigned long arg);
