@@ -867,7 +867,7 @@ static void set_breakpoint(enum kprobe_stage stage, void *arg)
 	WRITE_ONCE(*d->alias, INT3_INSN_OPCODE);
 }
 
-static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test)
+static void check_debugger_on_the_way(struct kunit *test, unsigned char *addr)
 {
 	struct debugger *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
 	struct kpt_probe *pr;
@@ -875,13 +875,13 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	wait_for_kprobe_optimizer();
-	d->addr = AT(two) + KPT_TWO_SECOND;
+	d->addr = addr;
 	d->alias = kpt_writable(test, d->addr);
 	was = *d->addr;
 	KUNIT_ASSERT_EQ(test, *d->alias, was);
 	kprobe_test_stop(set_breakpoint, d);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
-	pr = kpt_probe(test, AT(two));
+	pr = kpt_probe(test, AT(nops));
 	wait_for_kprobe_optimizer();
 	kunit_release_action(test, unstop, NULL);
 	KUNIT_EXPECT_EQ(test, d->times, 1);
@@ -890,12 +890,21 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 	kpt_unregister(test, pr);
 	KUNIT_EXPECT_EQ(test, text_at(d->addr), INT3_INSN_OPCODE);
 	WRITE_ONCE(*d->alias, was);
+}
+
+static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 1; i < KPT_JUMP_SIZE; i++)
+		check_debugger_on_the_way(test, AT(nops) + i);
 
 	/* Without it there is a jump. */
-	pr = kpt_probe(test, AT(two));
+	pr = kpt_probe(test, AT(nops));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
-	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
