@@ -9,6 +9,7 @@
 #include <linux/linkage.h>
 #include <asm/asm.h>
 #include <asm/bitsperlong.h>
+#include <asm/nops.h>
 
 #define WORD	(__BITS_PER_LONG / 8)
 
@@ -51,6 +52,22 @@
 .macro JMP_NEAR label:req
 	.byte	0xe9
 	.long	\label - . - 4
+.endm
+
+/* What the compiler puts at the entry of a function that can be traced. */
+.macro FTRACE_SITE
+#ifdef CONFIG_DYNAMIC_FTRACE
+.Lftrace_site\@:
+#ifdef CC_USING_NOP_MCOUNT
+	.byte	BYTES_NOP5
+#else
+	call	__fentry__
+#endif
+	.pushsection __mcount_loc, "a", @progbits
+	_ASM_ALIGN
+	_ASM_PTR .Lftrace_site\@
+	.popsection
+#endif
 .endm
 
 /* A constant: where a label is, from the start of its function. */

@@ -268,9 +268,10 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 	return true;
 }
 
-static void check_instruction(struct kunit *test)
+/* Under each kind of probes, @c has to do what @as does unprobed. */
+static void check_does_as(struct kunit *test, const struct insn_case *c,
+			  const struct insn_case *as)
 {
-	const struct insn_case *c = test->param_value;
 	unsigned int nr = c->how & ALL_FLAGS ? NR_STATES : FEW_STATES;
 	struct outcome *expected, *got;
 	struct kpt_probe *pr[2];
@@ -284,7 +285,7 @@ static void check_instruction(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	kpt_forbid_jumps(test);
 
-	run_states(c, expected, nr);
+	run_states(as, expected, nr);
 	for (m = 0; m < ARRAY_SIZE(probe_modes); m++) {
 		const struct probe_mode *mode = &probe_modes[m];
 
@@ -305,8 +306,13 @@ static void check_instruction(struct kunit *test)
 		}
 	}
 	memset(got, 0, nr * sizeof(*got));
-	run_states(c, got, nr);
+	run_states(as, got, nr);
 	compare(test, c, "unprobed again", expected, got, nr);
+}
+
+static void check_instruction(struct kunit *test)
+{
+	check_does_as(test, test->param_value, test->param_value);
 }
 
 static void probed_data_instruction_does_as_unprobed(struct kunit *test)
@@ -323,6 +329,34 @@ static void probed_branch_does_as_unprobed(struct kunit *test)
 {
 	check_instruction(test);
 }
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/*
+ * Tracers of functions change flags, and other kernels may trace all of them. So compare
+ * with a function that has no site. 32 bits leave flags as they are after the hit.
+ */
+static void ftrace_site_does_nothing_under_a_probe(struct kunit *test)
+{
+	const struct insn_case returns = {
+		.fn = kpt_asm_returns,
+	}, traced = {
+		.title = "ftrace site",
+		.fn = kpt_asm_traced,
+		.at = ENDBR_INSN_SIZE,
+		.next = ENDBR_INSN_SIZE + MCOUNT_INSN_SIZE,
+		.done = ENDBR_INSN_SIZE + MCOUNT_INSN_SIZE,
+		.end = ENDBR_INSN_SIZE + MCOUNT_INSN_SIZE,
+		.undef = IS_ENABLED(CONFIG_X86_32) ? UNDEF_DIV : 0,
+		.how = ALL_FLAGS,
+		.hits = 1,
+	};
+	struct kpt_probe *pr = kpt_probe(test, kpt_asm_traced);
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+	kpt_unregister(test, pr);
+	check_does_as(test, &traced, &returns);
+}
+#endif
 
 static void instruction_is_refused(struct kunit *test)
 {
@@ -548,6 +582,9 @@ static struct kunit_case insn_suite_cases[] = {
 	KUNIT_CASE_PARAM(probed_data_instruction_does_as_unprobed, data_gen),
 	KUNIT_CASE_PARAM(probed_alu_instruction_does_as_unprobed, alu_gen),
 	KUNIT_CASE_PARAM(probed_branch_does_as_unprobed, flow_gen),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(ftrace_site_does_nothing_under_a_probe),
+#endif
 	KUNIT_CASE_PARAM(instruction_is_refused, refused_gen),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),

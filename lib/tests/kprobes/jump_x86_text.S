@@ -385,18 +385,7 @@ SYM_FUNC_START(kpt_jump_fentry)
 	GET_ARG
 	AT fentry
 	nop
-#ifdef CONFIG_DYNAMIC_FTRACE
-.Lfentry:
-#ifdef CC_USING_NOP_MCOUNT
-	.byte	BYTES_NOP5
-#else
-	call	__fentry__
-#endif
-	.pushsection __mcount_loc, "a", @progbits
-	_ASM_ALIGN
-	_ASM_PTR .Lfentry
-	.popsection
-#endif
+	FTRACE_SITE
 	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_fentry)
 

@@ -68,6 +68,11 @@ SYM_FUNC_START(kpt_asm_returns)
 	RETURN
 SYM_FUNC_END(kpt_asm_returns)
 
+SYM_FUNC_START(kpt_asm_traced)
+	FTRACE_SITE
+	RETURN
+SYM_FUNC_END(kpt_asm_traced)
+
 SYM_FUNC_START(kpt_asm_inside)
 	xor	SPARE, SPARE
 .Linside_at:

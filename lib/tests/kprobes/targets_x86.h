@@ -64,8 +64,9 @@ void kpt_asm_carry(void);
 /* Calls that, and returns the flag. */
 unsigned long kpt_asm_reads_carry(unsigned long arg);
 
-/* Nothing but the instruction that returns. */
+/* Nothing but the instruction that returns; and after an ftrace site, if there are any. */
 void kpt_asm_returns(void);
+void kpt_asm_traced(void);
 
 /* Where the instructions are, from the start of their functions. */
 extern const u32 kpt_asm_inside_at;
