@@ -19,7 +19,7 @@
  * @most:	calls that were under way at once
  * @wrong:	counts of violated rules
  * @ri:		the latest of them
- * @entry_sp:	stack pointer at the latest entry
+ * @at_entry:	registers at the latest entry
  * @entry_ret:	return address there
  * @at_return:	registers at the latest return
  * @retaddr:	latest return address
@@ -33,7 +33,7 @@ struct inst_probe {
 	atomic_t most;
 	atomic_t wrong;
 	struct kretprobe_instance *ri;
-	unsigned long entry_sp;
+	struct pt_regs at_entry;
 	unsigned long entry_ret;
 	struct pt_regs at_return;
 	unsigned long retaddr;
@@ -60,8 +60,8 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	while (under_way > most && !atomic_try_cmpxchg(&p->most, &most, under_way))
 		;
 #ifdef CONFIG_X86
-	p->entry_sp = kernel_stack_pointer(regs);
-	p->entry_ret = *(unsigned long *)p->entry_sp;
+	p->at_entry = *regs;
+	p->entry_ret = *(unsigned long *)kernel_stack_pointer(regs);
 #endif
 	return 0;
 }
@@ -580,6 +580,23 @@ static void pool_without_memory_is_left_alone(struct kunit *test)
 /* --- What a return looks like ------------------------------------------------ */
 
 #ifdef CONFIG_X86
+/* Functions return with these as they were called. */
+static void expect_same_kept(struct kunit *test, const struct pt_regs *a,
+			     const struct pt_regs *b)
+{
+	KUNIT_EXPECT_EQ(test, a->bx, b->bx);
+	KUNIT_EXPECT_EQ(test, a->bp, b->bp);
+#ifdef CONFIG_X86_64
+	KUNIT_EXPECT_EQ(test, a->r12, b->r12);
+	KUNIT_EXPECT_EQ(test, a->r13, b->r13);
+	KUNIT_EXPECT_EQ(test, a->r14, b->r14);
+	KUNIT_EXPECT_EQ(test, a->r15, b->r15);
+#else
+	KUNIT_EXPECT_EQ(test, a->si, b->si);
+	KUNIT_EXPECT_EQ(test, a->di, b->di);
+#endif
+}
+
 static void registers_are_those_behind_the_return(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -587,8 +604,11 @@ static void registers_are_those_behind_the_return(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_ASSERT_EQ(test, atomic_read(&p->returns), 1);
+	expect_same_kept(test, &p->at_return, &p->at_entry);
+	KUNIT_EXPECT_EQ(test, p->at_return.cs & 0xffff, __KERNEL_CS);
+	KUNIT_EXPECT_EQ(test, p->at_return.ss & 0xffff, __KERNEL_DS);
 	KUNIT_EXPECT_EQ(test, kernel_stack_pointer(&p->at_return),
-			p->entry_sp + sizeof(long));
+			kernel_stack_pointer(&p->at_entry) + sizeof(long));
 	KUNIT_EXPECT_EQ(test, instruction_pointer(&p->at_return), p->entry_ret);
 	KUNIT_EXPECT_EQ(test, p->retaddr, p->entry_ret);
 	KUNIT_EXPECT_EQ(test, regs_return_value(&p->at_return), KPT_RESULT(7ul));
@@ -716,7 +736,8 @@ static void fprobe_between_two_calls_of_a_slot_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->returns, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
-	KUNIT_EXPECT_EQ(test, inner->entry_sp, outer->entry_sp);
+	KUNIT_EXPECT_EQ(test, kernel_stack_pointer(&inner->at_entry),
+			kernel_stack_pointer(&outer->at_entry));
 	KUNIT_EXPECT_NE(test, inner->entry_ret, outer->entry_ret);
 	KUNIT_EXPECT_EQ(test, inner->retaddr, outer->entry_ret);
 	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
