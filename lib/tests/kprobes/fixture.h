@@ -41,6 +41,7 @@
  * @post_tick:	the same of the post-handler
  * @pre_regs:	what the pre-handler saw at its latest run
  * @post_regs:	what the post-handler saw
+ * @post_flags:	any that it was called with; there are none
  * @preemptible: some handler ran with preemption on
  * @irqs_on:	some handler ran with interrupts on
  * @irqs_off:	some handler ran with interrupts off
@@ -59,6 +60,7 @@ struct kpt_probe {
 	unsigned int post_tick;
 	struct pt_regs pre_regs;
 	struct pt_regs post_regs;
+	unsigned long post_flags;
 	bool preemptible;
 	bool irqs_on;
 	bool irqs_off;
@@ -102,6 +104,7 @@ static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
 	if (pr->clock)
 		pr->post_tick = ++*pr->clock;
 	pr->post_regs = *regs;
+	pr->post_flags |= flags;
 	kpt_record_context(pr);
 	if (pr->on_post)
 		pr->on_post(pr, regs);

@@ -228,6 +228,7 @@ static void post_handler_runs_behind_the_instruction(struct kunit *test)
 	call(test, site);
 	KUNIT_EXPECT_EQ(test, pr->pre_tick, 1);
 	KUNIT_EXPECT_EQ(test, pr->post_tick, 2);
+	KUNIT_EXPECT_EQ(test, pr->post_flags, 0ul);
 #ifdef CONFIG_X86
 	/* The instruction that computes the result, or one that does nothing. */
 	if (!site->ftrace)

@@ -260,6 +260,9 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 		if (!SAME(test, pr->post_regs.flags & X86_EFLAGS_TF, 0, "%s: %s, TF",
 			  c->title, mode->name))
 			return false;
+		if (!SAME(test, pr->post_flags, 0, "%s: %s, argument of the post-handler",
+			  c->title, mode->name))
+			return false;
 		/* It is right below the stack of the code, where a push writes to. */
 		if (!SAME(test, pr->post_regs.ss & 0xffff, __KERNEL_DS, "%s: %s, ss",
 			  c->title, mode->name))
