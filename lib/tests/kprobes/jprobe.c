@@ -3,6 +3,9 @@
  * KUnit suite: jprobes. Cases that depend on how the point is hit run for each state
  * of it.
  */
+#include <linux/atomic.h>
+#include <linux/bottom_half.h>
+#include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/kmsg_dump.h>
 #include <linux/vmalloc.h>
@@ -552,6 +555,44 @@ static void handler_sees_a_structure_by_value(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &seen_bulk, &bulk, sizeof(bulk));
 }
 
+#if defined(CONFIG_X86_64) && !defined(CONFIG_PREEMPT_RT)
+static atomic_t softirqs;
+
+static void softirq_handler(void)
+{
+	atomic_inc(&softirqs);
+	jprobe_return();
+}
+
+static void do_nothing(struct tasklet_struct *unused)
+{
+}
+
+static DECLARE_TASKLET(nothing, do_nothing);
+
+/*
+ * Above the return address of this function is one word, the last of the stack that it
+ * runs on. The next page is not mapped.
+ */
+static void arguments_end_where_the_stack_does(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_alloc(test, NULL, softirq_handler);
+	unsigned int i;
+
+	atomic_set(&softirqs, 0);
+	jp->kp.symbol_name = "__do_softirq";
+	jprobe_register(test, jp);
+	for (i = 0; i < 10; i++) {
+		local_bh_disable();
+		tasklet_schedule(&nothing);
+		local_bh_enable();
+	}
+	kunit_release_action(test, unregister_action, jp);
+	tasklet_kill(&nothing);
+	KUNIT_EXPECT_GT(test, atomic_read(&softirqs), 0);
+}
+#endif
+
 /* --- Outside of a handler ------------------------------------------------- */
 
 /* The number of lines in the log that contain the text. */
@@ -710,6 +751,9 @@ static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(handler_is_that_of_the_time_of_registration),
 	KUNIT_CASE(handler_of_an_asmlinkage_function),
 	KUNIT_CASE(handler_sees_a_structure_by_value),
+#if defined(CONFIG_X86_64) && !defined(CONFIG_PREEMPT_RT)
+	KUNIT_CASE(arguments_end_where_the_stack_does),
+#endif
 	KUNIT_CASE(jprobe_return_outside_of_a_handler_warns_once),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(handler_that_was_abandoned_cannot_be_ended),
