@@ -307,6 +307,30 @@ static void label_whose_address_is_taken_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(interpreter_copy), kpt_jump_interpreter_copy, 1);
 }
 
+/* Some branch that is not found may lead inside. */
+static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
+{
+	/* ANDN without the prefix that it has to have. */
+	static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
+	unsigned char *hole = kpt_jump_at(kpt_jump_garbled, kpt_jump_garbled_hole);
+	unsigned char *alias = kpt_writable(test, hole), was[sizeof(garbage)];
+	struct kpt_probe *pr;
+
+	memcpy(was, alias, sizeof(was));
+	memcpy(alias, garbage, sizeof(garbage));
+	pr = kpt_probe(test, AT(garbled));
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	if (kpt_debugfs.mnt)
+		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
+						   "cannot be decoded"));
+	KUNIT_EXPECT_EQ(test, kpt_jump_garbled(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+	memcpy(alias, was, sizeof(was));
+	check_becomes_jump(test, AT(garbled), kpt_jump_garbled, 1);
+}
+
 static void branch_target_of_the_cold_part_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(split), kpt_jump_split, 1);
@@ -2147,6 +2171,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(label_whose_address_is_taken_refuses),
+	KUNIT_CASE(function_that_cannot_be_decoded_is_left_alone),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),

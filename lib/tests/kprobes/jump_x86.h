@@ -176,6 +176,10 @@ KPT_JUMP_TARGET(calls);
 KPT_JUMP_TARGET(nops);
 #define KPT_JUMP_NOPS		40
 
+/* The same with four bytes on one page that are padding, and not reached. */
+KPT_JUMP_TARGET(garbled);
+extern const u32 kpt_jump_garbled_hole;
+
 /*
  * Five instructions of one byte, each of which pushes a word. Returns how many bytes they
  * have pushed. What goes on among them has to leave the stack pointer in CX.

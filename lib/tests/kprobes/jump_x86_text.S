@@ -542,6 +542,21 @@ SYM_FUNC_START(kpt_jump_nops)
 	RETURN_RESULT
 SYM_FUNC_END(kpt_jump_nops)
 
+SYM_FUNC_START(kpt_jump_garbled)
+	GET_ARG
+	AT garbled
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	jmp	1f
+	.balign	4, 0xcc
+.Lgarbled_hole:
+	.skip	4, 0xcc
+1:
+	RETURN
+SYM_FUNC_END(kpt_jump_garbled)
+OFFSET kpt_jump_garbled_hole, .Lgarbled_hole, kpt_jump_garbled
+
 SYM_FUNC_START(kpt_jump_pushes)
 	GET_ARG
 	mov	%_ASM_SP, %_ASM_CX
