@@ -304,6 +304,8 @@ static void target_of_a_jump_label_inside_refuses(struct kunit *test)
 static void label_whose_address_is_taken_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(interpreter), kpt_jump_interpreter, 1);
+	check_stays_breakpoint(test, AT(checksum), kpt_jump_checksum, 1);
+	check_stays_breakpoint(test, AT(backward), kpt_jump_backward, 1);
 	check_stays_breakpoint(test, AT(interpreter_copy), kpt_jump_interpreter_copy, 1);
 }
 

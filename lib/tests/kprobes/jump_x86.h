@@ -186,9 +186,11 @@ extern const u32 kpt_jump_garbled_hole;
  */
 KPT_JUMP_TARGET(pushes);
 
-/* In a function that may branch to its labels through a register. */
+/* In functions that may branch to their labels through a register. */
 KPT_JUMP_TARGET(interpreter);
-/* In a copy of that, as compilers make them. */
+KPT_JUMP_TARGET(checksum);
+KPT_JUMP_TARGET(backward);
+/* In a copy of the first, as compilers make them. */
 KPT_JUMP_TARGET(interpreter_copy);
 
 #ifdef CONFIG_X86_32

@@ -571,33 +571,27 @@ SYM_FUNC_START(kpt_jump_pushes)
 SYM_FUNC_END(kpt_jump_pushes)
 STACK_FRAME_NON_STANDARD kpt_jump_pushes
 
-SYM_FUNC_START(kpt_jump_interpreter)
+/* A function whose name is that of one that takes the addresses of its labels. */
+.macro LABELS name:req symbol:req
+SYM_FUNC_START(kpt_jump_\name)
 	GET_ARG
-	jmp	___bpf_prog_run
-SYM_FUNC_END(kpt_jump_interpreter)
+	jmp	\symbol
+SYM_FUNC_END(kpt_jump_\name)
 
-/* The name of one that takes the addresses of its labels. */
-SYM_FUNC_START_LOCAL(___bpf_prog_run)
-	AT interpreter
+SYM_FUNC_START_LOCAL(\symbol)
+	AT \name
 	xor	%eax, %eax
 	ADD_ARG
 	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
 	RETURN
-SYM_FUNC_END(___bpf_prog_run)
+SYM_FUNC_END(\symbol)
+.endm
 
-SYM_FUNC_START(kpt_jump_interpreter_copy)
-	GET_ARG
-	jmp	___bpf_prog_run.constprop.0
-SYM_FUNC_END(kpt_jump_interpreter_copy)
-
-/* The name that a compiler gives to a copy of it. */
-SYM_FUNC_START_LOCAL(___bpf_prog_run.constprop.0)
-	AT interpreter_copy
-	xor	%eax, %eax
-	ADD_ARG
-	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
-	RETURN
-SYM_FUNC_END(___bpf_prog_run.constprop.0)
+LABELS interpreter, ___bpf_prog_run
+LABELS checksum, crc_pcl
+LABELS backward, lkdtm_CFI_BACKWARD
+/* The name that a compiler gives to a copy. */
+LABELS interpreter_copy, ___bpf_prog_run.constprop.0
 
 #ifdef CONFIG_X86_32
 SYM_FUNC_START(kpt_jump_computed)
