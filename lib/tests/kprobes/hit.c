@@ -133,6 +133,38 @@ static void handler_may_return_from_the_function(struct kunit *test)
 	check_returns_in_place(test, true, "alone");
 }
 
+#ifdef CONFIG_X86_64
+static int pre_moves_stack(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->sp += (long)pr->arg;
+	regs->ip = (unsigned long)kpt_elsewhere;
+	return 1;
+}
+
+/* Further down, where the registers are, or in the middle of a word. */
+static void check_stack_stays(struct kunit *test, const char *what)
+{
+	static const long moves[] = { -8, -16, -24, -512, -4, 4 };
+	struct kpt_probe *pr = kpt_alloc(test, kpt_text(kpt_traced));
+	unsigned int i;
+
+	pr->on_pre = pre_moves_stack;
+	kpt_register(test, pr);
+	for (i = 0; i < ARRAY_SIZE(moves); i++) {
+		pr->arg = (void *)moves[i];
+		KUNIT_EXPECT_EQ_MSG(test, kpt_traced(7), KPT_ELSEWHERE(7ul), "%s, by %ld",
+				    what, moves[i]);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, ARRAY_SIZE(moves));
+	kpt_unregister(test, pr);
+}
+
+static void stack_pointer_that_cannot_be_is_ignored(struct kunit *test)
+{
+	check_stack_stays(test, "alone");
+}
+#endif
+
 static void trace_call(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 		       struct ftrace_regs *fregs)
 {
@@ -158,6 +190,9 @@ static void handler_may_return_from_a_function_that_is_traced(struct kunit *test
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_tracer, addr), 0);
 	check_returns_in_place(test, false, "traced");
 	check_returns_in_place(test, true, "traced");
+#ifdef CONFIG_X86_64
+	check_stack_stays(test, "traced");
+#endif
 }
 
 #ifdef CONFIG_FPROBE
@@ -1221,6 +1256,9 @@ static struct kunit_case hit_cases[] = {
 #if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(handler_may_return_from_the_function),
 	KUNIT_CASE(handler_may_return_from_a_function_that_is_traced),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(stack_pointer_that_cannot_be_is_ignored),
+#endif
 #ifdef CONFIG_FPROBE
 	KUNIT_CASE(return_from_a_handler_may_be_hooked),
 #endif
