@@ -581,6 +581,27 @@ static void exception_in_a_displaced_call_is_one_of_the_call(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, leaves(d, d->entry, &regs, 64));
 }
 
+/* Once the operand is on the stack, the call cannot begin again. */
+static void exception_after_the_operand_of_a_displaced_call_is_none_of_it(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)AT(call_mem);
+	const struct x86_detour *d;
+	struct pt_regs regs;
+	unsigned int lost;
+
+	jump_probe(test, (void *)addr, false);
+	d = detour_of(test, (void *)addr);
+	KUNIT_EXPECT_TRUE(test, leaves(d, d->map[0].to, &regs, 64));
+	KUNIT_EXPECT_EQ(test, regs.ip, addr);
+	KUNIT_EXPECT_EQ(test, regs.sp, 64ul);
+	KUNIT_ASSERT_EQ(test, d->map[0].lost, d->map[0].len);
+	lost = d->map[0].to + d->map[0].lost;
+	KUNIT_EXPECT_TRUE(test, leaves(d, lost - 1, &regs, 64));
+	KUNIT_EXPECT_FALSE(test, leaves(d, lost, &regs, 64));
+	KUNIT_EXPECT_EQ(test, regs.ip, (unsigned long)d + lost);
+	KUNIT_EXPECT_EQ(test, regs.sp, 64ul);
+}
+
 /* A NOP takes no bytes in the detour. */
 static void exception_behind_a_displaced_nop_is_none_of_the_nop(struct kunit *test)
 {
@@ -823,6 +844,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),
 	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),
+	KUNIT_CASE(exception_after_the_operand_of_a_displaced_call_is_none_of_it),
 	KUNIT_CASE(exception_behind_a_displaced_nop_is_none_of_the_nop),
 #ifdef CONFIG_UNWINDER_ORC
 	KUNIT_CASE(no_caller_is_missing_at_a_push_of_one_byte),
