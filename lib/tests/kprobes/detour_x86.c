@@ -418,14 +418,15 @@ static void displaced_jump_is_as_safe_as_others(struct kunit *test)
 {
 	unsigned long entry;
 
-	if (boot_cpu_has(X86_FEATURE_INDIRECT_THUNK_ITS) ||
-	    boot_cpu_has(X86_FEATURE_CALL_DEPTH))
-		kunit_skip(test, "other thunks are in use");
 	if (KPT_JUMP_TABLES)
 		kunit_skip(test, "the function might have a table of jumps");
 	jump_probe(test, AT(jump), false);
 	entry = entry_of(AT(jump));
-	if (has_thunks()) {
+	if (boot_cpu_has(X86_FEATURE_INDIRECT_THUNK_ITS) ||
+	    boot_cpu_has(X86_FEATURE_CALL_DEPTH)) {
+		/* There are other thunks. */
+		KUNIT_EXPECT_NULL(test, FIND(entry, 0xff, 0xe0));
+	} else if (has_thunks()) {
 #ifdef CONFIG_MITIGATION_RETPOLINE
 		KUNIT_EXPECT_TRUE(test, jumps_to(entry, &THUNK));
 #endif
@@ -459,6 +460,22 @@ static void displaced_return_is_as_safe_as_others(struct kunit *test)
 	jump_probe(test, AT(ret), false);
 	KUNIT_EXPECT_EQ(test, returns_by_itself(entry_of(AT(ret))),
 			!boot_cpu_has(X86_FEATURE_RETHUNK));
+}
+
+/* Those through memory end in a return, for which no call has been counted. */
+static void displaced_branch_through_memory_is_as_safe_as_others(struct kunit *test)
+{
+	bool by_itself = !boot_cpu_has(X86_FEATURE_RETHUNK) ||
+			 boot_cpu_has(X86_FEATURE_CALL_DEPTH);
+
+	jump_probe(test, AT(call_mem), false);
+	KUNIT_EXPECT_EQ(test, returns_by_itself(entry_of(AT(call_mem))), by_itself);
+	jump_probe(test, AT(call_stack), false);
+	KUNIT_EXPECT_EQ(test, returns_by_itself(entry_of(AT(call_stack))), by_itself);
+	if (KPT_JUMP_TABLES)
+		return;
+	jump_probe(test, AT(jump_mem), false);
+	KUNIT_EXPECT_EQ(test, returns_by_itself(entry_of(AT(jump_mem))), by_itself);
 }
 
 /* --- The places in a detour ---------------------------------------------- */
@@ -841,6 +858,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(displaced_call_through_memory_may_fault),
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
+	KUNIT_CASE(displaced_branch_through_memory_is_as_safe_as_others),
 	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),
 	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),
