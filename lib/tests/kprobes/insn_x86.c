@@ -34,12 +34,12 @@ unsigned long kpt_insn_sp;
 void (*kpt_insn_fn)(void);
 unsigned char kpt_insn_scratch[SCRATCH_SIZE] __aligned(64);
 
-/* The next case after @c, or the first of @table, that is refused, or is not. */
+/* The next case after @c, or the first of @table, that is of this kind, or none of them. */
 static const void *next_case(const struct insn_case *table, const struct insn_case *c,
-			     bool refused, char *desc)
+			     unsigned int kind, char *desc)
 {
 	c = c ? c + 1 : table;
-	while (c->title && !!(c->how & REFUSED) != refused)
+	while (c->title && (c->how & NEVER_RUN) != kind)
 		c++;
 	if (!c->title)
 		return NULL;
@@ -49,22 +49,27 @@ static const void *next_case(const struct insn_case *table, const struct insn_ca
 
 static const void *data_gen(const void *prev, char *desc)
 {
-	return next_case(kpt_insn_data, prev, false, desc);
+	return next_case(kpt_insn_data, prev, 0, desc);
 }
 
 static const void *alu_gen(const void *prev, char *desc)
 {
-	return next_case(kpt_insn_alu, prev, false, desc);
+	return next_case(kpt_insn_alu, prev, 0, desc);
 }
 
 static const void *flow_gen(const void *prev, char *desc)
 {
-	return next_case(kpt_insn_flow, prev, false, desc);
+	return next_case(kpt_insn_flow, prev, 0, desc);
 }
 
 static const void *refused_gen(const void *prev, char *desc)
 {
-	return next_case(kpt_insn_flow, prev, true, desc);
+	return next_case(kpt_insn_flow, prev, REFUSED, desc);
+}
+
+static const void *allowed_gen(const void *prev, char *desc)
+{
+	return next_case(kpt_insn_flow, prev, ALLOWED, desc);
 }
 
 /* With all combinations of CF, PF, ZF, SF and OF there are 32. */
@@ -364,10 +369,16 @@ static void ftrace_site_does_nothing_under_a_probe(struct kunit *test)
 static void instruction_is_refused(struct kunit *test)
 {
 	const struct insn_case *c = test->param_value;
-	int ret = kpt_refused((char *)c->fn + c->at);
 
-	KUNIT_EXPECT_TRUE_MSG(test, ret == -EILSEQ || ret == -EINVAL,
-			      "register_kprobe() returned %d", ret);
+	KUNIT_EXPECT_EQ(test, kpt_refused((char *)c->fn + c->at),
+			c->how & TRAP ? -EINVAL : -EILSEQ);
+}
+
+static void instruction_is_allowed(struct kunit *test)
+{
+	const struct insn_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, kpt_refused((char *)c->fn + c->at), 0);
 }
 
 #ifdef CONFIG_OPTPROBES
@@ -378,7 +389,7 @@ static void instruction_is_refused(struct kunit *test)
 
 /**
  * struct jump_run - a table, and the kind of probes set on all of it
- * @table: the cases, without those to be refused
+ * @table: the cases, without those that never run
  * @mode:  see probe_modes
  */
 struct jump_run {
@@ -507,7 +518,7 @@ static void jump_batch_enter(struct kunit *test, const struct jump_run *run,
 	unsigned int n;
 
 	for (c = run->table; c->title; c++) {
-		if (c->how & REFUSED)
+		if (c->how & NEVER_RUN)
 			continue;
 		for (n = 0; n < 2 && mode->probe[n].set; n++) {
 			struct kpt_probe *pr = &b->probes[c - run->table][n];
@@ -543,7 +554,7 @@ static void instruction_does_as_unprobed_under_a_jump(struct kunit *test)
 			struct kpt_probe *pr = b->probes[c - run->table];
 
 			nr = nr_states(c);
-			if (c->how & REFUSED)
+			if (c->how & NEVER_RUN)
 				continue;
 			run_states(c, pass ? b->got : expected, nr);
 			if (!pass)
@@ -567,7 +578,7 @@ static void instruction_does_as_unprobed_under_a_jump(struct kunit *test)
 
 static const void *displaced_refused_gen(const void *prev, char *desc)
 {
-	return next_case(kpt_insn_flow_behind_one, prev, true, desc);
+	return next_case(kpt_insn_flow_behind_one, prev, REFUSED, desc);
 }
 
 /* Instructions before one that cannot run elsewhere. */
@@ -589,6 +600,7 @@ static struct kunit_case insn_suite_cases[] = {
 	KUNIT_CASE(ftrace_site_does_nothing_under_a_probe),
 #endif
 	KUNIT_CASE_PARAM(instruction_is_refused, refused_gen),
+	KUNIT_CASE_PARAM(instruction_is_allowed, allowed_gen),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
 	KUNIT_CASE_PARAM(instruction_is_not_displaced, displaced_refused_gen),

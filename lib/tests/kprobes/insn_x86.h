@@ -7,11 +7,14 @@
 #define ALL_FLAGS	0x01	/* run with all combinations of the flags */
 #define BRANCH		0x02	/* execution need not go on after it */
 #define CLOBBERS	0x04	/* AX, BX, CX, DX differ each time */
-#define REFUSED		0x08	/* may not be probed */
+#define REFUSED		0x08	/* never runs, and may not be probed: -EILSEQ */
 #define CONDITIONAL	0x10	/* a branch that leaves 2 in AX if taken */
 #define CALLS		0x20	/* a branch that leaves a return address */
 #define STAYS		0x40	/* no jump displaces it */
 #define INDIRECT	0x80	/* a jump to where a register or memory says */
+#define TRAP		0x100	/* REFUSED, but as a trap of others: -EINVAL */
+#define ALLOWED		0x200	/* never runs, and may be probed */
+#define NEVER_RUN	(REFUSED | ALLOWED)
 
 /* insn_case::undef, flags that the architecture leaves undefined */
 #define UNDEF_LOGIC	0x010	/* AF */

@@ -14,6 +14,8 @@
  *
  * INSN "title", the instruction - where there is nothing else to say.
  * REFUSE "title", the instruction - one that may not be probed, and never runs.
+ * REFUSE_TRAP - the same, but it is refused because it is a trap of others.
+ * ALLOW "title", the instruction - one that may be probed, and does harm if it runs.
  *
  * All this is built once more with the probe on a short instruction before the
  * tested one, and again with more of them in between (INSN_BEHIND), so that a jump
@@ -140,8 +142,8 @@ kpt_insn_\@:
 	DONE
 .endm
 
-.macro REFUSE_BY probe:req title:req insn:vararg
-	CASE "\title" how=REFUSED
+.macro NEVER_RUN_BY probe:req how:req title:req insn:vararg
+	CASE "\title" how=\how
 	jmp	108f
 	\probe \insn
 	.skip	5, 0x90
@@ -150,12 +152,20 @@ kpt_insn_\@:
 .endm
 
 .macro REFUSE title:req insn:vararg
-	REFUSE_BY PROBE, "\title", \insn
+	NEVER_RUN_BY PROBE, REFUSED, "\title", \insn
+.endm
+
+.macro REFUSE_TRAP title:req insn:vararg
+	NEVER_RUN_BY PROBE, REFUSED|TRAP, "\title", \insn
+.endm
+
+.macro ALLOW title:req insn:vararg
+	NEVER_RUN_BY PROBE, ALLOWED, "\title", \insn
 .endm
 
 /* The same with what objtool knows as an indirect branch, or as a return. */
 .macro REFUSE_SAFE title:req insn:vararg
-	REFUSE_BY PROBE_SAFE, "\title", \insn
+	NEVER_RUN_BY PROBE_SAFE, REFUSED, "\title", \insn
 .endm
 
 /* The address of a label that has no ENDBR, without a relocation. */

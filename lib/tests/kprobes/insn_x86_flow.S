@@ -265,6 +265,20 @@ INSN "clts", clts
 INSN "wbinvd", wbinvd
 INSN "smsw", smsw %edx
 
+/* --- Allowed --- */
+
+/* The decoder does not know that they have no operand. */
+ALLOW "invd", .byte 0x0f, 0x08
+ALLOW "femms", .byte 0x0f, 0x0e
+ALLOW "wrmsr", .byte 0x0f, 0x30
+ALLOW "rdpmc", .byte 0x0f, 0x33
+ALLOW "getsec", .byte 0x0f, 0x37
+ALLOW "emms", .byte 0x0f, 0x77
+ALLOW "push fs", .byte 0x0f, 0xa0
+ALLOW "pop fs", .byte 0x0f, 0xa1
+ALLOW "push gs", .byte 0x0f, 0xa8
+ALLOW "pop gs", .byte 0x0f, 0xa9
+
 /* --- Refused --- */
 
 REFUSE "iret", .byte 0xcf
@@ -272,12 +286,12 @@ REFUSE "far return", .byte 0xcb
 REFUSE "far return, dropping arguments", .byte 0xca, 0x08, 0x00
 REFUSE_SAFE "far call", .byte 0xff, 0x1f
 REFUSE "far jump", .byte 0xff, 0x2f
-REFUSE "int3", int3
+REFUSE_TRAP "int3", int3
 REFUSE "int", int $0x90
 REFUSE "int1", .byte 0xf1
-REFUSE "ud0", .byte 0x0f, 0xff
-REFUSE "ud1", .byte 0x0f, 0xb9, 0xc0
-REFUSE "ud2", ud2
+REFUSE_TRAP "ud0", .byte 0x0f, 0xff
+REFUSE_TRAP "ud1", .byte 0x0f, 0xb9, 0xc0
+REFUSE_TRAP "ud2", ud2
 REFUSE "syscall", .byte 0x0f, 0x05
 REFUSE "sysret", .byte 0x0f, 0x07
 REFUSE "sysenter", .byte 0x0f, 0x34
