@@ -186,9 +186,9 @@ static __always_inline bool emulate_in_kernel_half(unsigned long addr)
 /*
  * Read an operand where kernel memory cannot be. Most likely it is a member of a structure
  * at NULL. A fix-up does not help there: with SMAP, reading user memory while AC is clear
- * is an oops all the same, and reading a non-canonical address gives a warning. So leave
- * the fault to the instruction. With AC set, or without SMAP, the instruction may be able
- * to read the operand, so this function has to be, too.
+ * is an oops all the same. So leave the fault to the instruction. With AC set, or without
+ * SMAP, the instruction may be able to read the operand, so this function has to be, too.
+ * Nothing is at an address that is not canonical.
  */
 static __always_inline bool emulate_read_user(struct pt_regs *regs, unsigned long addr,
 					      unsigned long *val)
