@@ -210,7 +210,8 @@ static void branch_target_inside_refuses(struct kunit *test)
 static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 {
 	const struct kpt_jump_target inner[] = {
-		KPT_JUMP_AND_AT(inner1), KPT_JUMP_AND_AT(inner2), KPT_JUMP_AND_AT(inner3), KPT_JUMP_AND_AT(inner4),
+		KPT_JUMP_AND_AT(inner1), KPT_JUMP_AND_AT(inner2), KPT_JUMP_AND_AT(inner3),
+		KPT_JUMP_AND_AT(inner4),
 	};
 	struct kpt_probe *pr;
 	unsigned int i;
@@ -242,8 +243,10 @@ static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 {
 	const struct kpt_jump_target by[] = {
-		KPT_JUMP_AND_AT(by_jcc8), KPT_JUMP_AND_AT(by_jcc32), KPT_JUMP_AND_AT(by_jmp8), KPT_JUMP_AND_AT(by_jmp32),
-		KPT_JUMP_AND_AT(by_loopne), KPT_JUMP_AND_AT(by_loope), KPT_JUMP_AND_AT(by_loop), KPT_JUMP_AND_AT(by_jcxz),
+		KPT_JUMP_AND_AT(by_jcc8), KPT_JUMP_AND_AT(by_jcc32),
+		KPT_JUMP_AND_AT(by_jmp8), KPT_JUMP_AND_AT(by_jmp32),
+		KPT_JUMP_AND_AT(by_loopne), KPT_JUMP_AND_AT(by_loope),
+		KPT_JUMP_AND_AT(by_loop), KPT_JUMP_AND_AT(by_jcxz),
 		KPT_JUMP_AND_AT(by_call), KPT_JUMP_AND_AT(by_xbegin),
 	};
 	unsigned int i;
@@ -262,8 +265,10 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 {
 	const struct kpt_jump_target ends[] = {
-		KPT_JUMP_AND_AT(ends_ret), KPT_JUMP_AND_AT(ends_ret_imm), KPT_JUMP_AND_AT(ends_jmp8), KPT_JUMP_AND_AT(ends_jmp32),
-		KPT_JUMP_AND_AT(ends_call), KPT_JUMP_AND_AT(ends_int3), KPT_JUMP_AND_AT(ends_ud2), KPT_JUMP_AND_AT(ends_nop),
+		KPT_JUMP_AND_AT(ends_ret), KPT_JUMP_AND_AT(ends_ret_imm),
+		KPT_JUMP_AND_AT(ends_jmp8), KPT_JUMP_AND_AT(ends_jmp32),
+		KPT_JUMP_AND_AT(ends_call), KPT_JUMP_AND_AT(ends_int3),
+		KPT_JUMP_AND_AT(ends_ud2), KPT_JUMP_AND_AT(ends_nop),
 		KPT_JUMP_AND_AT(ends_nop3),
 	};
 	unsigned int i;
@@ -388,9 +393,13 @@ static void fault_at_each_inner_byte_refuses(struct kunit *test)
 {
 	const struct kpt_jump_target inner[][5] = {
 		{
-			KPT_JUMP_AND_AT(fixup1), KPT_JUMP_AND_AT(fixup2), KPT_JUMP_AND_AT(fixup3), KPT_JUMP_AND_AT(fixup4), KPT_JUMP_AND_AT(fixup5),
+			KPT_JUMP_AND_AT(fixup1), KPT_JUMP_AND_AT(fixup2),
+			KPT_JUMP_AND_AT(fixup3), KPT_JUMP_AND_AT(fixup4),
+			KPT_JUMP_AND_AT(fixup5),
 		}, {
-			KPT_JUMP_AND_AT(loads1), KPT_JUMP_AND_AT(loads2), KPT_JUMP_AND_AT(loads3), KPT_JUMP_AND_AT(loads4), KPT_JUMP_AND_AT(loads5),
+			KPT_JUMP_AND_AT(loads1), KPT_JUMP_AND_AT(loads2),
+			KPT_JUMP_AND_AT(loads3), KPT_JUMP_AND_AT(loads4),
+			KPT_JUMP_AND_AT(loads5),
 		}
 	};
 	unsigned long good = 7;
