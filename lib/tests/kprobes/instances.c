@@ -251,8 +251,11 @@ static noinline notrace unsigned long kpt_inst_keeps(struct keeper *k)
 	if (!k->calls++) {
 		set_cpus_allowed_ptr(current, cpumask_of(k->there));
 		WRITE_ONCE(k->waits, true);
-		while (!READ_ONCE(k->go) && !kthread_should_stop())
-			usleep_range(100, 200);
+		/* No timer: that might be the other CPU's, which has interrupts off then. */
+		while (!READ_ONCE(k->go) && !kthread_should_stop()) {
+			cpu_relax();
+			cond_resched();
+		}
 	} else {
 		WRITE_ONCE(k->done, true);
 		while (!kthread_should_stop())
