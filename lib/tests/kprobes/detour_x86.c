@@ -147,21 +147,34 @@ static void late_hit_of_a_probe_that_left_is_none(struct kunit *test)
 }
 
 /* The point is another one, though at the same address. */
-static void late_hit_is_one_of_a_probe_that_came_meanwhile(struct kunit *test)
+static void check_came_meanwhile(struct kunit *test, unsigned char *addr, bool post)
 {
-	struct kpt_probe *first, *second;
+	struct kpt_probe *first = kpt_alloc_with(test, addr, true, post);
+	struct kpt_probe *second = kpt_alloc_with(test, addr, true, post);
 	struct late *l;
 
 	need_two_cpus(test);
-	first = kpt_probe(test, AT(late));
+	kpt_register(test, first);
 	settle(test, first);
-	l = start_late(test, AT(late), false);
+	l = start_late(test, addr, false);
 	kpt_unregister(test, first);
-	second = kpt_probe(test, AT(late));
+	kpt_register(test, second);
 	finish_late(test, l);
-	KUNIT_EXPECT_EQ(test, first->pre, 0);
+	KUNIT_EXPECT_EQ(test, first->pre + first->post, 0);
 	KUNIT_EXPECT_EQ(test, second->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->post, post);
 	KUNIT_EXPECT_EQ(test, second->kp.nmissed, 0ul);
+}
+
+static void late_hit_is_one_of_a_probe_that_came_meanwhile(struct kunit *test)
+{
+	check_came_meanwhile(test, AT(late), false);
+}
+
+/* The copy that the instruction runs as is that of the new point. */
+static void late_hit_runs_both_handlers_of_another_point(struct kunit *test)
+{
+	check_came_meanwhile(test, AT(late_copied), true);
 }
 
 static void check_late(struct kunit *test, unsigned char *addr)
@@ -208,12 +221,9 @@ static void check_late_post(struct kunit *test, bool stays)
 	d = detour_of(test, AT(late_copied));
 	KUNIT_ASSERT_NE(test, d->post, 0);
 	l = start_late_at(test, (unsigned long)d + d->post, false);
-	if (stays) {
-		second = kpt_probe_post(test, AT(late_copied));
-	} else {
+	if (!stays)
 		kpt_unregister(test, first);
-		second = kpt_probe_post(test, AT(late_copied));
-	}
+	second = kpt_probe_post(test, AT(late_copied));
 	finish_late(test, l);
 	KUNIT_EXPECT_EQ(test, first->post, stays);
 	KUNIT_EXPECT_EQ(test, second->post, stays);
@@ -228,24 +238,6 @@ static void hit_ends_with_the_post_handlers_of_its_point(struct kunit *test)
 static void hit_ends_without_the_post_handlers_of_another_point(struct kunit *test)
 {
 	check_late_post(test, false);
-}
-
-/* A late hit of the detour, but the point is another one, with a copy of its own. */
-static void late_hit_runs_both_handlers_of_another_point(struct kunit *test)
-{
-	struct kpt_probe *first, *second;
-	struct late *l;
-
-	need_two_cpus(test);
-	first = kpt_probe_post(test, AT(late_copied));
-	settle(test, first);
-	l = start_late(test, AT(late_copied), false);
-	kpt_unregister(test, first);
-	second = kpt_probe_post(test, AT(late_copied));
-	finish_late(test, l);
-	KUNIT_EXPECT_EQ(test, first->pre + first->post, 0);
-	KUNIT_EXPECT_EQ(test, second->pre, 1);
-	KUNIT_EXPECT_EQ(test, second->post, 1);
 }
 
 /* Where in [@from, @to) these bytes are, or NULL. */
