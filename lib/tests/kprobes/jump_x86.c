@@ -52,6 +52,14 @@ static void expect_no_jump(struct kunit *test, struct kpt_probe *pr)
 			    pr->kp.addr);
 }
 
+static void expect_no_jump_because(struct kunit *test, struct kpt_probe *pr, const char *why)
+{
+	expect_no_jump(test, pr);
+	if (kpt_debugfs.mnt)
+		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(kpt_jump_reason(test, &pr->kp), why),
+					  "%pS", pr->kp.addr);
+}
+
 /* A probe that has become a jump. */
 static struct kpt_probe *settle(struct kunit *test, struct kpt_probe *pr)
 {
@@ -219,11 +227,7 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(inner); i++) {
 		pr = kpt_probe(test, inner[i].addr);
 		wait_for_kprobe_optimizer();
-		expect_no_jump(test, pr);
-		if (kpt_debugfs.mnt)
-			KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(kpt_jump_reason(test, &pr->kp),
-							       "leads inside: kpt_jump_inner"),
-						  "at %u", i + 1);
+		expect_no_jump_because(test, pr, "leads inside: kpt_jump_inner");
 		KUNIT_ASSERT_FALSE(test, is_jump(inner[i].addr));
 		/* Once from above, twice by the branch. */
 		KUNIT_EXPECT_EQ(test, inner[i].fn(7), KPT_RESULT(7ul));
@@ -327,10 +331,7 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 	memcpy(alias, garbage, sizeof(garbage));
 	pr = kpt_probe(test, AT(garbled));
 	wait_for_kprobe_optimizer();
-	expect_no_jump(test, pr);
-	if (kpt_debugfs.mnt)
-		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
-						   "cannot be decoded"));
+	expect_no_jump_because(test, pr, "cannot be decoded");
 	KUNIT_EXPECT_EQ(test, kpt_jump_garbled(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	kpt_unregister(test, pr);
@@ -560,10 +561,7 @@ static void neighbour_inside_turns_it_back_and_its_leaving_again(struct kunit *t
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, inside->pre, 1);
 	wait_for_kprobe_optimizer();
-	expect_no_jump(test, pr);
-	if (kpt_debugfs.mnt)
-		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
-						   "another probe is inside"));
+	expect_no_jump_because(test, pr, "another probe is inside");
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, inside->pre, 2);
