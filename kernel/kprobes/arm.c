@@ -142,5 +142,5 @@ void kprobe_points_disarm(struct list_head *points)
 	smp_wmb();
 
 	list_for_each_entry(pt, points, kp.list)
-		kprobe_point_move(pt, KPROBE_UNARMED);
+		kprobe_point_move(pt, KPROBE_OFF);
 }

@@ -101,7 +101,7 @@ DEFINE_SEQ_ATTRIBUTE(kprobes_list);
 /* ------------------------------ points ---------------------------------- */
 
 static const char *const kprobes_how[] = {
-	[KPROBE_UNARMED] = "off",
+	[KPROBE_OFF] = "off",
 	[KPROBE_BREAKPOINT] = "breakpoint",
 	[KPROBE_QUEUED] = "breakpoint",
 	[KPROBE_DIVERTED] = "breakpoint",

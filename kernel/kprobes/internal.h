@@ -190,7 +190,7 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
 
 /**
  * enum kprobe_state - how a point is hit
- * @KPROBE_UNARMED:    not at all: it is new, it has no enabled user, or all probes
+ * @KPROBE_OFF:        not at all: it is new, it has no enabled user, or all probes
  *		       are switched off
  * @KPROBE_BREAKPOINT: through a breakpoint, which stays for now
  * @KPROBE_QUEUED:     through a breakpoint; the point waits for the optimizer
@@ -202,7 +202,7 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
  *
  * kprobe_point_move() changes the state, and allows only these moves:
  *
- *	    .--------------- UNARMED ------------> GONE
+ *	    .----------------- OFF --------------> GONE
  *	    |                ^  ^  |                ^
  *	    v                |  |  v                |
  *	  FTRACE ------------'  |  BREAKPOINT ------'
@@ -217,7 +217,7 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
  *	                        '- JUMP -------> BREAKPOINT
  */
 enum kprobe_state {
-	KPROBE_UNARMED,
+	KPROBE_OFF,
 	KPROBE_BREAKPOINT,
 	KPROBE_QUEUED,
 	KPROBE_DIVERTED,
@@ -339,7 +339,7 @@ static __always_inline struct kprobe_point *to_point(struct kprobe *p)
 
 static inline bool kprobe_point_armed(const struct kprobe_point *pt)
 {
-	return pt->state != KPROBE_UNARMED && pt->state != KPROBE_GONE;
+	return pt->state != KPROBE_OFF && pt->state != KPROBE_GONE;
 }
 
 static inline bool kprobe_point_gone(const struct kprobe_point *pt)

@@ -141,7 +141,7 @@ bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 		default:
 			continue;
 		}
-		optimizer_move(pt, breakpoint ? KPROBE_BREAKPOINT : KPROBE_UNARMED,
+		optimizer_move(pt, breakpoint ? KPROBE_BREAKPOINT : KPROBE_OFF,
 			       NULL);
 	}
 	if (list_empty(&was_diverted) && list_empty(&was_jump))
@@ -178,7 +178,7 @@ void kprobe_optimizer_free(struct list_head *points)
 
 /**
  * kprobe_optimizer_settle - turn points into breakpoints without detours
- * @points: linked by kprobe::list; those that are not armed stay unarmed
+ * @points: linked by kprobe::list; those that are off stay off
  *
  * Context: kprobe_mutex held; may sleep, and waits for the other CPUs.
  */
@@ -519,7 +519,7 @@ const char *kprobe_optimizer_why(struct kprobe_point *pt)
 		return "ftrace site";
 	if (pt->state == KPROBE_JUMP)
 		return "jump";
-	if (pt->state == KPROBE_UNARMED)
+	if (pt->state == KPROBE_OFF)
 		return "disarmed";
 	if (!allowed)
 		return "switched off";

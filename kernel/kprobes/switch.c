@@ -250,7 +250,7 @@ void kprobes_switch(bool on)
 		return;
 
 	list_for_each_entry(pt, &kprobe_points, all) {
-		if (on ? pt->state != KPROBE_UNARMED || !pt->nr_enabled :
+		if (on ? pt->state != KPROBE_OFF || !pt->nr_enabled :
 			 !kprobe_point_armed(pt))
 			continue;
 		/* Calls in flight will return to the trampoline. An architecture may read it. */
