@@ -152,6 +152,10 @@ symptom()
 fails()
 {
 	[ "$narrow" -gt 0 ] || return 2
+	if [ $SECONDS -gt $((deadline + 1200)) ]; then
+		narrow=0
+		return 2
+	fi
 	narrow=$((narrow - 1))
 	lay narrow "$1"
 	guest narrow
@@ -161,16 +165,26 @@ fails()
 # halve WINDOW: find the points of it that are to blame, name them, leave them out
 halve()
 {
-	local list=$tmp/suspects n half ended=''
+	local list=$tmp/suspects n half ended='' again=0 why
 
 	cp "$state/window/$1" "$list"
 	cp "$console" "$build/logs/$log-window-$1.console"
 	echo "FAILED window $1: $(symptom "$1") (build/logs/$log-window-$1.console)"
-	if ! fails "$list"; then
+	why=$(symptom "$1")
+	fails "$list" || again=$?
+	case $again in
+	1)
 		echo "    it does not fail again"
-		echo "$1 not-again $(symptom "$1")" >>"$state/bad"
+		echo "$1 not-again $why" >>"$state/bad"
 		return
-	fi
+		;;
+	2)
+		echo "    there is no guest left, or no time, to narrow it down"
+		echo "$1 not-narrowed $why" >>"$state/bad"
+		echo "$1" >>"$state/done"
+		return
+		;;
+	esac
 	while n=$(wc -l <"$list") && [ "$n" -gt 1 ]; do
 		[ "$narrow" -gt 0 ] || { ended=' (no more guests to narrow it down)'; break; }
 		half=$((n / 2))
@@ -182,6 +196,7 @@ halve()
 			mv "$tmp/second" "$list"
 		else
 			ended=' (no half of them fails)'
+			[ "$narrow" -gt 0 ] || ended=' (no more guests to narrow it down)'
 			break
 		fi
 		say "narrowing window $1 down: $(wc -l <"$list") points"

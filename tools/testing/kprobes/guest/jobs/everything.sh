@@ -178,7 +178,7 @@ run_window()
 			sub(/.*  /, "", why[$1]); sub(/:.*/, "", why[$1]); n[why[$1]]++
 		}
 		END { for (w in n) print "no_jump " n[w] " " w }' \
-		$debug/kprobes/jumps $coverage/points
+		$debug/kprobes/points $coverage/points
 	phase jumps
 	# All at once under load, as others would.
 	echo 0 >$opt
