@@ -18,7 +18,7 @@ returns entries 20000
 returns returns 20000
 returns stacks 128
 stress hits 10000
-stress churned_hits 100
+stress churned_hits 1
 stress calls 10000
 toggle calls 1000
 toggle to_jump 2

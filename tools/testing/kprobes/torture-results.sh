@@ -24,7 +24,7 @@ in_nmi 500
 hits_in_nmi 1000
 nmis 500
 nmis_irqs_off 100
-nmis_over_handler 100
+nmis_over_handler 20
 nmis_over_patch =1
 '
 # And what must not be there.
