@@ -58,7 +58,7 @@ function place(ret,    k) {
 	if (k < 5) return "kprobe_target:kprobe_target_recurse"
 	if (k < 6) return "vfs_read"
 	if (k < 7) return "0x" vfs_read
-	return pick("do_sys_openat2 ksys_read vfs_write tcp_v4_rcv")
+	return pick("do_sys_openat2 ksys_read vfs_write vfs_fallocate")
 }
 function valid(    ret, def, at) {
 	ret = r(3) == 0

@@ -11,11 +11,10 @@ event_on kt/symbol
 event_on kt/poke
 echo >$tracing/trace
 
-# After the ENDBR and the ftrace site of functions; more than the pages hold, so that
-# pages are added.
-awk '$2 == "t" && $3 ~ /^(ext|vfs|pipe|sock|tcp|inet|perf|bpf|cgroup)/ { print $1 }' /proc/kallsyms |
-	head -n 600 | while read -r addr; do
-	printf '%x\n' $((0x$addr + 9))
+# After the ftrace site of functions; more than the pages hold, so that pages are added.
+awk 'NF == 2 && $2 ~ /^(ext|vfs|pipe|sock|tcp|inet|bpf|cgroup|proc|seq|kernfs|shmem|tty)/ { print $1 }' \
+	$tracing/available_filter_functions_addrs | head -n 600 | while read -r addr; do
+	printf '%x\n' $((0x$addr + 5))
 done >$tmp/sites
 load kprobe_crowd nr=600 sites=$tmp/sites
 echo grow 600 >/sys/kernel/debug/kprobe_crowd/run
