@@ -144,18 +144,18 @@ guest()
 	fi
 }
 
-# kunit_in_guest RUN PREFIX WATCH [EACH]: with EACH one suite after the other
+# kunit_in_guest RUN PREFIX WATCH SECONDS [EACH]: with EACH one suite after the other
 kunit_in_guest()
 {
 	local run=$1 prefix=$2 log=kunit-$kernel picks=''
 
 	[ "$run" = kunit ] || log=$log-$run
 	[ -z "${TEST:-}" ] || picks=$(kunit_picks "$run")
-	[ -n "${TEST:-}" ] || [ -z "${4:-}" ] || picks=$(all_of "$run")
+	[ -n "${TEST:-}" ] || [ -z "${5:-}" ] || picks=$(all_of "$run")
 	say "KUnit on $kernel${prefix:+, ${prefix%: }}"
 	# The results are taken from the console: what was done before a crash
 	# is there too.
-	guest kunit -t $((900 * slow)) -l "$log" \
+	guest kunit -t "$4" -l "$log" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
 		"$build/$kernel" kunit PICKS="$(echo "$picks" | paste -sd' ')" WATCH="$3" \
 		>"$build/logs/$log.txt" 2>&1
@@ -315,8 +315,10 @@ selftest()
 mkdir -p "$build/logs"
 need_qemu
 [ -z "$(selftest_names | picked '')" ] || selftest
-! wanted kunit || kunit_in_guest kunit '' "$watch" "$each"
-[ -z "$traced" ] || ! wanted traced || kunit_in_guest traced 'traced: ' tracers
+! wanted kunit || kunit_in_guest kunit '' "$watch" $((900 * slow)) "$each"
+# All takes about eight times as long there.
+[ -z "$traced" ] || ! wanted traced ||
+	kunit_in_guest traced 'traced: ' tracers $((900 * slow + 3600)) each
 # What is different on a machine that waits for its second CPU.
 [ -z "$more" ] || kunit_run maxcpus=1 kprobes_text maxcpus=1
 if [ -n "$full" ] && [ -n "$more" ]; then
@@ -326,7 +328,11 @@ if [ -n "$full" ] && [ -n "$more" ]; then
 fi
 mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
 guest_tests tests '' '' "$watch" "${shared[@]}"
-[ -z "$traced" ] || guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
+if [ -n "$traced" ]; then
+	STRESS_SECONDS=${STRESS_SECONDS:-80} RETURNS_SECONDS=${RETURNS_SECONDS:-60} \
+		FUZZ_DEFS=${FUZZ_DEFS:-150} \
+		guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
+fi
 mapfile -t own < <(grep -l '^# own guest: ' "$here"/guest/tests/*.sh)
 for f in "${own[@]}"; do
 	guest_tests "$(basename "$f" .sh)" '' '' '' "$f"
@@ -342,6 +348,8 @@ fi
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
 
 [ -s "$results" ] || die "no test of $kernel is named ${TEST:-}$unmet"
+# Without make, the guests have failed for that reason only: the last results are kept.
+[ -z "${KPROBES_OWNER:-}" ] || kill -0 "$KPROBES_OWNER" 2>/dev/null || exit 1
 [ -n "${TEST:-}" ] || cp "$results" "$build/logs/results-$kernel"
 if [ -e "$expected" ]; then
 	grep -vE "^${left_out:-#} " "$expected" >"$list"
