@@ -94,21 +94,21 @@ part_crowd()
 
 part_memory()
 {
-	local name=$1 sites known
+	local name=$1 sites known kind kinds='breakpoint jump ftrace return' ended=1
 
+	# Its addresses are others, and nothing but ftrace sites is of interest.
+	[ "$name" != "$patched" ] || kinds='ftrace return'
 	# All of them probe the same functions.
 	sites=$("$here/sites.sh" "${name/patched-/stock-}")
 	known=$(known memory "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko")
 	if [ ! -s "$known" ]; then
-		if [ "$name" = "$patched" ]; then
-			# Its addresses are others, and nothing but ftrace sites is of interest.
-			guest memory "$name" "$sites" -t 900 -m 2048 "$build/$name" bench_memory \
-				KINDS='ftrace return' || known=$(kept "$name" "$known")
-		else
-			guest memory "$name" "$sites" -t 1500 -m 2048 "$build/$name" bench_memory \
-				KINDS='breakpoint jump ftrace return' || known=$(kept "$name" "$known")
-		fi
-		mv "$tmp/lines" "$known"
+		for kind in $kinds; do
+			guest "memory-$kind" "$name" "$sites" -t 600 -m 2048 "$build/$name" \
+				bench_memory KIND="$kind" || ended=''
+			cat "$tmp/lines" >>"$tmp/memory"
+		done
+		[ -n "$ended" ] || known=$(kept "$name" "$known")
+		mv "$tmp/memory" "$known"
 	fi
 	cat "$known" >>"$results/$name"
 }

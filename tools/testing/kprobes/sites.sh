@@ -58,7 +58,7 @@ spread()
 
 need objdump:binutils
 scratch
-mkdir "$tmp/files" "$tmp/sites"
+mkdir "$tmp/files1" "$tmp/files2" "$tmp/sites"
 # Starts of reachable instructions, with their functions; some more than wanted, because
 # not all can be probed. Ftrace sites are left out: one costs as much as a thousand
 # others.
@@ -66,20 +66,30 @@ objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
 	/^[0-9a-f]+ </ { padding = /<__pfx_/; name = $2; gsub(/[<>:]/, "", name) }
 	padding || $2 == "int3" || /call .*<__fentry__>|nopl +0x0\(%rax,%rax,1\)$/ { next }
 	/^ *[0-9a-f]+:\t/ { sub(/:.*/, "", $1); print $1, name }' >"$tmp/text"
-spread 14500 <"$tmp/text" | cut -d' ' -f1 >"$tmp/files/all"
+spread 14500 <"$tmp/text" | awk -v dir="$tmp" '{ print $1 >(dir "/files" NR % 2 + 1 "/all") }'
 # These do not run once the machine is up.
-awk '$2 ~ /^acpi_(ds|ex|ns|ps|ut)_/ { print $1 }' "$tmp/text" >"$tmp/files/acpi"
+awk '$2 ~ /^acpi_(ds|ex|ns|ps|ut)_/ { print $1 }' "$tmp/text" >"$tmp/files1/acpi"
 case $name in
 stock-*) names=$("$0" "${name#stock-}")/names ;;
 *) names='' ;;
 esac
 
-say "finding where $name can be probed (build/logs/sites-$name.*)" >&2
-# Addresses as in vmlinux: no KASLR.
-"$here/guest.sh" -t 1800 -m 2048 -l "sites-$name" -a nokaslr -s 'blocked for more than' \
-	-f "$tmp/files" "$kernel" sites WATCH="$([ -n "$names" ] || echo yes)" >"$tmp/out" || {
-	tail -n 3 "$tmp/out" >&2
-	die "sites: none were found: see build/logs/sites-$name.*"
+say "finding where $name can be probed (build/logs/sites-$name-*)" >&2
+# find_half N WATCH: stock takes long, and the longer the more probes there are, so two
+# guests try one half each. Addresses as in vmlinux: no KASLR.
+find_half()
+{
+	"$here/guest.sh" -t 1800 -m 2048 -l "sites-$name-$1" -a nokaslr \
+		-s 'blocked for more than' -f "$tmp/files$1" "$kernel" sites WATCH="$2" >"$tmp/out$1"
+}
+find_half 2 '' &
+ended=1
+find_half 1 "$([ -n "$names" ] || echo yes)" || ended=''
+wait $! || ended=''
+sort "$tmp/out1" "$tmp/out2" >"$tmp/out"
+[ -n "$ended" ] || {
+	tail -n 3 "$tmp/out1" "$tmp/out2" >&2
+	die "sites: none were found: see build/logs/sites-$name-*"
 }
 [ -n "$names" ] || { names=$tmp/names; awk '$1 == "name" { print $2 }' "$tmp/out" >"$names"; }
 cp "$names" "$tmp/sites/names"
@@ -89,7 +99,7 @@ if ! awk '$1 == "all" { print $2 }' "$tmp/out" | spread $all >"$tmp/sites/all" |
 	tee "$tmp/cold" | spread $cold >"$tmp/sites/cold" ||
    ! awk '$1 == "all" { print $2 }' "$tmp/out" | grep -Fxf - "$tmp/cold" |
 	spread $quiet >"$tmp/sites/quiet"; then
-	die "sites: too few of them can be probed: see build/logs/sites-$name.*"
+	die "sites: too few of them can be probed: see build/logs/sites-$name-*"
 fi
 rm -rf "$kernel"/.sites-*
 mv "$tmp/sites" "$known"

@@ -2,7 +2,8 @@
 # For bench.sh: the memory of probes, and the time to set those on ftrace sites. Prints
 # "name value" lines; bytes are for each probe, beside its struct kprobe or kretprobe.
 #
-# KINDS are breakpoint jump ftrace return. A kernel that cannot set as many in time has figures for those that it could set.
+# KIND is breakpoint, jump, ftrace or return. A kernel that cannot set as many in time has
+# figures for those that it could set. They stay: some kernels need long to remove them.
 opt=/proc/sys/debug/kprobes-optimization
 tracing=/sys/kernel/tracing
 ctl=/sys/kernel/debug/kprobe_crowd
@@ -43,34 +44,34 @@ memory()
 	echo "memory_$1_${2}_percpu $((($8 - $5) * 1024 / done))"
 }
 
-# kind NAME OPTIMIZE MODULE-PARAMETERS...
-kind()
+# measure N OPTIMIZE MODULE-PARAMETERS...: 1,000 of them, and N
+measure()
 {
-	case " $KINDS " in
-	*" $1 "*) ;;
-	*) return ;;
-	esac
-	name=$1
+	most=$1
 	[ ! -e $opt ] || echo "$2" >$opt
 	shift 2
-	insmod /modules/kprobe_crowd.ko seconds="${EACH_SECONDS:-60}" nr="$NR" "$@" || { echo "failed $name"; return; }
+	insmod /modules/kprobe_crowd.ko seconds="${EACH_SECONDS:-$seconds}" nr="$most" "$@" ||
+		{ echo "failed $KIND"; return; }
 	# The first time allocates caches, too.
 	echo 'grow 200' >$ctl/run && echo 'remove 0' >$ctl/run
 	sleep 3
-	memory "$name" 1000 1000
+	memory "$KIND" 1000 1000
 	echo 'remove 0' >$ctl/run
 	sleep 3
-	memory "$name" most "$NR"
-	# Some kernels need long to remove them: there is no need to.
-	timeout -s KILL "${EACH_SECONDS:-60}" rmmod kprobe_crowd || echo "slow $name"
-	sleep 3
+	memory "$KIND" most "$most"
 }
 
-NR=50000
-kind breakpoint 0 sites=/cold
-kind jump 1 sites=/cold
 # The addresses of ftrace sites, spread over the kernel; those of modules are left out.
 awk '$1 ~ /^ffffffff[89]/ && NF == 2 { print $1 }' $tracing/available_filter_functions_addrs >/tmp/entries
-NR=$(($(wc -l </tmp/entries) * 9 / 10))
-kind ftrace 1 sites=/tmp/entries
-kind return 1 sites=/tmp/entries returns=1
+functions=$(($(wc -l </tmp/entries) * 9 / 10))
+# Where the time is told, half a minute gives it.
+seconds=60
+case $KIND in
+ftrace|return) seconds=30 ;;
+esac
+case $KIND in
+breakpoint) measure 50000 0 sites=/cold ;;
+jump) measure 50000 1 sites=/cold ;;
+ftrace) measure $functions 1 sites=/tmp/entries ;;
+return) measure $functions 1 sites=/tmp/entries returns=1 ;;
+esac
