@@ -226,6 +226,11 @@ static void return_from_a_handler_may_be_hooked(struct kunit *test)
 	check_returns_in_place(test, true, "hooked");
 	KUNIT_EXPECT_EQ(test, f->entries, 2 * (WORDS_PASSED + 1));
 	KUNIT_EXPECT_EQ(test, f->returns, f->entries);
+#ifdef CONFIG_X86_64
+	check_stack_stays(test, "hooked");
+	KUNIT_EXPECT_GT(test, f->entries, 2 * (WORDS_PASSED + 1));
+	KUNIT_EXPECT_EQ(test, f->returns, f->entries);
+#endif
 }
 #endif
 #endif

@@ -45,9 +45,9 @@ extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
  * The word on top is a return address in any case, as for a function that returns: a
  * tracer that ftrace calls next may replace it with its own, and then return to it.
  *
- * A stack pointer further down is ignored on 64 bits: the trampoline's own frame is
- * there. On 32 bits ftrace itself sets the stack pointer, but a tracer that it calls
- * next would look for the return address in the wrong place.
+ * A stack pointer further down is put back on 64 bits: the trampoline's own frame is
+ * there, and a tracer that ftrace calls next would look for the return address in the
+ * wrong place. On 32 bits ftrace itself sets the stack pointer.
  *
  * Context: where a hit runs; preemption off.
  */
@@ -57,8 +57,11 @@ void __kprobe_hit arch_kprobe_ftrace_leave(struct pt_regs *regs, unsigned long s
 	long dropped = regs->sp - sp, last;
 
 	x86_detour_resume(regs);
-	if (dropped <= 0 || dropped % sizeof(*word))
+	if (dropped <= 0 || dropped % sizeof(*word)) {
+		if (IS_ENABLED(CONFIG_X86_64))
+			regs->sp = sp;
 		return;
+	}
 	last = dropped / sizeof(*word) - 1;
 	word[last] = regs->ip;
 	if (last == 1) {
