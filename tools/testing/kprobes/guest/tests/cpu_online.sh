@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: hits and returns on a CPU that was offline when the probes were set count, and stay when it goes
+# own guest: a CPU goes
+. "${0%/*}/../lib.sh"
+
+cpu1=/sys/devices/system/cpu/cpu1/online
+[ -e $cpu1 ] || skip "no CPU can go"
+load kprobe_target
+# hits FUNCTION, instances FUNCTION: columns of points
+hits() { awk -v f="  kprobe_target_$1+" 'index($0, f) { print $4 }' $kp/points; }
+instances() { awk -v f="  kprobe_target_$1+" 'index($0, f) { print $6 }' $kp/points; }
+
+echo 0 >$cpu1
+is "CPUs" "$(cat /sys/devices/system/cpu/online)" 0
+event 'p:kt/add kprobe_target:kprobe_target_add'
+event 'r:kt/ret kprobe_target:kprobe_target_recurse'
+event_on kt/add
+event_on kt/ret
+echo 1 >$kp/hits
+before=$(instances recurse)
+echo 1 >$cpu1
+taskset -p 2 $$ >/dev/null || fail "this shell cannot run on CPU 1"
+call add 50
+call recurse 2
+is "hits on CPU 1" "$(hits add)" 50
+is "returns on CPU 1" "$(traced ret)" 3
+is "instances" "$(instances recurse | cut -d/ -f3)" "${before##*/}"
+is "instances in use" "$(instances recurse | cut -d/ -f1)" 0
+taskset -p 1 $$ >/dev/null
+call add 7
+echo 0 >$cpu1
+is "hits when it has gone" "$(hits add)" 57
+call recurse 2
+is "returns then" "$(traced ret)" 6
+event_off kt/ret
+event_off kt/add
+echo '-:kt/ret' >>$tracing/kprobe_events
+echo '-:kt/add' >>$tracing/kprobe_events
+is "the list" "$(cat $kp/list)" ""
+echo 1 >$cpu1
+echo 0 >$kp/hits
+done_testing
