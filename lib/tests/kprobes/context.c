@@ -553,6 +553,12 @@ static void shared_fprobe_is_a_handler_while_it_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->fp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 2ul);
+
+	/* In an interrupt it is one, too. */
+	kpt_call_in_irq(kpt_traced);
+	KUNIT_EXPECT_EQ(test, s->inner.calls, 2);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 3ul);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 #endif
