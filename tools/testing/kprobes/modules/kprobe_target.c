@@ -48,6 +48,13 @@ noinline int kprobe_target_hidden(int a, int b)
 }
 NOKPROBE_SYMBOL(kprobe_target_hidden);
 
+noinline notrace int kprobe_target_untraced(int a, int b)
+{
+	barrier();
+	return a * b;
+}
+EXPORT_SYMBOL_GPL(kprobe_target_untraced);
+
 /* Has a jump label, which is patched whenever the key is switched. */
 static DEFINE_STATIC_KEY_FALSE(key);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: tracefs names the reason in error_log when an event is refused: blacklist, jump label, no function, middle of an instruction, no entry
+# proves: tracefs names the reason in error_log when an event is refused, and the word: blacklist, notrace, jump label, no function, middle of an instruction, no entry
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -13,6 +13,10 @@ error()
 }
 
 is "blacklisted" "$(error 'p:kt/a kprobe_int3_handler')" "The address is on the kprobe blacklist"
+# The caret of error_log is under the word that is wrong.
+is "the word that is blacklisted" "$(awk '/^ *Command: / { at = index($0, "kprobe_int3_handler") }
+	/^ *\^$/ { print index($0, "^") - at }' $tracing/error_log)" 0
+is "notrace" "$(error 'p:kt/a kprobe_target_untraced')" "The function is notrace"
 is "no such function" "$(error 'p:kt/a no_such_function')" "Invalid probed address or symbol"
 is "inside of the first instruction" "$(error 'p:kt/a kprobe_target_add+1')" \
 	"Probe point is not an instruction boundary"

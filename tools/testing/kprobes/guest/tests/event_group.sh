@@ -84,7 +84,18 @@ call add 7
 is "hits of one that is left" "$(traced first)" 7
 event_off kt/first
 is "traces with nothing removed" "$(traced first)" 7
+# Those in the snapshot cannot be read, either.
+echo 1 >$tracing/snapshot || fail "no snapshot"
+is "traces in the snapshot" "$(grep -c ' first: ' $tracing/snapshot)" 7
+echo >$tracing/trace
 event '-:kt/inside'
+is "the snapshot when one is removed" "$(grep -vc '^#' $tracing/snapshot)" 0
+echo 0 >$tracing/snapshot
+event_on kt/first
+call add 7
+event_off kt/first
+is "traces again" "$(traced first)" 7
+event '-:kt/return'
 is "traces when one is removed that has none" "$(traced first)" 0
 echo >$tracing/kprobe_events
 is "the list in the end" "$(cat $kp/list)" ""
