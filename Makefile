@@ -97,7 +97,7 @@ run-offset:
 	@$(T)/run.sh --check
 
 ifdef ARCH
-test: tree
+test: test-arch-name tree
 	@$(T)/test-arch.sh $(ARCH)
 else
 test: test-names kernel
@@ -107,6 +107,10 @@ endif
 # A wrong TEST= is no reason to build.
 test-names:
 	@$(T)/test.sh --check
+
+# A wrong ARCH= is no reason to unpack the base.
+test-arch-name:
+	@$(T)/test-arch.sh --check "$(ARCH)"
 
 test-arches: tree
 	@$(T)/test-arch.sh all
@@ -213,6 +217,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run run-offset test test-names test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run run-offset test test-names test-arch-name test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

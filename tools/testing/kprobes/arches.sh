@@ -71,7 +71,7 @@ arch_is()
 		virtio=pci
 		;;
 	*)
-		die "no architecture $1: have $arches $arches_built"
+		die "ARCH=$1: have $arches $arches_built"
 		;;
 	esac
 	cc_package=gcc-${cross%-}

@@ -570,6 +570,20 @@ on_arch kprobes_api.missed_hits_are_counted_from_registration "${missed/1 missed
 	"not ok - arm64 has run no case that is named kprobes_api.missed_hits_are_counted_from_registration"
 on_arch '*misssed*' '' | sees arch_typo "TEST= that names nothing fails on another architecture, too" \
 	"not ok - no suite or case is named *misssed*: see lib/tests/kprobes/, or what make test prints"
+# refused ARCH [TEST]: what make test says to that, and what is there of a base then
+refused()
+{
+	env -u MAKEFLAGS -u MAKELEVEL KPROBES_BUILD="$tmp/refused" TEST="${2:-}" make -s -C "$top" test ARCH="$1" \
+		2>&1 </dev/null | sed -n '1s/have [^;:]*/have .../; 1s/^kprobes: /not ok - /p' || true
+	[ ! -e "$tmp/refused" ] || echo "not ok - something was done"
+}
+{ refused x86_64; refused i386; refused sparc; refused parisc '*missed*'; refused arm '*misssed*'; } |
+	sees arch_refused "ARCH= that no test runs on is refused before anything is unpacked" \
+"not ok - ARCH=x86_64: have ...; for x86: make test CONFIG=x86_64
+not ok - ARCH=i386: have ...; for x86: make test CONFIG=i386
+not ok - ARCH=sparc: have ...
+not ok - TEST=*missed*: nothing runs on parisc, it is only built
+not ok - no suite or case is named *misssed*: see lib/tests/kprobes/, or what make test prints"
 
 # Packages: of what a machine without a builder's and a guest's has to install.
 mkdir "$tmp/bin"
@@ -617,7 +631,7 @@ shell_killed()
 # The targets whose scripts boot a guest, or run others that do. These do not, or ask for it
 # when they come to that: series-check may be without builds, other architectures need another
 # emulator.
-no_guest='run-offset test-names test-clients-names series series-check deb test-arches'
+no_guest='run-offset test-names test-arch-name test-clients-names series series-check deb test-arches'
 booting='guest|boot'
 while more=$(cd "$here" && grep -lE "\"\\\$here/($booting)\.sh\"" -- *.sh | sed 's/\.sh$//' |
 		grep -vxE "selftest|$booting" | paste -sd'|') && [ -n "$more" ]; do

@@ -4,6 +4,7 @@
 #
 #   test-arch.sh NAME      build, boot, show each case and count
 #   test-arch.sh all       all of them, a line each
+#   test-arch.sh --check NAME   only: is there one, and the tests of TEST= on it?
 #
 # expected/NAME lists the suites that have to run, and the skips that are allowed, as for
 # x86; "make expect CONFIG=NAME" writes it from the latest complete run. TEST=glob runs
@@ -42,16 +43,27 @@ boot()
 	kunit_lines "${3:+1}" <"$log.console" | picked_results
 }
 
+# check NAME: sets what arch_is does, and picks to the suites and cases of TEST=
+check()
+{
+	# They have a user space, and tests there, see test.sh.
+	case $1 in
+	x86_64 | i386) die "ARCH=$1: have $arches $arches_built; for x86: make test CONFIG=$1" ;;
+	esac
+	arch_is "$1"
+	picks=''
+	[ -n "${TEST:-}" ] || return 0
+	[ -n "$qemu" ] || die "TEST=$TEST: nothing runs on $1, it is only built"
+	picks=$(kunit_names "${kunit_sources[@]}" | picked '')
+	[ -n "$picks" ] || die "no suite or case is named $TEST: see lib/tests/kprobes/, or what make test prints"
+}
+
 # test_one NAME: counts are in passed, failed, skipped and parameters.
 test_one()
 {
-	local log=$build/logs/kunit-$1 expected=$here/expected/$1 picks=''
+	local log=$build/logs/kunit-$1 expected=$here/expected/$1
 
-	arch_is "$1"
-	if [ -n "${TEST:-}" ]; then
-		picks=$(kunit_names "${kunit_sources[@]}" | picked '')
-		[ -n "$picks" ] || die "no suite or case is named $TEST: see lib/tests/kprobes/, or what make test prints"
-	fi
+	check "$1"
 	CONFIG=$1 "$here/kernel.sh" || die "$1 does not build"
 	[ -n "$qemu" ] || return 0
 	need "$qemu:$qemu_package"
@@ -85,7 +97,13 @@ summary()
 	esac
 }
 
+only_check=''
+[ "${1:-}" != --check ] || { only_check=1; shift; }
 [ $# -eq 1 ] || die "test-arch.sh: no architecture given: have $arches $arches_built"
+if [ -n "$only_check" ]; then
+	check "$1"
+	exit
+fi
 # ARCH= is a name of ours here, not the kernel's.
 unset ARCH MAKEFLAGS MAKEOVERRIDES
 mkdir -p "$build/logs"
@@ -98,6 +116,8 @@ if [ "$1" != all ]; then
 	echo "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ] || status=1
 else
+	# With TEST=, those where something runs.
+	[ -z "${TEST:-}" ] || arches_built=''
 	for name in $arches $arches_built; do
 		# In a shell of its own, whose verdict is its status: die() ends
 		# this architecture only.
