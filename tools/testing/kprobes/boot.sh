@@ -20,6 +20,9 @@ boot_suites()
 
 	shift 5
 	why=''
+	# The QEMU of a run that was killed has it, too, and takes a moment to end.
+	exec 7>>"${log%/*}/.${log##*/}.lock"
+	flock -w 3 7 || die "another guest writes build/logs/${log##*/}.*: wait until it has ended"
 	# shellcheck disable=SC2054
 	args=(-nodefaults -no-reboot -display none -m 1024 -accel tcg,thread=multi
 		-kernel "$kernel/$image" -serial "file:$log.console")

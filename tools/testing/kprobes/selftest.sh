@@ -474,6 +474,12 @@ not ok - [    9.0] Oops: Oops: 0002"
 	plays 20 'exits' 2>&1 | sed -n 1p
 ) | sees guest_log "two guests do not write the same log" \
 	"not ok - another guest writes build/logs/hello.*: wait until it has ended"
+(
+	exec 7>>"$tmp/.played-suites.lock"
+	flock 7
+	{ (plays_suites 'stays') 2>&1 || true; } | sed "s/^kprobes: /not ok - /"
+) | sees suites_log "two kernels without user space do not write the same log" \
+	"not ok - another guest writes build/logs/played-suites.*: wait until it has ended"
 {
 	PLAY=exits PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp KERNEL=kernel EMULATOR_PATCHES=0 \
 		TEST='oops.pre_plain_jump_hang' "$here/oops.sh" 2>&1 || true
