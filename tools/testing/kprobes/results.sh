@@ -180,6 +180,15 @@ picked_lines()
 		!($1 in ran) { print "not ok - " run " " $1 ": has not run" }' "$2" -
 }
 
+# idle_cpu CONFIG LINES: the first of these results that a guest with two CPUs cannot have,
+# unless the second one did not come up; none if the kernel has use for one only. A CPU
+# that is not up has no debug register that is free, either.
+idle_cpu()
+{
+	! grep -qx CONFIG_SMP=y "$1" ||
+		grep -m 1 -E '^p?skip - .*: (needs two CPUs|no debug register is free)$' "$2" || true
+}
+
 # expectation RESULTS: writes such a file from the tests that have run
 expectation()
 {

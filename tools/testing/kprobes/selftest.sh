@@ -254,6 +254,22 @@ printf '%s\n' kprobes_one.first kprobes_one.fourth kprobes_two kprobes_three |
 "not ok - kunit kprobes_one.fourth: has not run
 not ok - kunit kprobes_three: has not run"
 
+# skipped NAME PROVES OPTION LINE WANTED: what is wrong with that result of a kernel with that option
+skipped()
+{
+	echo "$3" >"$tmp/config"
+	printf '%s\n' 'ok - kprobes_one.first' "$4" >"$tmp/lines"
+	idle_cpu "$tmp/config" "$tmp/lines" | sed 's/^/not ok - /' | sees "$1" "$2" "$5"
+}
+skipped skip_cpus "a second CPU that did not come up is seen" CONFIG_SMP=y 'skip - kprobes_one.second: needs two CPUs' \
+	'not ok - skip - kprobes_one.second: needs two CPUs'
+skipped skip_watch "a debug register that nobody can have is seen" CONFIG_SMP=y \
+	'pskip - kprobes_one.second: no debug register is free' \
+	'not ok - pskip - kprobes_one.second: no debug register is free'
+skipped skip_one_cpu "a kernel for one CPU may skip what needs two" '# CONFIG_SMP is not set' \
+	'skip - kprobes_one.second: needs two CPUs' ''
+skipped skip_other "what else is skipped with two CPUs is no failure" CONFIG_SMP=y 'skip - kprobes_one.second: x86 only' ''
+
 # No line is lost between a run and the end.
 : >"$results"
 seq 5000 | sed 's/.*/ok - n&: text/' | record tests '' >/dev/null

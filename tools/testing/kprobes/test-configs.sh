@@ -127,6 +127,7 @@ boot()
 	[ -n "$why" ] || why=${ended:+the guest $ended}
 	why=${why:+$why$ran}
 	[ -n "$why" ] || why=$(grep '^not ok - ' "$log.txt" | head -n 1) || true
+	[ -n "$why" ] || why=$(idle_cpu "$out/.config" "$log.txt")
 	[ -z "$why" ] || return 0
 	for suite in $(built_suites "$out"); do
 		grep -qE "^(ok|skip) - $suite\." "$log.txt" || { why="$suite has not run"; return; }
