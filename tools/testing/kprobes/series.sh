@@ -252,7 +252,7 @@ write_series()
 
 generate()
 {
-	local f date left
+	local f date left value
 
 	need git:git patch:patch
 	"$here/tree.sh" >/dev/null
@@ -267,9 +267,13 @@ generate()
 	date=$(git -C "$top" log -1 --format=%cI 2>/dev/null || date -Iseconds)
 	export GIT_AUTHOR_DATE=$date GIT_COMMITTER_DATE=$date
 	for f in user.name user.email; do
-		g config "$f" "$(git -C "$top" config "$f" || die "git does not know your $f, which goes into the patches: git config --global $f ...")"
+		value=$(git -C "$top" config "$f") ||
+			die "git does not know your $f, which goes into the patches: git config --global $f ..."
+		g config "$f" "$value"
 	done
 	g config core.autocrlf false
+	# Nobody is asked for a passphrase at each patch.
+	g config commit.gpgsign false
 	cp -a "$out/base/." "$repo/"
 	g add -A -f
 	g commit -q -m 'The base'
