@@ -1140,6 +1140,20 @@ not ok - failed: Kconfig does not let KPROBES be y, unlike that of the base"
 not ok - impossible: Kconfig does not let KPROBES be y"
 rm "$tmp/machine/make" "$tmp/machine/df"
 
+# What they keep is for the scripts that judge it: all that they source, but for what only
+# keeps it.
+for script in test-builds.sh test-configs.sh; do
+	sed -n '/^known_start /,/^)/p' "$here/$script" | tr -s ' \t' '\n' >"$tmp/judges"
+	{
+		echo "$script"
+		# shellcheck disable=SC2016
+		sed -n 's,^\. "$here/\(.*\)"$,\1,p' "$here/$script"
+		[ "$script" = test-builds.sh ] || printf '%s\n' common.sh kernel.sh warnings.sh names.sh ktap.awk
+	} | grep -vx known.sh | while read -r judge; do
+		grep -qxF "$judge" "$tmp/judges" || echo "not ok - $script: $judge"
+	done
+done | sees results_judges "results that another script would judge otherwise are not kept" ''
+
 # make bench, with a guest of $DIES that dies
 mkdir -p "$tmp/sites"
 : >"$tmp/sites/all"

@@ -311,7 +311,11 @@ need_build
 lock builds
 need_space 3000 "compiling in many configurations"
 ccache_env
-known_start "$state" < <(cat "$here/configs/builds.config" && product)
+# What is built, and what judges it. The script is part of that.
+known_start "$state" < <(
+	cd "$here" && cat configs/builds.config arches.sh warnings.sh builds-results.sh test-builds.sh
+	product
+)
 [ -s "$known" ] || rm -f "$state"/compiled-*
 total=$(wc -l <"$tmp/builds")
 say "$total builds, $minutes minutes (build/logs/build-*, build/builds/results)"

@@ -166,7 +166,15 @@ for n in ${KERNELS:-}; do
 	grep -q "^$n " "$tmp/kernels" || die "no kernel $n: there are $total, see $0 list"
 done
 
-known_start "$state" < <(cat "$here"/configs/{space,generic.config,space-x86.config} && product)
+# What each kernel is, what it is made of, and what judges it. The script is part of that.
+known_start "$state" < <(
+	cd "$here" && cat configs/{generic,space-x86}.config common.sh arches.sh kernel.sh warnings.sh \
+		boot.sh names.sh results.sh ktap.awk test-configs.sh
+	while read -r n values; do
+		cat "$state/$n.config"
+	done <"$tmp/kernels"
+	product
+)
 
 say "$total kernels, $minutes minutes (build/logs/config-*, build/configs/results)"
 while read -r n values; do
