@@ -1011,10 +1011,12 @@ struct many {
 	bool ended;
 };
 
+#ifdef CONFIG_TASKS_RCU
 static void many_passed(struct rcu_head *rcu)
 {
 	WRITE_ONCE(container_of(rcu, struct many, rcu)->passed, true);
 }
+#endif
 
 static void watch_many(enum kprobe_stage stage, void *arg)
 {
