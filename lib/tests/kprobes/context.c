@@ -483,7 +483,7 @@ static void missed_hit_is_counted_with_interrupts_off(struct kunit *test)
 }
 #endif
 
-#ifdef CONFIG_FPROBE
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 /* --- Fprobes that share their callbacks with kprobes ---------------------- */
 
 /**
@@ -1140,7 +1140,7 @@ static struct kunit_case context_cases[] = {
 #if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(missed_hit_is_counted_with_interrupts_off),
 #endif
-#ifdef CONFIG_FPROBE
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(shared_fprobe_is_a_handler_while_it_runs),
 #endif
 	KUNIT_CASE(interrupts_over_missed_hits_change_nothing),

@@ -508,6 +508,13 @@ static inline unsigned long kpt_call_in_irq(kpt_fn_t fn)
 	return irq.result;
 }
 
+/* A function that has an ftrace site, unless probes are refused there. */
+#ifdef CONFIG_KPROBES_ON_FTRACE
+#define kpt_traceable
+#else
+#define kpt_traceable	notrace
+#endif
+
 /* kpt_NAME(), one of which the compiler does not know the result. Attributes go first. */
 #define KPT_FUNCTION(name, result)					\
 	noinline unsigned long kpt_##name(unsigned long arg)		\
@@ -645,8 +652,8 @@ static inline void *kpt_addr(const struct kpt_site *site)
 }
 
 /*
- * kpt_plain() has no ftrace site, kpt_traced() has one if the kernel has
- * function tracing. Those of a second set are for use from handlers.
+ * kpt_plain() has no ftrace site, kpt_traced() has one if probes are allowed there. Those of
+ * a second set are for use from handlers.
  */
 unsigned long kpt_plain(unsigned long arg);
 unsigned long kpt_traced(unsigned long arg);

@@ -7,7 +7,8 @@
 
 #include "fixture.h"
 
-#ifdef CONFIG_FPROBE
+/* The functions that have ftrace sites have none without KPROBES_ON_FTRACE. */
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 /**
  * struct kpt_fprobe - an fprobe that counts
  * @fp:	     the fprobe

@@ -675,7 +675,7 @@ static void call_that_does_not_return_gives_its_instance_back(struct kunit *test
 }
 #endif
 
-#ifdef CONFIG_FPROBE
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 /* One place to call it from, and so one return address. */
 static noinline unsigned long call_traced(void)
 {
@@ -768,7 +768,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(tail_call_returns_in_order),
 	KUNIT_CASE(call_that_does_not_return_gives_its_instance_back),
 #endif
-#ifdef CONFIG_FPROBE
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),
 #ifdef CONFIG_X86
 	KUNIT_CASE(fprobe_between_two_calls_of_a_slot_pairs),

@@ -266,7 +266,7 @@ static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, uses_stack(8), 0);
 }
 
-#ifdef CONFIG_FPROBE
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 /*
  * The calls that jprobe_return() ends do not return. An fprobe has hooked their returns. If
  * that were kept, the next hooked return of the task would be taken for theirs, and the
@@ -734,7 +734,7 @@ static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(handler_may_clobber_its_copies),
 	STATE_CASE(handler_may_return_instead),
 	STATE_CASE(jprobe_return_works_from_a_function_of_the_handler),
-#ifdef CONFIG_FPROBE
+#if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 	STATE_CASE(hooked_returns_of_the_ended_handler_are_forgotten),
 #endif
 	STATE_CASE(handler_runs_with_preemption_off),

@@ -14,9 +14,9 @@
 #include "fixture.h"
 
 notrace KPT_FUNCTION(plain, KPT_RESULT(arg))
-KPT_FUNCTION(traced, KPT_RESULT(arg))
+kpt_traceable KPT_FUNCTION(traced, KPT_RESULT(arg))
 notrace KPT_FUNCTION(plain2, KPT_RESULT(arg))
-KPT_FUNCTION(traced2, KPT_RESULT(arg))
+kpt_traceable KPT_FUNCTION(traced2, KPT_RESULT(arg))
 notrace KPT_FUNCTION(elsewhere, KPT_ELSEWHERE(arg))
 
 /*
@@ -132,7 +132,7 @@ noinline notrace unsigned long kpt_many_c(KPT_MANY_PARAMS)
 	return kpt_many_result(a, b, c, d, e, f, g, h, i, j);
 }
 
-noinline unsigned long kpt_many_traced(KPT_MANY_PARAMS)
+noinline kpt_traceable unsigned long kpt_many_traced(KPT_MANY_PARAMS)
 {
 	barrier();
 	return kpt_many_result(a, b, c, d, e, f, g, h, i, j);
