@@ -19,7 +19,7 @@ suite=bookworm
 kmake()
 {
 	make -C "$out/linux" O="$out/out" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" \
-		LOCALVERSION=-kprobes KDEB_PKGVERSION="1.$(date +%Y%m%d)" \
+		LOCALVERSION=-kprobes PAHOLE=none KDEB_PKGVERSION="1.$(date +%Y%m%d)" \
 		KCPPFLAGS="-fmacro-prefix-map=../linux/=" "$@"
 }
 
@@ -28,7 +28,7 @@ prepare()
 {
 	need_build
 	need dpkg-buildpackage:dpkg-dev dh_listpackages:debhelper fakeroot:fakeroot rsync:rsync \
-		kmod:kmod /usr/include/openssl/ssl.h:libssl-dev pahole:dwarves
+		kmod:kmod /usr/include/openssl/ssl.h:libssl-dev
 	mkdir -p "$out/out"
 	lock deb
 	ccache_env
@@ -36,9 +36,11 @@ prepare()
 	EMULATOR_PATCHES=0 KPROBES_BUILD=$out "$here/tree.sh"
 }
 
-# packages CONFIG: what they are made of is the kernel's own way, bindeb-pkg
-packages()
+# configure CONFIG: what the packages are made of. Its own programs are asked for.
+configure()
 {
+	local asked=()
+
 	cp "$1" "$out/out/.config"
 	# Keys and debug information of the distribution are not ours to have.
 	"$out/linux/scripts/config" --file "$out/out/.config" \
@@ -49,6 +51,14 @@ packages()
 	kmake olddefconfig >"$log" 2>&1 </dev/null || die "$1 does not configure: see $log"
 	grep -qx CONFIG_KPROBES=y "$out/out/.config" ||
 		die "$1 has no modules, or does not allow kprobes"
+	! grep -qx CONFIG_MODULE_SIG_ALL=y "$out/out/.config" || asked+=(openssl:openssl)
+	! grep -qxE 'CONFIG_(KERNEL|MODULE_COMPRESS)_ZSTD=y' "$out/out/.config" || asked+=(zstd:zstd)
+	need "${asked[@]}"
+}
+
+# packages CONFIG: made in the kernel's own way, bindeb-pkg
+packages()
+{
 	say "building with $1: takes hours with a distribution's, see $log"
 	rm -f "$out"/linux-*.deb
 	kmake -j"$(nproc)" bindeb-pkg >>"$log" 2>&1 </dev/null &
@@ -113,6 +123,11 @@ check()
 		lacking=$(grep -v '^#' "$out/.options" | grep -vxFf "$config" || true)
 		[ -z "$lacking" ] || die "config systemd: kconfig did not accept $(echo "$lacking" | paste -sd' ')"
 	fi
+	configure "$config"
+	# The guest has no initramfs that could load modules.
+	lacking=$(printf 'CONFIG_%s=y\n' SERIAL_8250_CONSOLE VIRTIO_PCI NET_9P_VIRTIO 9P_FS |
+		grep -vxFf "$out/out/.config" || true)
+	[ -z "$lacking" ] || die "deb-check boots by 9p, without an initramfs: $config has to have $(echo "$lacking" | paste -sd' ')"
 	# Compressing takes longer than booting.
 	KDEB_COMPRESS=${KDEB_COMPRESS:-gzip} packages "$config"
 	root_with_packages
@@ -137,4 +152,5 @@ if [ -z "$config" ]; then
 fi
 [ -e "$config" ] || die "no .config in /boot: give one by DEB_CONFIG=, e.g. that of Debian's package linux-config-6.12"
 prepare
+configure "$config"
 packages "$config"
