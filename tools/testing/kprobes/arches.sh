@@ -86,6 +86,18 @@ arch_is()
 built_by() { karch=$1 cross=$2 image=$3 target=${3##*/}; }
 booted_by() { qemu=qemu-system-$1 qemu_package=qemu-system-$2 console=console=$3 machine=${*:4}; }
 
+# arch_packages NAME...: what need() has to be asked for, to build and boot kernels of these
+arch_packages()
+{
+	local name
+
+	for name; do
+		arch_is "$name"
+		[ -z "$cross" ] || echo "${cross}gcc:$cc_package"
+		[ -z "$qemu" ] || echo "$qemu:$qemu_package"
+	done | sort -u
+}
+
 # kmake ARGS...: the kernel's make, in $src for $out and the architecture. The version of
 # pahole is an option that each file is compiled with, so that its installation would have
 # all kernels compiled again: only those that need it get it, by pahole=.

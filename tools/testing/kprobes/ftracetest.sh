@@ -18,6 +18,8 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/ftracetest-results.sh
 . "$here/ftracetest-results.sh"
+# shellcheck source=tools/testing/kprobes/arches.sh
+. "$here/arches.sh"
 
 tests=tools/testing/selftests/ftrace
 scratch
@@ -86,8 +88,12 @@ all_of()
 
 compare()
 {
-	export CONFIG=$1
+	local packages
 
+	export CONFIG=$1
+	mapfile -t packages < <(arch_packages "$1")
+	[ "$1" != x86_64 ] || packages+=("${guest_packages[@]}")
+	need "${build_packages[@]}" "${packages[@]}"
 	[ "$1" = x86_64 ] || CONFIG=$1-user
 	"$here/kernel.sh"
 	"$here/kernel.sh" stock

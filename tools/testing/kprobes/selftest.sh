@@ -572,6 +572,7 @@ staged()
 
 # make test ARCH=
 ln -s qemu-system-x86_64 "$tmp/machine/qemu-system-aarch64"
+ln -s /bin/true "$tmp/machine/aarch64-linux-gnu-gcc"
 stands_for kernel.sh <<<'#!/bin/bash'
 # on_arch TEST PLAY: on a machine that plays that
 on_arch()
@@ -612,11 +613,27 @@ mkdir "$tmp/bin"
 tr : '\n' <<<"$PATH" | while read -r dir; do
 	ln -s "$dir"/* "$tmp/bin/" 2>/dev/null || true
 done
-rm -f "$tmp/bin/flex" "$tmp/bin/qemu-system-x86_64"
+rm -f "$tmp/bin/"{flex,qemu-system-x86_64,qemu-system-aarch64,aarch64-linux-gnu-gcc}
 env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/bin" KPROBES_BUILD="$tmp/build" KPROBES_INSTALL=0 \
 	make -s -C "$top" run >"$tmp/log" 2>&1 || true
 { grep -q ': flex qemu-system-x86$' "$tmp/log" || sed 's/^/not ok - /' "$tmp/log"; } |
 	sees packages "all packages that make run needs are named before it does anything" ''
+# lacks COMMAND...: what that asks for
+lacks()
+{
+	env PATH="$tmp/bin" KPROBES_BUILD="$tmp/lacks" KPROBES_INSTALL=0 "$@" 2>&1 </dev/null |
+		sed -n 's/^kprobes: missing packages, .*installing:/not ok -/p' || true
+}
+{
+	lacks "$here/test-arch.sh" arm64
+	lacks "$here/ftracetest.sh" arch arm64
+	lacks "$here/ftracetest.sh" arch x86_64
+	lacks BUILDS='arm64-*' "$here/test-builds.sh"
+} | sees packages_arch "all packages that another architecture needs are named before anything is built" \
+"not ok - flex gcc-aarch64-linux-gnu qemu-system-arm
+not ok - flex gcc-aarch64-linux-gnu qemu-system-arm
+not ok - flex qemu-system-x86
+not ok - flex gcc-aarch64-linux-gnu"
 
 # make shell: it ends where there is no terminal, and with make, however that ends.
 mkdir -p "$tmp/logs"

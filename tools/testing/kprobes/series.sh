@@ -582,6 +582,7 @@ check_build()
 	local name nr commits i=0 n=0
 
 	prepare_tree
+	[ ! -s "$out/boots" ] || need_qemu
 	mapfile -t commits < <(g rev-list --reverse pristine..check)
 	for name in "${names[@]}"; do
 		nr=0

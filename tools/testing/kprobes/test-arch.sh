@@ -58,15 +58,24 @@ check()
 	[ -n "$picks" ] || die "no suite or case is named $TEST: see lib/tests/kprobes/, or what make test prints"
 }
 
+# needs NAME...: all packages for these are asked for before hours of building
+needs()
+{
+	local packages
+
+	mapfile -t packages < <(arch_packages "$@")
+	need "${build_packages[@]}" "${packages[@]}"
+}
+
 # test_one NAME: counts are in passed, failed, skipped and parameters.
 test_one()
 {
 	local log=$build/logs/kunit-$1 expected=$here/expected/$1
 
 	check "$1"
+	needs "$1"
 	CONFIG=$1 "$here/kernel.sh" || die "$1 does not build"
 	[ -n "$qemu" ] || return 0
-	need "$qemu:$qemu_package"
 	say "KUnit on $1"
 	results=$tmp/results
 	: >"$results"
@@ -118,6 +127,8 @@ if [ "$1" != all ]; then
 else
 	# With TEST=, those where something runs.
 	[ -z "${TEST:-}" ] || arches_built=''
+	# shellcheck disable=SC2086
+	needs $arches $arches_built
 	for name in $arches $arches_built; do
 		# In a shell of its own, whose verdict is its status: die() ends
 		# this architecture only.

@@ -265,7 +265,6 @@ try()
 	verdict=failed counts='' why=''
 	arch=$2
 	arch_is "$arch"
-	[ -z "$cross" ] || need "${cross}gcc:$cc_package"
 	out=$build/builds-$arch
 	mkdir -p "$out"
 	sources >"$state/sources-$arch"
@@ -306,7 +305,12 @@ if [ "${1:-}" = list ]; then
 	cut -d' ' -f1 "$tmp/builds"
 	exit
 fi
-need_build
+# Nothing of what is compiled runs.
+mapfile -t compilers < <(cut -d' ' -f2 "$tmp/builds" | sort -u | while read -r arch; do
+	arch_is "$arch"
+	[ -z "$cross" ] || echo "${cross}gcc:$cc_package"
+done)
+need "${build_packages[@]}" "${compilers[@]}"
 "$here/tree.sh" >/dev/null
 lock builds
 need_space 3000 "compiling in many configurations"
