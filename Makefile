@@ -39,7 +39,8 @@ help:
 #: make mutants  do the tests notice broken code? Applies tools/testing/kprobes/mutants/
 #:               one by one (MUTANT=glob, MINUTES=60; resumes where it stopped)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
-#:               s390x ppc64le ppc64 arm mips; built only: sparc64 parisc sh arc
+#:               s390x ppc64le ppc64 arm mips; built only: parisc sh; kprobes compiled,
+#:               not linked: sparc64 arc
 #: make test-arches     all of these, a line each
 #: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
 #:               (MINUTES=60; resumes where it stopped)

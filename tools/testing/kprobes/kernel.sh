@@ -6,6 +6,8 @@
 #   kernel.sh stock    the untouched base into build/stock-$CONFIG
 #   kernel.sh patched  that with our patches to other subsystems, into
 #                      build/patched-$CONFIG
+#   kernel.sh parts    only kprobes, their suites and the architecture's kprobes, for
+#                      architectures where no kernel links
 #   kernel.sh make ARGS...  only that, e.g. kernel/kprobes/point.o, in build/$CONFIG.
 #                      "make -C build/$CONFIG" would use another compiler, without ccache,
 #                      and other tools: the next build would rebuild all files
@@ -120,8 +122,14 @@ start=$SECONDS
 [ -z "$ours" ] || build_begins "$out" "$log" warnings_of
 configure
 : >"$log"
-targets=$target
-! grep -qx CONFIG_MODULES=y "$out/.config" || targets="$target modules"
+targets=$target ready="kernel ready: build/$name/$image"
+if [ "${1:-}" = parts ]; then
+	run_make "what kprobes for $name need" prepare
+	targets='kernel/kprobes.o kernel/kprobes/ lib/test_kprobes.o lib/tests/kprobes/'
+	targets="$targets arch/$srcarch/kernel/kprobes.o" ready="kprobes compiled, not linked: build/$name"
+elif grep -qx CONFIG_MODULES=y "$out/.config"; then
+	targets="$target modules"
+fi
 # shellcheck disable=SC2086
 run_make "kernel $name" $targets
 
@@ -146,7 +154,7 @@ external_modules()
 	run_make "modules of $1 for $name" M="$to" modules
 }
 
-if [ -z "$cross" ] && [ "$targets" != "$target" ]; then
+if [ -z "$cross" ] && [ "$targets" = "$target modules" ]; then
 	for dir in $(config_modules); do
 		external_modules "$dir"
 	done
@@ -159,4 +167,4 @@ if [ -n "$ours" ]; then
 		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) in our files: see $log"
 	fi
 fi
-say "kernel ready: build/$name/$image ($((SECONDS - start)) s)"
+say "$ready ($((SECONDS - start)) s)"
