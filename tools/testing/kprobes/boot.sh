@@ -24,7 +24,7 @@ boot_suites()
 	exec 7>>"${log%/*}/.${log##*/}.lock"
 	flock -w 3 7 || die "another guest writes build/logs/${log##*/}.*: wait until it has ended"
 	# shellcheck disable=SC2054
-	args=(-nodefaults -no-reboot -display none -m 1024 -accel tcg,thread=multi
+	args=(-nodefaults -no-reboot -display none -m 1024 -accel "tcg,thread=${threads:-multi}"
 		-kernel "$kernel/$image" -serial "file:$log.console")
 	! grep -qsx CONFIG_SMP=y "$kernel/.config" || args+=(-smp 2)
 	: >"$log.console"

@@ -177,22 +177,30 @@ guest_debian()
 	busybox=$debian/bin/busybox
 }
 
-# The changes to the base that QEMU needs, ours and stock alike: one file a line.
-# Up to its release 8.0 a CPU can keep the translation of text that another one
-# patches. Without QEMU they are taken, too: they do nothing where they are not
-# needed. EMULATOR_PATCHES=0 leaves them out, 1 takes them in any case.
+# old_emulator QEMU: can it keep the translation of text that another CPU patches? Up to
+# QEMU's release 8.0, one can be made while the text is being written, and then stays. One
+# that is not there counts as old.
+old_emulator()
+{
+	local version
+
+	version=$("$1" --version 2>/dev/null |
+		sed -n 's/^QEMU emulator version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+	# shellcheck disable=SC2086
+	set -- ${version:-0 0}
+	[ $(($1 * 100 + $2)) -lt 801 ]
+}
+
+# The changes to the base that old emulators need, ours and stock alike: one file a line.
+# Without QEMU they are taken, too: they do nothing where they are not needed.
+# EMULATOR_PATCHES=0 leaves them out, 1 takes them in any case.
 emulator_patches()
 {
-	local wanted=${EMULATOR_PATCHES:-} version
-
-	if [ -z "$wanted" ]; then
-		version=$(qemu-system-x86_64 --version 2>/dev/null |
-			sed -n 's/^QEMU emulator version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
-		# shellcheck disable=SC2086
-		set -- ${version:-0 0}
-		wanted=$(($1 * 100 + $2 < 801))
-	fi
-	[ "$wanted" = 0 ] || printf '%s\n' "$here"/emulator/*.patch
+	case ${EMULATOR_PATCHES:-} in
+	0) return ;;
+	'') old_emulator qemu-system-x86_64 || return 0 ;;
+	esac
+	printf '%s\n' "$here"/emulator/*.patch
 }
 
 # The kernel parameters that a guest needs to know the time. On a loaded machine

@@ -483,6 +483,13 @@ plays_suites 'says Oops: Oops: 0002; stays' |
 	sees suites_broken "a kernel that is broken does not take all of its time" \
 "not ok - ended, as its kernel is broken
 not ok - [    9.0] Oops: Oops: 0002"
+for release in 7.2.22 8.0.5 8.1.0 10.0.2; do
+	printf '#!/bin/sh\necho "QEMU emulator version %s (Debian)"\n' $release >"$tmp/machine/qemu-$release"
+	chmod +x "$tmp/machine/qemu-$release"
+	! old_emulator "$tmp/machine/qemu-$release" || echo "not ok - $release"
+done | sees emulator_old "an emulator that keeps stale translations is known by its release" \
+"not ok - 7.2.22
+not ok - 8.0.5"
 
 (
 	exec 7>>"$tmp/played/logs/.hello.lock"
