@@ -10,6 +10,16 @@
 # loses what is not printed yet, so that it is switched off when this line is there.
 suites_ended='Waiting [0-9]+ sec before mounting root device'
 
+# keep_failed CONSOLE: before the next guest overwrites it. That of a guest that failed stays
+# there as CONSOLE.failed, until there is another one.
+keep_failed()
+{
+	[ -s "$1" ] || return 0
+	if ! grep -aqE "$suites_ended" "$1" || grep -aqE "$SPLATS|not ok " "$1"; then
+		mv "$1" "$1.failed"
+	fi
+}
+
 # boot_suites KERNELDIR LOG SECONDS MORE PARAMETERS QEMU-ARGUMENT...: runs the suites in a
 # guest of $qemu with $image, its console in LOG.console. Sets why: empty if the suites have
 # come to their end, and ran: what did when the guest died, or complained first. The guest
@@ -27,6 +37,7 @@ boot_suites()
 	args=(-nodefaults -no-reboot -display none -m 1024 -accel "tcg,thread=${threads:-multi}"
 		-kernel "$kernel/$image" -serial "file:$log.console")
 	! grep -qsx CONFIG_SMP=y "$kernel/.config" || args+=(-smp 2)
+	keep_failed "$log.console"
 	: >"$log.console"
 	"$qemu" "${args[@]}" "$@" \
 		-append "loglevel=7 panic=-1 oops=panic kunit.enable=1 rootdelay=86400 $params" \

@@ -483,6 +483,12 @@ plays_suites 'says Oops: Oops: 0002; stays' |
 	sees suites_broken "a kernel that is broken does not take all of its time" \
 "not ok - ended, as its kernel is broken
 not ok - [    9.0] Oops: Oops: 0002"
+for _ in 1 2; do
+	plays_suites 'says Waiting 86400 sec before mounting root device...; stays' >/dev/null
+done
+{ tail -n 1 "$tmp/played-suites.console.failed" || true; } | sed 's/^/not ok - /' |
+	sees suites_kept "the console of a kernel that failed is kept" "not ok - [    9.0] Oops: Oops: 0002"
+
 for release in 7.2.22 8.0.5 8.1.0 10.0.2; do
 	printf '#!/bin/sh\necho "QEMU emulator version %s (Debian)"\n' $release >"$tmp/machine/qemu-$release"
 	chmod +x "$tmp/machine/qemu-$release"
