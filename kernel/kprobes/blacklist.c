@@ -179,6 +179,14 @@ int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
 	return 0;
 }
 
+static int __init blacklist_refuse_symbol(const char *name)
+{
+	kprobe_opcode_t *addr = kprobe_lookup_name(name, 0);
+	int ret = addr ? kprobe_add_ksym_blacklist((unsigned long)addr) : 0;
+
+	return ret == -ENOMEM ? ret : 0;
+}
+
 /*
  * ftrace calls tracers from here. Functions on the path of a hit may be traced, so a
  * hit here could lead here again, before it is recognised as recursion. Labels in this
@@ -189,17 +197,29 @@ static int __init blacklist_refuse_ftrace_callers(void)
 	static const char *const callers[] __initconst = {
 		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
 	};
-	kprobe_opcode_t *addr;
 	unsigned int i;
-	int ret;
+	int ret = 0;
 
-	for (i = 0; IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && i < ARRAY_SIZE(callers); i++) {
-		addr = kprobe_lookup_name(callers[i], 0);
-		ret = addr ? kprobe_add_ksym_blacklist((unsigned long)addr) : 0;
-		if (ret == -ENOMEM)
-			return ret;
-	}
+	for (i = 0; IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && !ret && i < ARRAY_SIZE(callers); i++)
+		ret = blacklist_refuse_symbol(callers[i]);
+	return ret;
+}
+
+/*
+ * Detours of architectures with struct optimized_kprobe are copies of a template. A
+ * breakpoint in the template would be copied, too, to where there is no point. On
+ * powerpc the copies lie in the kernel's own text.
+ */
+static int __init blacklist_refuse_detours(void)
+{
+#ifdef CONFIG_KPROBE_OPTINSN
+	int ret = kprobe_add_area_blacklist((unsigned long)optprobe_template_entry,
+					    (unsigned long)optprobe_template_end);
+
+	return ret ? : blacklist_refuse_symbol("optinsn_slot");
+#else
 	return 0;
+#endif
 }
 
 int __weak __init arch_populate_kprobe_blacklist(void)
@@ -309,6 +329,8 @@ int __init kprobe_blacklist_init(void)
 						(unsigned long)__noinstr_text_end);
 	if (!ret)
 		ret = blacklist_refuse_ftrace_callers();
+	if (!ret)
+		ret = blacklist_refuse_detours();
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
 	if (!ret)

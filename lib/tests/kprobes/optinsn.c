@@ -189,6 +189,28 @@ static void points_come_and_go_under_callers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(wrong), 0);
 }
 
+/* Detours are copies of a template; on powerpc they lie in the kernel's own text. */
+static void text_that_detours_are_made_of_is_refused(struct kunit *test)
+{
+	static const char *const labels[] = {
+		"optprobe_template_entry",
+#ifdef CONFIG_ARM
+		"optprobe_template_add_sp", "optprobe_template_restore_begin",
+		"optprobe_template_restore_end", "optprobe_template_val",
+		"optprobe_template_call",
+#else
+		"optprobe_template_op_address", "optprobe_template_call_handler",
+		"optprobe_template_insn", "optprobe_template_call_emulate",
+		"optprobe_template_ret", "optinsn_slot",
+#endif
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(labels); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, kpt_all_refused(test, labels[i], 4), "no %s",
+				      labels[i]);
+}
+
 static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_is_hit_once_per_call),
 	KUNIT_CASE(jump_waits_for_no_task),
@@ -197,6 +219,7 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(switched_off_jump_leaves_the_text_as_it_was),
 	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
 	KUNIT_CASE(points_come_and_go_under_callers),
+	KUNIT_CASE(text_that_detours_are_made_of_is_refused),
 	KPT_LAST_CASE,
 	{}
 };
