@@ -4,6 +4,10 @@
  * A jump behaves as the breakpoint did, and becomes a breakpoint for things that it
  * cannot do. The optimizer itself is tested on x86.
  */
+#ifdef CONFIG_PPC
+#include <asm/hw_irq.h>
+#endif
+
 #include "fixture.h"
 
 static bool is_jump(struct kpt_probe *pr)
@@ -211,6 +215,51 @@ static void text_that_detours_are_made_of_is_refused(struct kunit *test)
 				      labels[i]);
 }
 
+#ifdef CONFIG_PPC64
+extern kprobe_opcode_t kpt_keeps_paca[];
+
+/* How far the PACA is from what it was before an instruction. */
+static noinline notrace unsigned long paca_moves(void)
+{
+	unsigned long before, after;
+
+	asm volatile("mr	%0, 13\n"
+		     ".globl kpt_keeps_paca\n"
+		     "kpt_keeps_paca:	nop\n\t"
+		     "mr	%1, 13\n\t"
+		     "mr	13, %0" : "=&r" (before), "=&r" (after) : : "memory");
+	return after - before;
+}
+
+static int saves_another_paca(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->gpr[13] += PAGE_SIZE;
+	return 0;
+}
+
+/*
+ * A task that is preempted in a detour, and continues on another CPU, has the first CPU's
+ * PACA among its saved registers.
+ */
+static void detour_keeps_the_paca_of_the_cpu_that_leaves_it(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_keeps_paca);
+	unsigned long flags, moved;
+
+	pr->on_pre = saves_another_paca;
+	kpt_register(test, pr);
+	expect_jump(test, pr);
+	/* No interrupt may use a wrong one. */
+	local_irq_save(flags);
+	hard_irq_disable();
+	moved = paca_moves();
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, moved, 0ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_TRUE(test, pr->irqs_off);
+}
+#endif
+
 static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_is_hit_once_per_call),
 	KUNIT_CASE(jump_waits_for_no_task),
@@ -220,6 +269,9 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
 	KUNIT_CASE(points_come_and_go_under_callers),
 	KUNIT_CASE(text_that_detours_are_made_of_is_refused),
+#ifdef CONFIG_PPC64
+	KUNIT_CASE(detour_keeps_the_paca_of_the_cpu_that_leaves_it),
+#endif
 	KPT_LAST_CASE,
 	{}
 };
