@@ -5,6 +5,7 @@
  * cannot do. The optimizer itself is tested on x86.
  */
 #ifdef CONFIG_PPC
+#include <asm/asm-compat.h>
 #include <asm/hw_irq.h>
 #endif
 
@@ -215,6 +216,61 @@ static void text_that_detours_are_made_of_is_refused(struct kunit *test)
 				      labels[i]);
 }
 
+#ifdef CONFIG_PPC
+extern kprobe_opcode_t kpt_sp_addi[], kpt_sp_add[], kpt_sp_mr[], kpt_sp_mflr[];
+
+/*
+ * sp_NAME() runs an instruction, at kpt_sp_NAME, that makes the stack pointer what it was
+ * before, and returns how far it is from that. If it is wrong, nothing uses it.
+ */
+#define STACK_USER(name, before, insn)					\
+static noinline notrace long sp_##name(void)				\
+{									\
+	long sp, off;							\
+									\
+	asm volatile("mr	%0, 1\n\t"				\
+		     PPC_STLU "	1, -1024(1)\n\t"			\
+		     before "\n"					\
+		     ".globl kpt_sp_" #name "\n"			\
+		     "kpt_sp_" #name ":	" insn "\n\t"			\
+		     "subf	%1, %0, 1\n\t"				\
+		     "mr	1, %0"					\
+		     : "=&r" (sp), "=&r" (off) : : "r0", "lr", "memory"); \
+	return off;							\
+}
+
+STACK_USER(addi, "", "addi	1, 1, 1024")
+STACK_USER(add, "li	0, 1024", "add	1, 1, 0")
+STACK_USER(mr, "", "mr	1, %0")
+STACK_USER(mflr, "mtlr	%0", "mflr	1")
+
+/* A detour removes its own frame in the end: what was written to r1 would be lost. */
+static void instruction_that_moves_the_stack_is_no_jump(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		kprobe_opcode_t *addr;
+		long (*fn)(void);
+	} insns[] = {
+		{ "addi", kpt_sp_addi, sp_addi },
+		{ "add", kpt_sp_add, sp_add },
+		{ "mr", kpt_sp_mr, sp_mr },
+		{ "mflr", kpt_sp_mflr, sp_mflr },
+	};
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(insns); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, insns[i].fn(), 0l, "%s", insns[i].name);
+		pr = kpt_probe(test, insns[i].addr);
+		KUNIT_EXPECT_FALSE_MSG(test, is_jump(pr), "%s", insns[i].name);
+		KUNIT_EXPECT_EQ_MSG(test, insns[i].fn(), 0l, "%s", insns[i].name);
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%s", insns[i].name);
+	}
+}
+
+#endif /* CONFIG_PPC */
+
 #ifdef CONFIG_PPC64
 extern kprobe_opcode_t kpt_keeps_paca[];
 
@@ -269,6 +325,9 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
 	KUNIT_CASE(points_come_and_go_under_callers),
 	KUNIT_CASE(text_that_detours_are_made_of_is_refused),
+#ifdef CONFIG_PPC
+	KUNIT_CASE(instruction_that_moves_the_stack_is_no_jump),
+#endif
 #ifdef CONFIG_PPC64
 	KUNIT_CASE(detour_keeps_the_paca_of_the_cpu_that_leaves_it),
 #endif
