@@ -269,6 +269,75 @@ static void instruction_that_moves_the_stack_is_no_jump(struct kunit *test)
 	}
 }
 
+extern kprobe_opcode_t kpt_links[];
+
+/* How far the return address of a call is from the call. It is only read. */
+static noinline notrace unsigned long links(void)
+{
+	unsigned long lr;
+
+	asm volatile(".globl kpt_links\n"
+		     "kpt_links:\n"
+		     "0:	bl	1f\n"
+		     "1:	mflr	%0\n\t"
+		     /* As ANNOTATE_INTRA_FUNCTION_CALL, which is for assembler. */
+		     ".pushsection .discard.intra_function_calls\n\t"
+		     ".long	0b\n\t"
+		     ".popsection" : "=r" (lr) : : "lr");
+	return lr - (unsigned long)kpt_links;
+}
+
+#define LINKS	4ul
+
+static int calls_links(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	*(unsigned long *)pr->arg = links();
+	return 0;
+}
+
+/* The call is emulated, even if no handler runs. */
+static void missed_jump_on_a_call_returns_behind_it(struct kunit *test)
+{
+	unsigned long *linked = kunit_kzalloc(test, sizeof(*linked), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain), *missed;
+
+	KUNIT_ASSERT_NOT_NULL(test, linked);
+	pr->on_pre = calls_links;
+	pr->arg = linked;
+	kpt_register(test, pr);
+	missed = kpt_probe(test, kpt_links);
+	expect_jump(test, missed);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, missed->pre, 0);
+	KUNIT_EXPECT_EQ(test, missed->kp.nmissed, 1ul);
+	KUNIT_EXPECT_EQ(test, *linked, LINKS);
+	KUNIT_EXPECT_EQ(test, links(), LINKS);
+	KUNIT_EXPECT_EQ(test, missed->pre, 1);
+}
+
+/* At this stage, the point is disabled and still a jump. */
+static void call_links_while_leaving(enum kprobe_stage stage, void *linked)
+{
+	if (stage == KPROBE_STAGE_LEAVING)
+		*(unsigned long *)linked = links();
+}
+
+static void jump_on_a_call_returns_behind_it_while_its_probe_leaves(struct kunit *test)
+{
+	unsigned long *linked = kunit_kzalloc(test, sizeof(*linked), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe(test, kpt_links);
+
+	KUNIT_ASSERT_NOT_NULL(test, linked);
+	expect_jump(test, pr);
+	kprobe_test_stop(call_links_while_leaving, linked);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_unregister(test, pr);
+	kunit_release_action(test, unstop, NULL);
+	KUNIT_EXPECT_EQ(test, *linked, LINKS);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, links(), LINKS);
+}
 #endif /* CONFIG_PPC */
 
 #ifdef CONFIG_PPC64
@@ -327,6 +396,8 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(text_that_detours_are_made_of_is_refused),
 #ifdef CONFIG_PPC
 	KUNIT_CASE(instruction_that_moves_the_stack_is_no_jump),
+	KUNIT_CASE(missed_jump_on_a_call_returns_behind_it),
+	KUNIT_CASE(jump_on_a_call_returns_behind_it_while_its_probe_leaves),
 #endif
 #ifdef CONFIG_PPC64
 	KUNIT_CASE(detour_keeps_the_paca_of_the_cpu_that_leaves_it),
