@@ -437,6 +437,10 @@ struct optimized_kprobe {
  * The functions that prepare and patch are called with kprobe_mutex,
  * cpus_read_lock() and text_mutex held, arch_remove_optimized_kprobe() with
  * kprobe_mutex alone.
+ *
+ * A task may be preempted in a detour, and continue after the point was removed. The
+ * point and the detour are there until it has left. If the detour uses the out-of-line
+ * copy, too, arch_remove_kprobe() has to free that as one that a task may be in.
  */
 int arch_prepare_optimized_kprobe(struct optimized_kprobe *op, struct kprobe *orig);
 int arch_check_optimized_kprobe(struct optimized_kprobe *op);
