@@ -1172,6 +1172,12 @@ static void disabled_probe_can_be_unregistered(struct kunit *test)
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), -EINVAL);
+	/* It says how to register it again, and nothing that is not true any more. */
+	KUNIT_EXPECT_EQ(test, pr->kp.flags, (u32)KPROBE_FLAG_DISABLED);
+	kpt_register(test, pr);
+	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
+	call(test, 0);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 }
 
 /* --- Under fire ---------------------------------------------------------- */
