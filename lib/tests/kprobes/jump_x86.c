@@ -52,12 +52,26 @@ static void expect_no_jump(struct kunit *test, struct kpt_probe *pr)
 			    pr->kp.addr);
 }
 
+/* The end of a line of kprobes/points, after two blanks. */
+static const char *last_column(const char *line)
+{
+	const char *at = line, *next;
+
+	while ((next = strstr(at, "  ")))
+		at = next + 2;
+	return at;
+}
+
+/* The reason may be followed by where the branch is. */
 static void expect_no_jump_because(struct kunit *test, struct kpt_probe *pr, const char *why)
 {
+	const char *line;
+
 	expect_no_jump(test, pr);
-	if (kpt_debugfs.mnt)
-		KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(kpt_jump_reason(test, &pr->kp), why),
-					  "%pS", pr->kp.addr);
+	if (!kpt_debugfs.mnt)
+		return;
+	line = kpt_jump_reason(test, &pr->kp);
+	KUNIT_EXPECT_TRUE_MSG(test, str_has_prefix(last_column(line), why), "%s", line);
 }
 
 /* A probe that has become a jump. */
@@ -95,16 +109,16 @@ static struct kpt_probe *jump_probe_post(struct kunit *test, void *addr)
 
 /* A probe that must not become a jump, and works nevertheless. */
 static void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
-				   unsigned int hits)
+				   const char *why)
 {
 	struct kpt_probe *pr = kpt_probe(test, addr);
 
 	wait_for_kprobe_optimizer();
-	expect_no_jump(test, pr);
+	expect_no_jump_because(test, pr, why);
 	/* A branch into the middle of a jump would crash. */
 	KUNIT_ASSERT_FALSE(test, is_jump(addr));
 	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
-	KUNIT_EXPECT_EQ(test, pr->pre, hits);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
 static void check_becomes_jump(struct kunit *test, void *addr, kpt_fn_t fn,
@@ -211,7 +225,7 @@ static void disabled_at_registration_becomes_one_when_enabled(struct kunit *test
 
 static void branch_target_inside_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(target), kpt_jump_target, 1);
+	check_stays_breakpoint(test, AT(target), kpt_jump_target, "a branch leads inside");
 }
 
 /* At each of the inner bytes, and right after them. */
@@ -227,7 +241,7 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(inner); i++) {
 		pr = kpt_probe(test, inner[i].addr);
 		wait_for_kprobe_optimizer();
-		expect_no_jump_because(test, pr, "leads inside: kpt_jump_inner");
+		expect_no_jump_because(test, pr, "a branch leads inside: kpt_jump_inner");
 		KUNIT_ASSERT_FALSE(test, is_jump(inner[i].addr));
 		/* Once from above, twice by the branch. */
 		KUNIT_EXPECT_EQ(test, inner[i].fn(7), KPT_RESULT(7ul));
@@ -239,8 +253,10 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 /* A call is the last instruction of those displaced, or it keeps the point from a jump. */
 static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(returns3), kpt_jump_returns3, 1);
-	check_stays_breakpoint(test, AT(returns4), kpt_jump_returns4, 1);
+	check_stays_breakpoint(test, AT(returns3), kpt_jump_returns3,
+			       "a call would return inside");
+	check_stays_breakpoint(test, AT(returns4), kpt_jump_returns4,
+			       "a call would return inside");
 	check_becomes_jump(test, AT(returns5), kpt_jump_returns5, 1);
 }
 
@@ -256,13 +272,15 @@ static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(by); i++)
-		check_stays_breakpoint(test, by[i].addr, by[i].fn, 1);
+		check_stays_breakpoint(test, by[i].addr, by[i].fn, "a branch leads inside");
 }
 
 static void function_that_shares_code_with_its_neighbour_is_left_alone(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(unaligned), kpt_jump_unaligned, 1);
-	check_stays_breakpoint(test, AT(falls), kpt_jump_falls, 1);
+	check_stays_breakpoint(test, AT(unaligned), kpt_jump_unaligned,
+			       "the function shares code with others");
+	check_stays_breakpoint(test, AT(falls), kpt_jump_falls,
+			       "the function shares code with others");
 }
 
 /* Nor does what a function ends in share code, if execution does not go on after it. */
@@ -303,7 +321,7 @@ static void target_of_a_jump_label_inside_refuses(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_JUMP_LABEL))
 		kunit_skip(test, "no jump labels");
-	check_stays_breakpoint(test, AT(label), kpt_jump_label, 1);
+	check_stays_breakpoint(test, AT(label), kpt_jump_label, "a branch leads inside");
 	static_branch_enable(&kpt_jump_label_key);
 	KUNIT_EXPECT_EQ(test, kpt_jump_label(7), 15UL);
 	static_branch_disable(&kpt_jump_label_key);
@@ -312,10 +330,14 @@ static void target_of_a_jump_label_inside_refuses(struct kunit *test)
 
 static void label_whose_address_is_taken_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(interpreter), kpt_jump_interpreter, 1);
-	check_stays_breakpoint(test, AT(checksum), kpt_jump_checksum, 1);
-	check_stays_breakpoint(test, AT(backward), kpt_jump_backward, 1);
-	check_stays_breakpoint(test, AT(interpreter_copy), kpt_jump_interpreter_copy, 1);
+	check_stays_breakpoint(test, AT(interpreter), kpt_jump_interpreter,
+			       "the function has indirect jumps");
+	check_stays_breakpoint(test, AT(checksum), kpt_jump_checksum,
+			       "the function has indirect jumps");
+	check_stays_breakpoint(test, AT(backward), kpt_jump_backward,
+			       "the function has indirect jumps");
+	check_stays_breakpoint(test, AT(interpreter_copy), kpt_jump_interpreter_copy,
+			       "the function has indirect jumps");
 }
 
 /* Some branch that is not found may lead inside. */
@@ -331,7 +353,7 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 	memcpy(alias, garbage, sizeof(garbage));
 	pr = kpt_probe(test, AT(garbled));
 	wait_for_kprobe_optimizer();
-	expect_no_jump_because(test, pr, "cannot be decoded");
+	expect_no_jump_because(test, pr, "the function cannot be decoded");
 	KUNIT_EXPECT_EQ(test, kpt_jump_garbled(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	kpt_unregister(test, pr);
@@ -341,23 +363,24 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 
 static void branch_target_of_the_cold_part_inside_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(split), kpt_jump_split, 1);
+	check_stays_breakpoint(test, AT(split), kpt_jump_split, "a branch leads inside");
 }
 
 static void branch_target_of_one_of_two_cold_parts_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(twin), kpt_jump_twin, 1);
+	check_stays_breakpoint(test, AT(twin), kpt_jump_twin, "a branch leads inside");
 }
 
 static void branch_target_of_a_numbered_cold_part_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(numbered), kpt_jump_numbered, 1);
+	check_stays_breakpoint(test, AT(numbered), kpt_jump_numbered, "a branch leads inside");
 }
 
 #ifdef CONFIG_X86_32
 static void target_of_a_computed_jump_inside_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(computed), kpt_jump_computed, 1);
+	check_stays_breakpoint(test, AT(computed), kpt_jump_computed,
+			       "the function has indirect jumps");
 }
 
 static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
@@ -436,7 +459,7 @@ static void ftrace_site_inside_refuses(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_DYNAMIC_FTRACE))
 		kunit_skip(test, "no ftrace sites in this kernel");
-	check_stays_breakpoint(test, AT(fentry), kpt_jump_fentry, 1);
+	check_stays_breakpoint(test, AT(fentry), kpt_jump_fentry, "others patch this text");
 }
 
 static void ftrace_site_itself_is_no_jump(struct kunit *test)
@@ -454,7 +477,7 @@ static void ftrace_site_itself_is_no_jump(struct kunit *test)
 
 static void end_of_the_function_inside_refuses(struct kunit *test)
 {
-	check_stays_breakpoint(test, AT(last), kpt_jump_last, 1);
+	check_stays_breakpoint(test, AT(last), kpt_jump_last, "the function ends");
 }
 
 #ifdef CONFIG_JUMP_LABEL
@@ -2113,16 +2136,6 @@ static void list_shows_optimized(struct kunit *test)
 	expect_no_jump(test, other);
 }
 
-/* The end of a line of kprobes/points, after two blanks. */
-static const char *last_column(const char *line)
-{
-	const char *at = line, *next;
-
-	while ((next = strstr(at, "  ")))
-		at = next + 2;
-	return at;
-}
-
 /* The last column is "jump" or why it is none. */
 static void reasons_are_in_the_points_file(struct kunit *test)
 {
@@ -2158,6 +2171,11 @@ static void reasons_are_in_the_points_file(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, str_has_prefix(last_column(line), points[i].reason),
 				      "%s", line);
 	}
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	line = kpt_line_with(test, kpt_read(test, &kpt_debugfs, "kprobes/points"),
+			     points[0].name);
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	KUNIT_EXPECT_STREQ(test, last_column(line), "disarmed");
 	kpt_unregister(test, pr);
 	text = kpt_read(test, &kpt_debugfs, "kprobes/points");
 	KUNIT_EXPECT_NULL(test, strstr(text, "kpt_jump_two+"));
