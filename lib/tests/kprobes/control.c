@@ -298,6 +298,18 @@ static void disable_enable_unregister_while_all_are_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->pre, 0);
 }
 
+/* Nothing is mapped there, in the test's thread or anywhere. */
+static ssize_t write_from_nowhere(struct kunit *test, const char *name)
+{
+	struct file *file = open_file(test, name, O_WRONLY);
+	loff_t pos = 0;
+	ssize_t n;
+
+	n = file->f_op->write(file, NULL, 1, &pos);
+	fput(file);
+	return n;
+}
+
 static void enabled_accepts_booleans_only(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "n"), 1l);
@@ -312,6 +324,8 @@ static void enabled_accepts_booleans_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "00"), (ssize_t)-EINVAL);
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "0\nx"), (ssize_t)-EINVAL);
 	KUNIT_EXPECT_EQ(test, write_file(test, "kprobes/enabled", "\n"), (ssize_t)-EINVAL);
+	KUNIT_EXPECT_EQ(test, write_from_nowhere(test, "kprobes/enabled"), (ssize_t)-EFAULT);
+	KUNIT_EXPECT_EQ(test, write_from_nowhere(test, "kprobes/hits"), (ssize_t)-EFAULT);
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "1\n");
 }
 
