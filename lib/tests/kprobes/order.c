@@ -878,7 +878,7 @@ static struct slots *take_pages_of_slots(struct kunit *test)
 	return s;
 }
 
-/* How often kallsyms names a page of copies, all of them, and how many are not known. */
+/* How often kallsyms names a page of copies, all of them, and what is wrong with them. */
 static unsigned int pages_in_kallsyms(unsigned long page, unsigned int *all,
 				      unsigned int *unknown)
 {
@@ -886,10 +886,17 @@ static unsigned int pages_in_kallsyms(unsigned long page, unsigned int *all,
 	char name[KSYM_NAME_LEN];
 	unsigned long addr;
 	char type;
+	int ret;
 
 	*all = 0;
 	*unknown = 0;
-	for (symnum = 0; !kprobe_get_kallsym(symnum, &addr, &type, name); symnum++) {
+	for (symnum = 0; ; symnum++) {
+		type = '?';
+		ret = kprobe_get_kallsym(symnum, &addr, &type, name);
+		if (ret)
+			break;
+		/* A local symbol of text. */
+		*unknown += type != 't';
 		if (strcmp(name, "kprobe_insn_page"))
 			continue;
 		++*all;
@@ -897,6 +904,7 @@ static unsigned int pages_in_kallsyms(unsigned long page, unsigned int *all,
 		*unknown += !is_kprobe_insn_slot(addr) ||
 			    !is_kprobe_insn_slot(addr + PAGE_SIZE - 1);
 	}
+	*unknown += ret != -ERANGE;
 	return nr;
 }
 
