@@ -427,7 +427,8 @@ static void all_on(void *test)
 static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 {
 	struct kpt_probe *pr[NR_ARMED];
-	unsigned int i;
+	unsigned int i, logged;
+	char line[128];
 
 	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	for (i = 0; i < NR_ARMED; i++)
@@ -436,7 +437,12 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	switch_to(test, "0");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
 	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
+	snprintf(line, sizeof(line), "kprobes: cannot arm %pS: %d", pr[NR_ARMED - 1]->kp.addr,
+		 -EBUSY);
+	logged = kpt_log_lines(test, line);
 	switch_to(test, "1");
+	if (IS_ENABLED(CONFIG_PRINTK))
+		KUNIT_EXPECT_EQ_MSG(test, kpt_log_lines(test, line), logged + 1, "%s", line);
 	KUNIT_EXPECT_STREQ(test, kpt_read(test, &kpt_debugfs, "kprobes/enabled"), "1\n");
 	call_armed(test);
 	wait_for_kprobe_optimizer();

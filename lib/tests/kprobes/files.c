@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The control files, for the kprobes suites.
+ * The control files and the log, for the kprobes suites.
  *
  * The suites open them through mounts of their own, because user space may have
  * none. They read and write through a user mapping of the test's thread, as most of
@@ -8,6 +8,7 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/kmsg_dump.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/mount.h>
@@ -149,6 +150,25 @@ char *kpt_line_with(struct kunit *test, const char *text, const char *what)
 	KUNIT_ASSERT_NOT_NULL(test, line);
 	memcpy(line, start, end - start);
 	return line;
+}
+
+/* The number of lines in the log that contain the text. */
+unsigned int kpt_log_lines(struct kunit *test, const char *what)
+{
+	char *line = kunit_kzalloc(test, 1024, GFP_KERNEL);
+	struct kmsg_dump_iter iter;
+	unsigned int nr = 0;
+	size_t len;
+
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	kmsg_dump_rewind(&iter);
+	while (kmsg_dump_get_line(&iter, false, line, 1024, &len)) {
+		line[min_t(size_t, len, 1023)] = '\0';
+		if (strstr(line, what))
+			nr++;
+	}
+	kunit_kfree(test, line);
+	return nr;
 }
 
 /* The line of kprobes/points on a probe, for a test to say why it failed. */

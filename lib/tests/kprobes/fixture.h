@@ -471,6 +471,7 @@ char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
+unsigned int kpt_log_lines(struct kunit *test, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);
 void kpt_queue_jumps(struct kunit *test);

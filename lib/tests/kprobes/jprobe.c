@@ -7,7 +7,6 @@
 #include <linux/bottom_half.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
-#include <linux/kmsg_dump.h>
 #include <linux/vmalloc.h>
 
 #include "fixture.h"
@@ -595,24 +594,6 @@ static void arguments_end_where_the_stack_does(struct kunit *test)
 
 /* --- Outside of a handler ------------------------------------------------- */
 
-/* The number of lines in the log that contain the text. */
-static unsigned int log_lines(struct kunit *test, const char *what)
-{
-	char *line = kunit_kzalloc(test, 1024, GFP_KERNEL);
-	struct kmsg_dump_iter iter;
-	unsigned int nr = 0;
-	size_t len;
-
-	KUNIT_ASSERT_NOT_NULL(test, line);
-	kmsg_dump_rewind(&iter);
-	while (kmsg_dump_get_line(&iter, false, line, 1024, &len)) {
-		line[min_t(size_t, len, 1023)] = '\0';
-		if (strstr(line, what))
-			nr++;
-	}
-	return nr;
-}
-
 static int pre_returns(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	jprobe_return();
@@ -632,7 +613,7 @@ static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_PTR_EQ(test, pr->arg, (void *)pr);
 	if (IS_ENABLED(CONFIG_PRINTK))
-		KUNIT_EXPECT_EQ(test, log_lines(test, "jprobe_return() outside"), 1);
+		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, "jprobe_return() outside"), 1);
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE

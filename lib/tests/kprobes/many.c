@@ -212,12 +212,31 @@ static void expect_denied(struct kunit *test, const struct misuse *m)
 #endif
 }
 
+/* Does a call of the function log this? */
+static bool is_logged_by(struct kunit *test, kpt_fn_t fn, unsigned long arg, const char *line)
+{
+	unsigned int before = kpt_log_lines(test, line);
+
+	fn(arg);
+	return kpt_log_lines(test, line) > before;
+}
+
+/* There are only so many of these lines in some seconds. */
+static void expect_logged_by(struct kunit *test, kpt_fn_t fn, unsigned long arg,
+			     const char *line)
+{
+	if (IS_ENABLED(CONFIG_PRINTK))
+		KUNIT_EXPECT_TRUE_MSG(test, kpt_wait_until(is_logged_by(test, fn, arg, line)),
+				      "not in the log: %s", line);
+}
+
 static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 {
 	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	char line[256];
 	void *was;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
@@ -241,6 +260,11 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	/* Outside of a handler the calls are allowed. */
 	KUNIT_EXPECT_EQ(test, register_kprobe(&m->fresh), 0);
 	unregister_kprobe(&m->fresh);
+
+	pr->on_pre = misuse_api;
+	snprintf(line, sizeof(line), "kprobes: cannot disable a probe of %pS in a handler of %pS",
+		 victim->kp.addr, was);
+	expect_logged_by(test, site->fn, 5, line);
 }
 
 /* --- Calls where nobody may sleep ----------------------------------------- */
@@ -453,6 +477,17 @@ static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&never), -EINVAL);
 }
 
+static unsigned long enable_with_irqs_off(unsigned long p)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);
+	ret = enable_kprobe((struct kprobe *)p);
+	local_irq_restore(flags);
+	return ret;
+}
+
 /*
  * Tombstones share one key. They fill half of the table at most, so it takes several until
  * one lies where a lookup of that key begins.
@@ -461,6 +496,7 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 {
 	const unsigned int nr = 1000;
 	struct kprobe *p;
+	char line[80];
 	unsigned int i;
 	int error[3];
 
@@ -490,6 +526,9 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	local_irq_enable();
 	for (i = 0; i < ARRAY_SIZE(error); i++)
 		KUNIT_EXPECT_EQ(test, error[i], -EDEADLK);
+	snprintf(line, sizeof(line), "kprobes: cannot enable a probe of ? where %s must not sleep",
+		 current->comm);
+	expect_logged_by(test, enable_with_irqs_off, (unsigned long)p, line);
 }
 
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
