@@ -639,12 +639,15 @@ static void refused_probes_lose_no_memory(struct kunit *test)
 	};
 	struct kprobe good = { .addr = (kprobe_opcode_t *)kpt_plain };
 	unsigned int i;
-	int ret[3];
+	int ret[4];
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct kprobe *kps[] = { &good, &bad[i], &bad[i] };
 #ifdef CONFIG_KRETPROBES
 		struct kretprobe rp = { .kp = bad[i] };
+#endif
+#ifdef CONFIG_JPROBES
+		struct jprobe jp = { .kp = bad[i], .entry = JPROBE_ENTRY(kpt_plain2) };
 #endif
 
 		bad[i].fault_handler = fault_handler;
@@ -656,10 +659,16 @@ static void refused_probes_lose_no_memory(struct kunit *test)
 #else
 		ret[2] = ret[0];
 #endif
+#ifdef CONFIG_JPROBES
+		ret[3] = register_jprobe(&jp);
+#else
+		ret[3] = ret[0];
+#endif
 		has_failed();
 		KUNIT_EXPECT_LT_MSG(test, ret[0], 0, "%u", i);
 		KUNIT_EXPECT_EQ_MSG(test, ret[1], ret[0], "%u", i);
 		KUNIT_EXPECT_LT_MSG(test, ret[2], 0, "%u", i);
+		KUNIT_EXPECT_LT_MSG(test, ret[3], 0, "%u", i);
 	}
 }
 
