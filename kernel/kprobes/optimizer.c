@@ -292,6 +292,7 @@ static void optimizer_make_detours(unsigned int nr)
 	list_for_each_entry_safe(pt, next, &queued, opt) {
 		if (!nr--)
 			break;
+		kprobe_test_stage(KPROBE_STAGE_CHOSEN);
 		pt->why = arch_detour_prepare(&pt->kp);
 		if (pt->why == -ENOMEM)
 			queue_delayed_work(system_unbound_wq, &optimizer_retry_work, retry_delay);

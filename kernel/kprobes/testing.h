@@ -26,6 +26,7 @@ struct module;
  * @KPROBE_STAGE_SYNCED:   in kprobe_quiesce(): each CPU has been interrupted, and none
  *			   has been looked at yet
  * @KPROBE_STAGE_QUIET:	   unregistering: no handler runs, nothing is freed yet
+ * @KPROBE_STAGE_CHOSEN:   the optimizer is about to look at a point: can it be a jump?
  * @KPROBE_STAGE_PLANNED:  the optimizer has chosen the instructions of a detour, and is
  *			   about to allocate memory for it
  * @KPROBE_STAGE_DIVERTED: the optimizer has made detours, and is about to wait
@@ -44,6 +45,7 @@ enum kprobe_stage {
 	KPROBE_STAGE_UNLINKED,
 	KPROBE_STAGE_SYNCED,
 	KPROBE_STAGE_QUIET,
+	KPROBE_STAGE_CHOSEN,
 	KPROBE_STAGE_PLANNED,
 	KPROBE_STAGE_DIVERTED,
 	KPROBE_STAGE_NOTED,

@@ -16,7 +16,7 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 
-#include "fixture.h"
+#include "jump_x86.h"
 
 /*
  * Probes make the allocators fail: a handler on their entry makes them return NULL
@@ -924,12 +924,12 @@ static void what_hits_may_read_is_freed_after_a_grace_period(struct kunit *test)
 
 /* --- Jumps --------------------------------------------------------------------- */
 
-/* The worker is about to allocate memory for a detour. */
+/* The worker is about to look at the point, and to allocate memory for a detour. */
 static void fail_detour(enum kprobe_stage stage, void *arg)
 {
 	unsigned int *nth = arg;
 
-	if (stage != KPROBE_STAGE_PLANNED || !*nth)
+	if (stage != KPROBE_STAGE_CHOSEN || !*nth)
 		return;
 	fail_nth(*nth);
 	*nth = 0;
@@ -941,8 +941,12 @@ static void stop_failing(void *unused)
 	victim = NULL;
 }
 
-/* It stays a breakpoint, and becomes a jump later. */
-static void detour_without(struct kunit *test)
+/*
+ * It stays a breakpoint, and becomes a jump later. If the jump replaces several
+ * instructions, a map of branch targets is @needed. If one allocation of the cache fails,
+ * it tries again with less.
+ */
+static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool needed)
 {
 	unsigned int nth, arg, failed = 0;
 	struct kprobe_counts before, now;
@@ -951,7 +955,7 @@ static void detour_without(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, stop_failing, NULL), 0);
 	for (nth = 1; more && nth < MOST; nth++) {
-		struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+		struct kpt_probe *pr = kpt_alloc(test, addr);
 
 		drain();
 		before = kpt_counts(true);
@@ -962,7 +966,7 @@ static void detour_without(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, arg, 0);
 		kprobe_test_stop(NULL, NULL);
 		more = has_failed();
-		call_all(test);
+		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
 		if (!kprobe_optimized(&pr->kp)) {
 			failed++;
@@ -974,7 +978,7 @@ static void detour_without(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
 			wait_for_kprobe_optimizer();
 			KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%u", nth);
-			call_all(test);
+			KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 			KUNIT_EXPECT_EQ_MSG(test, pr->pre, 2, "%u", nth);
 		}
 		kpt_unregister(test, pr);
@@ -983,22 +987,22 @@ static void detour_without(struct kunit *test)
 		KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	/* If one allocation fails, the cache tries again with less. */
 	KUNIT_EXPECT_GT(test, nth, 2);
-	if (no_pages)
+	if (needed)
 		KUNIT_EXPECT_GT(test, failed, 0);
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
 static void detour_without_memory_leaves_a_breakpoint(struct kunit *test)
 {
-	detour_without(test);
+	detour_without(test, kpt_plain, kpt_plain, false);
+	detour_without(test, KPT_JUMP_AT(two), kpt_jump_two, true);
 }
 
 static void detour_without_pages_leaves_a_breakpoint(struct kunit *test)
 {
 	no_pages = true;
-	detour_without(test);
+	detour_without(test, kpt_plain, kpt_plain, true);
 }
 
 /* --- Return probes, jprobes ---------------------------------------------------- */
