@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/init.h>
 #include <linux/kprobes.h>
@@ -176,6 +177,22 @@ static struct notifier_block kprobe_module_nb = {
 	.notifier_call = kprobe_module_event,
 	.priority = 3,
 };
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_module_event - notify of a module, as if it were loaded or unloaded
+ * @mod:   the module
+ * @event: its new state
+ *
+ * Context: may sleep; not from a stage.
+ * Return: what would become of the loading: 0, or an errno.
+ */
+int kprobe_test_module_event(struct module *mod, unsigned long event)
+{
+	return notifier_to_errno(kprobe_module_event(NULL, event, mod));
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_module_event);
+#endif
 
 /**
  * kprobe_gone_init - register for notifications of modules

@@ -100,6 +100,7 @@ void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 int kprobe_test_blacklist(struct module *mod, bool add);
+int kprobe_test_module_event(struct module *mod, unsigned long event);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
 

@@ -1269,6 +1269,79 @@ static void loading_marks_without_memory_changes_nothing(struct kunit *test)
 	/* A draft that grows, the names, and the list. */
 	KUNIT_EXPECT_GE(test, failed, 3);
 }
+
+/*
+ * A module with the marks of this one. It has no text, so nothing but what it has marked
+ * comes and goes.
+ */
+static struct module *module_with_marks(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	strscpy(mod->name, "kpt_no_module");
+	mod->kprobe_blacklist = THIS_MODULE->kprobe_blacklist;
+	mod->num_kprobe_blacklist = THIS_MODULE->num_kprobe_blacklist;
+	return mod;
+}
+
+/* Whoever loads it hears of the error. */
+static void module_is_not_loaded_without_memory_for_its_marks(struct kunit *test)
+{
+	struct module *mod = module_with_marks(test);
+	unsigned int nth, failed = 0;
+	bool more = true;
+	int ret;
+
+	KUNIT_ASSERT_FALSE(test, may_be_probed("kpt_marked"));
+	for (nth = 1; more && nth < MOST; nth++) {
+		kprobe_test_blacklist(THIS_MODULE, false);
+		fail_nth(nth);
+		ret = kprobe_test_module_event(mod, MODULE_STATE_COMING);
+		more = has_failed();
+		failed += !!ret;
+		KUNIT_EXPECT_TRUE_MSG(test, !ret || (more && ret == -ENOMEM), "%u: %d", nth, ret);
+		KUNIT_EXPECT_EQ_MSG(test, may_be_probed("kpt_marked"), !!ret, "%u", nth);
+		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	}
+	/* Each list is made without those of the last. */
+	kprobe_test_blacklist(THIS_MODULE, false);
+	KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	/* What the notifier notes, and as above. */
+	KUNIT_EXPECT_GE(test, failed, 4);
+}
+
+static bool is_on_the_list(struct kunit *test, const char *line)
+{
+	return kpt_line_with(test, kpt_read(test, &kpt_debugfs, "kprobes/blacklist"), line);
+}
+
+/* Unloading cannot fail, and another module may get the memory. */
+static void marks_go_without_memory(struct kunit *test)
+{
+	bool more = true;
+	unsigned int nth;
+
+	kpt_needs_debugfs(test);
+	KUNIT_EXPECT_TRUE(test, is_on_the_list(test, "\tkpt_marked"));
+	for (nth = 1; more && nth < MOST; nth++) {
+		fail_nth(nth);
+		kprobe_test_blacklist(THIS_MODULE, false);
+		more = has_failed();
+		KUNIT_EXPECT_TRUE_MSG(test, may_be_probed("kpt_marked"), "%u", nth);
+		KUNIT_EXPECT_TRUE_MSG(test, may_be_probed("kpt_in_section"), "%u", nth);
+		KUNIT_EXPECT_FALSE_MSG(test, may_be_probed("get_kprobe"), "%u", nth);
+		KUNIT_EXPECT_FALSE_MSG(test, is_on_the_list(test, "\tkpt_marked"), "%u", nth);
+		KUNIT_EXPECT_TRUE_MSG(test, is_on_the_list(test, "\tget_kprobe"), "%u", nth);
+		KUNIT_ASSERT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+		KUNIT_EXPECT_FALSE_MSG(test, may_be_probed("kpt_marked"), "%u", nth);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	/* The draft, and the list. */
+	KUNIT_EXPECT_GT(test, nth, 3);
+}
 #endif
 
 /* --- Events -------------------------------------------------------------------- */
@@ -1358,6 +1431,8 @@ static struct kunit_case memory_cases[] = {
 #endif
 #ifdef MODULE
 	KUNIT_CASE(loading_marks_without_memory_changes_nothing),
+	KUNIT_CASE(module_is_not_loaded_without_memory_for_its_marks),
+	KUNIT_CASE(marks_go_without_memory),
 #endif
 #ifdef CONFIG_KPROBE_EVENTS
 	KUNIT_CASE(event_without_memory_leaves_no_probe),
