@@ -11,6 +11,7 @@
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
+#include <linux/perf_event.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -1348,14 +1349,20 @@ static void marks_go_without_memory(struct kunit *test)
 
 #ifdef CONFIG_KPROBE_EVENTS
 /* Events refuse functions that are not traced. */
-static int make_event(struct dynevent_cmd *cmd, char *buf, bool is_return)
+static int make_event_on(struct dynevent_cmd *cmd, char *buf, bool is_return,
+			 const char *name, const char *fn)
 {
 	int ret;
 
 	kprobe_event_cmd_init(cmd, buf, MAX_DYNEVENT_CMD_LEN);
-	ret = is_return ? kretprobe_event_gen_cmd_start(cmd, "kpt_no_memory", "kpt_traced") :
-			  kprobe_event_gen_cmd_start(cmd, "kpt_no_memory", "kpt_traced");
+	ret = is_return ? kretprobe_event_gen_cmd_start(cmd, name, fn) :
+			  kprobe_event_gen_cmd_start(cmd, name, fn);
 	return ret ? : kprobe_event_gen_cmd_end(cmd);
+}
+
+static int make_event(struct dynevent_cmd *cmd, char *buf, bool is_return)
+{
+	return make_event_on(cmd, buf, is_return, "kpt_no_memory", "kpt_traced");
 }
 
 /* The tracer gives up, and its probe is gone. */
@@ -1401,6 +1408,119 @@ static void event_without_memory_leaves_no_probe(struct kunit *test)
 		kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 	}
 }
+
+/* A group of events, and lines in kprobes/list. */
+static const struct {
+	const char *name;
+	const char *fn;
+	const char *line;
+} group[] = {
+	{ "kpt_no_memory", "kpt_traced", "  kpt_traced+" },
+	{ "kpt_no_memory2", "kpt_traced2", "  kpt_traced2+" },
+};
+
+/* How many of them are on. They have to be what their probes are. */
+static unsigned int group_is_on(struct kunit *test, unsigned int nth)
+{
+	char *list = kpt_read(test, &kpt_debugfs, "kprobes/list"), *line;
+	struct trace_event_file *file;
+	unsigned int i, nr = 0;
+	bool on;
+
+	for (i = 0; i < ARRAY_SIZE(group); i++) {
+		file = trace_get_event_file(NULL, "kprobes", group[i].name);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+		on = file->flags & EVENT_FILE_FL_ENABLED;
+		trace_put_event_file(file);
+		line = kpt_line_with(test, list, group[i].line);
+		KUNIT_ASSERT_NOT_NULL(test, line);
+		KUNIT_EXPECT_EQ_MSG(test, on, !strstr(line, "[DISABLED]"), "%u: %s", nth, line);
+		nr += on;
+	}
+	return nr;
+}
+
+/*
+ * The text of all changes at once, or else one by one. An event whose probe cannot be
+ * switched on is off, and the error is returned. Only arrays fail: what else tracers
+ * allocate is not ours.
+ */
+static void group_of_events_without_memory_is_what_its_probes_are(struct kunit *test)
+{
+	const char *line = "trace_kprobe: Could not enable event kpt_no_memory";
+	char *buf = kunit_kzalloc(test, MAX_DYNEVENT_CMD_LEN, GFP_KERNEL);
+	unsigned int nth, fails, i, on, off = 0, logged;
+	struct dynevent_cmd cmd;
+	bool more;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	kpt_needs_debugfs(test);
+	for (i = 0; i < ARRAY_SIZE(group); i++) {
+		ret = make_event_on(&cmd, buf, false, group[i].name, group[i].fn);
+		KUNIT_ASSERT_EQ(test, ret, 0);
+	}
+	KUNIT_EXPECT_EQ(test, trace_set_clr_event("kprobes", NULL, 0), 0);
+	only_failer = "__kvmalloc_node_noprof";
+	logged = kpt_log_lines(test, line);
+	for (fails = 1; fails <= 3; fails++) {
+		more = true;
+		for (nth = 1; more && nth < MOST; nth++) {
+			fail_nth(nth);
+			failures = fails;
+			ret = trace_set_clr_event("kprobes", NULL, 1);
+			more = has_failed();
+			on = group_is_on(test, nth);
+			off += on < ARRAY_SIZE(group);
+			KUNIT_EXPECT_EQ_MSG(test, ret, on < ARRAY_SIZE(group) ? -ENOMEM : 0,
+					    "%u of %u", fails, nth);
+			KUNIT_EXPECT_TRUE(test, !ret || more);
+			KUNIT_EXPECT_EQ(test, trace_set_clr_event("kprobes", NULL, 0), 0);
+			KUNIT_EXPECT_EQ(test, group_is_on(test, nth), 0);
+		}
+		KUNIT_EXPECT_LT(test, nth, MOST);
+		/* The array of probes, and that of ftrace sites. */
+		KUNIT_EXPECT_GT(test, nth, 3);
+	}
+	KUNIT_EXPECT_GT(test, off, 0);
+	if (IS_ENABLED(CONFIG_PRINTK))
+		KUNIT_EXPECT_GT(test, kpt_log_lines(test, line), logged);
+	for (i = 0; i < ARRAY_SIZE(group); i++)
+		KUNIT_EXPECT_EQ(test, kprobe_event_delete(group[i].name), 0);
+}
+
+#ifdef CONFIG_PERF_EVENTS
+/* The lists of an event are kept from one user to the next, and go with the event. */
+static void event_that_perf_has_used_leaves_nothing(struct kunit *test)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
+	char *buf = kunit_kzalloc(test, MAX_DYNEVENT_CMD_LEN, GFP_KERNEL);
+	struct trace_event_file *file;
+	struct perf_event *event;
+	struct dynevent_cmd cmd;
+	unsigned int round, i;
+	u64 on, running;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	fail_nth(UINT_MAX);
+	KUNIT_ASSERT_EQ(test, make_event(&cmd, buf, false), 0);
+	file = trace_get_event_file(NULL, "kprobes", "kpt_no_memory");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	attr.config = file->event_call->event.type;
+	trace_put_event_file(file);
+	for (round = 0; round < 3; round++) {
+		event = perf_event_create_kernel_counter(&attr, -1, current, NULL, NULL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(event));
+		for (i = 0; i <= round; i++)
+			kpt_traced(7);
+		KUNIT_EXPECT_EQ(test, perf_event_read_value(event, &on, &running), round + 1);
+		perf_event_release_kernel(event);
+		kpt_traced(7);
+	}
+	KUNIT_EXPECT_EQ(test, kprobe_event_delete("kpt_no_memory"), 0);
+	has_failed();
+}
+#endif
 #endif
 
 static struct kunit_case memory_cases[] = {
@@ -1436,6 +1556,10 @@ static struct kunit_case memory_cases[] = {
 #endif
 #ifdef CONFIG_KPROBE_EVENTS
 	KUNIT_CASE(event_without_memory_leaves_no_probe),
+	KUNIT_CASE(group_of_events_without_memory_is_what_its_probes_are),
+#ifdef CONFIG_PERF_EVENTS
+	KUNIT_CASE(event_that_perf_has_used_leaves_nothing),
+#endif
 #endif
 	KPT_LAST_CASE,
 	{}
