@@ -4,6 +4,7 @@
  * and does not touch the path of a hit.
  */
 #include <kunit/visibility.h>
+#include <linux/bitmap.h>
 #include <linux/cleanup.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
@@ -326,6 +327,43 @@ bool kprobe_test_reserved(unsigned long start, unsigned long end)
 	return kprobe_text_reserved(start, end);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_reserved);
+
+#ifdef CONFIG_JUMP_LABEL
+/**
+ * kprobe_test_label_target - find the target of a jump label in the kernel image
+ * @nr: number of the label, from 0
+ *
+ * Context: any.
+ * Return: the address; 1 if its text has been freed; 0 if there are not that many.
+ */
+unsigned long kprobe_test_label_target(unsigned int nr)
+{
+	struct jump_entry *entry = &__start___jump_table[nr];
+
+	if (nr >= __stop___jump_table - __start___jump_table)
+		return 0;
+	return core_kernel_text(jump_entry_target(entry)) ? jump_entry_target(entry) : 1;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_label_target);
+
+/**
+ * kprobe_test_is_label_target - test if a jump label may branch to an address
+ * @addr: the address
+ *
+ * Context: may sleep.
+ * Return: true if kprobe_label_targets() knows one that does.
+ */
+bool kprobe_test_is_label_target(unsigned long addr)
+{
+	const unsigned int before = 8, behind = 8;
+	DECLARE_BITMAP(map, 8 + 8) = { };
+
+	scoped_guard(mutex, &kprobe_mutex)
+		kprobe_label_targets(addr - before, addr + behind, map);
+	return test_bit(before, map);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_is_label_target);
+#endif
 
 #ifdef CONFIG_MODULES
 /**

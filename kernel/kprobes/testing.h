@@ -102,6 +102,8 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
+unsigned long kprobe_test_label_target(unsigned int nr);
+bool kprobe_test_is_label_target(unsigned long addr);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
 
 /* While it is set, there is no memory for detours. */

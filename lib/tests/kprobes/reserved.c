@@ -149,6 +149,24 @@ static void bytes_with_a_site_of_the_kernel_are_reserved(struct kunit *test)
 		kunit_skip(test, "nothing is patched in this kernel");
 	KUNIT_EXPECT_LT(test, beside, tried);
 }
+
+#ifdef CONFIG_JUMP_LABEL
+/* The branch is not there while the label is off, and a jump must not be in its way. */
+static void targets_of_jump_labels_of_the_kernel_are_known(struct kunit *test)
+{
+	unsigned int nr, tried = 0, wrong = 0;
+	unsigned long addr;
+
+	for (nr = 0; (addr = kprobe_test_label_target(nr)); nr += STEP) {
+		if (addr == 1)
+			continue;
+		tried++;
+		if (!kprobe_test_is_label_target(addr) && wrong++ < 5)
+			KUNIT_FAIL(test, "%pS", (void *)addr);
+	}
+	KUNIT_EXPECT_GT(test, tried, 5);
+}
+#endif
 #endif
 
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)
@@ -269,6 +287,9 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(behind_a_jump_label_is_allowed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(bytes_with_a_site_of_the_kernel_are_reserved),
+#ifdef CONFIG_JUMP_LABEL
+	KUNIT_CASE(targets_of_jump_labels_of_the_kernel_are_known),
+#endif
 #endif
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)
 	KUNIT_CASE(text_that_a_live_patch_relocates_is_refused),
