@@ -56,6 +56,10 @@ static unsigned long kpt_cloned(unsigned long arg) __asm__("kpt_cloned.isra.0");
 static notrace __used KPT_FUNCTION(cloned, arg + 1)
 NOKPROBE_SYMBOL(kpt_cloned);
 PIECE(cloned_cold, "kpt_cloned.isra.0.cold", 13)
+#ifdef CONFIG_X86
+/* Where kCFI has the hash of a type, in the form of an instruction. */
+PIECE(cfi, "__cfi_kpt_not_marked", 14)
+#endif
 STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
 
 static kpt_fn_t functions[] = {
@@ -192,6 +196,9 @@ static void pieces_of_refused_functions_are_refused(struct kunit *test)
 		{ kpt_piece_longer_part, "kpt_marked_not.part.0", false },
 		{ kpt_piece_before_part, "kpt_before_marked.part.0", false },
 		{ kpt_piece_cloned_cold, "kpt_cloned.isra.0.cold", true },
+#ifdef CONFIG_X86
+		{ kpt_piece_cfi, "__cfi_kpt_not_marked", true },
+#endif
 	};
 	unsigned int i;
 	int ret;
