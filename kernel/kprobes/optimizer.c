@@ -141,8 +141,7 @@ bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 		default:
 			continue;
 		}
-		optimizer_move(pt, breakpoint ? KPROBE_BREAKPOINT : KPROBE_OFF,
-			       NULL);
+		optimizer_move(pt, breakpoint ? KPROBE_BREAKPOINT : KPROBE_OFF, NULL);
 	}
 	if (list_empty(&was_diverted) && list_empty(&was_jump))
 		return false;

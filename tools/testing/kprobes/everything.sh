@@ -169,8 +169,8 @@ halve()
 
 	cp "$state/window/$1" "$list"
 	cp "$console" "$build/logs/$log-window-$1.console"
-	echo "FAILED window $1: $(symptom "$1") (build/logs/$log-window-$1.console)"
 	why=$(symptom "$1")
+	echo "FAILED window $1: $why (build/logs/$log-window-$1.console)"
 	fails "$list" || again=$?
 	case $again in
 	1)
