@@ -273,9 +273,13 @@ static void track_begin(void)
 /* A table that has grown has a new array. There are four: points, users, and pages. */
 #define NR_TABLES	4
 
-/* The filter of an ftrace_ops is replaced as a whole. The latest one stays. */
+/*
+ * The filter of an ftrace_ops is replaced as a whole. The latest one stays.
+ * A chunk of the per-CPU allocator serves others, too. One that is empty may stay.
+ */
 static const char *const stays[] = {
 	"alloc_and_copy_ftrace_hash", "alloc_ftrace_hash", "add_hash_entry", "dup_hash",
+	"pcpu_",
 };
 
 static const struct object *first_lost(void)
