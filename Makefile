@@ -54,10 +54,10 @@ help:
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it
 #: make stock    build the base with the same config, for comparison
-#: make shell    a root shell in a guest that runs our kernel
+#: make shell    a root shell in a guest that runs our kernel (APPEND=, QEMU_ARGS=)
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
 #: make ftracetest ARCH=name  the same on stock and on ours, a table: arm64 s390x x86_64
-#: make kselftest  the guest tests as kselftests, on a Debian in a guest
+#: make kselftest  the guest tests as kselftests, in a guest on this machine's root
 #: make test-clients  perf, bpftrace, bcc, trace-cmd and others, ours next to stock
 #:               (CLIENTS="perf bpftrace.stack_*": only those; resumes where it
 #:               stopped, AGAIN=1: all)
@@ -69,11 +69,13 @@ help:
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make series   our changes as patches against the base, into build/series/
 #: make series-check  do they apply, build at each patch, and give the tree we build?
+#:               (RANGE=nobuild: without building)
 #: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
-#: make deb-check  boot such a package with Debian's systemd (as root)
+#: make deb-check  make a small package, boot it with Debian's systemd (as root)
 #: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
+#: KPROBES_BASE=archive  another Linux 6.12 to start from
 #: KPROBES_INSTALL=0  list missing packages instead of installing them
 #: EMULATOR_PATCHES=0  kernels and guests without the change that QEMU up to 8.0 needs
 

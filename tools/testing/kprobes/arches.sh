@@ -84,7 +84,7 @@ arch_is()
 		virtio=pci
 		;;
 	*)
-		die "ARCH=$1: have $arches_all"
+		die "ARCH=$1: no such architecture here, have $arches_all"
 		;;
 	esac
 	cc_package=gcc-${cross%-}

@@ -30,7 +30,7 @@ say() { printf 'kprobes: %s\n' "$*"; }
 die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 
 # how_many NAME VALUE [LEAST]: is it a number that is large enough?
-how_many() { [ "$2" -ge "${3:-1}" ] 2>/dev/null || die "$1=$2: how many?${3:+ At least $3}"; }
+how_many() { [ "$2" -ge "${3:-1}" ] 2>/dev/null || die "$1=$2: has to be a number${3:+, at least $3}"; }
 
 # the_kernel: set kernel to the folder of the one that is asked for, and name to its name. It
 # has to be there.
@@ -72,7 +72,7 @@ need()
 
 	mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 	[ "${KPROBES_INSTALL:-1}" != 0 ] ||
-		die "missing packages, which KPROBES_INSTALL=0 forbids installing: ${missing[*]}"
+		die "missing packages, not installed because of KPROBES_INSTALL=0: ${missing[*]}"
 	say "installing missing packages: ${missing[*]}"
 	command -v apt-get >/dev/null ||
 		die "missing ${missing[*]}: no apt-get here, install them by hand"

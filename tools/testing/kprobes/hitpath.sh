@@ -12,7 +12,7 @@ set -euo pipefail
 need python3:python3 objdump:binutils
 need_qemu
 kernel=$build/$CONFIG
-[ -e "$kernel/vmlinux" ] || die "build/$CONFIG/vmlinux is missing: CONFIG=$CONFIG make kernel"
+[ -e "$kernel/vmlinux" ] || die "no kernel in build/$CONFIG: make kernel CONFIG=$CONFIG builds it"
 scratch
 
 walk() { "$here/hitpath.py" "$kernel/vmlinux" "$tmp/refused" "$here/hitpath.list" "$@" >"$tmp/out" 2>&1; }

@@ -757,8 +757,8 @@ unpacks | sees unpack_other "a folder of other packages is made anew" "not ok - 
 asks() { ("$@") 2>&1 | sed "s/^kprobes: /not ok - /" || true; }
 { asks how_many NR 1000 1000; asks how_many NR x; asks how_many NR 999 1000; } |
 	sees how_many "a number that is none, or too small, is refused" \
-"not ok - NR=x: how many?
-not ok - NR=999: how many? At least 1000"
+"not ok - NR=x: has to be a number
+not ok - NR=999: has to be a number, at least 1000"
 (
 	build=$tmp
 	KERNEL=missing asks the_kernel

@@ -28,15 +28,14 @@ minutes=${MINUTES:-60}
 how_many MINUTES "$minutes"
 need python3:python3
 state=$build/configs
-mkdir -p "$state" "$build/logs"
 tmp=$(mktemp -d)
 qemu_pid=
 trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
-# Writes $state/N.config for each kernel of the set, and prints a line for each.
+# choose FOLDER: writes N.config there for each kernel of the set, and prints a line for each.
 choose()
 {
-	python3 - "$here/configs/space" "$state" <<'END'
+	python3 - "$here/configs/space" "$1" <<'END'
 import itertools, sys
 
 factors, options, never = {}, {}, set()
@@ -153,13 +152,14 @@ try()
 	[ -z "$why" ] || verdict=failed
 }
 
-"$here/tree.sh" >/dev/null
-choose >"$tmp/kernels"
-total=$(wc -l <"$tmp/kernels")
 if [ "${1:-}" = list ]; then
-	cat "$tmp/kernels"
+	choose "$tmp"
 	exit
 fi
+"$here/tree.sh" >/dev/null
+mkdir -p "$state" "$build/logs"
+choose "$state" >"$tmp/kernels"
+total=$(wc -l <"$tmp/kernels")
 need_build
 need_qemu
 for n in ${KERNELS:-}; do

@@ -66,7 +66,7 @@ trap 'rm -rf "$results" "$results.why" "$list" "$files"' EXIT
 # Who changes a line and looks again wants one run.
 more=1
 if [ -n "${QUICK:-}" ]; then
-	[ -n "${TEST:-}" ] || die "QUICK=1 is for TEST=: without TEST=, everything has to run"
+	[ -n "${TEST:-}" ] || die "QUICK=1 works only with TEST=: without it, everything has to run"
 	more='' traced=''
 	left_out='(kunit\.py|traced|traced-tests|maxcpus=1|preempt|preempt=full|spectre_v2=[a-z,]*|ITS|stuffing)'
 fi

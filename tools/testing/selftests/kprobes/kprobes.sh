@@ -24,7 +24,7 @@ echo 'TAP version 13'
 [ "$(id -u)" -eq 0 ] || skip_all 'needs root'
 [ -d /sys/kernel/debug/tracing ] || mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 [ -e /sys/kernel/tracing/trace ] || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
-[ -e /sys/kernel/debug/kprobes/points ] || skip_all 'this kernel has not these kprobes'
+[ -e /sys/kernel/debug/kprobes/points ] || skip_all 'this kernel does not have these kprobes'
 [ -e "$KPROBES_MODULES/kprobe_target.ko" ] || skip_all 'the modules have not been built'
 
 KPROBES_TMP=$(mktemp -d) || exit 1
