@@ -201,22 +201,14 @@ out:
 /* Makes a user, or an ERR_PTR, of a probe of any kind. All begin with a kprobe. */
 typedef struct kprobe_user *(*kprobe_make_user_t)(void *probe);
 
-/* Registers probes of one kind. Returns 0, or an errno with nothing changed. */
-static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
+/*
+ * Makes the users of the probes, and registers them. Returns 0; or an errno, possibly
+ * -ESTALE, with nothing changed and no user left.
+ */
+static int kprobe_batch_try(void **probe, struct kprobe_user **users, int num,
+			    kprobe_make_user_t make)
 {
-	struct kprobe_user *single, **users = &single;
-	void **probe = probes;
 	int i, ret = 0;
-
-	if (num <= 0 || !probes)
-		return kprobe_refuse_call("register", probes, num);
-	if (kprobe_deny_caller("register", *probe))
-		return -EDEADLK;
-	if (num > 1) {
-		users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
-		if (!users)
-			return -ENOMEM;
-	}
 
 	for (i = 0; i < num; i++) {
 		users[i] = probe[i] ? make(probe[i]) :
@@ -233,6 +225,38 @@ static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 		while (i--)
 			kprobe_user_free(users[i]);
 	}
+	return ret;
+}
+
+/*
+ * How often targets are looked up, if modules come and go between looking up and
+ * locking. Each time needs another module: more than a few are no coincidence.
+ */
+#define MAX_LOOKUPS	8
+
+/* Registers probes of one kind. Returns 0, or an errno with nothing changed. */
+static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
+{
+	struct kprobe_user *single, **users = &single;
+	unsigned int lookups = 0;
+	void **probe = probes;
+	int ret;
+
+	if (num <= 0 || !probes)
+		return kprobe_refuse_call("register", probes, num);
+	if (kprobe_deny_caller("register", *probe))
+		return -EDEADLK;
+	if (num > 1) {
+		users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
+		if (!users)
+			return -ENOMEM;
+	}
+
+	do
+		ret = kprobe_batch_try(probe, users, num, make);
+	while (ret == -ESTALE && ++lookups < MAX_LOOKUPS);
+	if (ret == -ESTALE)
+		ret = kprobe_refuse(0, -ENOENT, "its symbol moves between modules");
 	if (users != &single)
 		kvfree(users);
 	return ret;
@@ -607,6 +631,19 @@ static struct notifier_block kprobe_exceptions_nb = {
 	.priority = INT_MAX,
 };
 
+/* After debuggers, which may let a handler go on that has crashed. */
+static int __kprobe_hit kprobe_die(struct notifier_block *nb, unsigned long what, void *args)
+{
+	if (what == DIE_OOPS)
+		kprobe_abandon();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block kprobe_die_nb = {
+	.notifier_call = kprobe_die,
+	.priority = INT_MIN,
+};
+
 static int __init kprobes_init(void)
 {
 	int ret;
@@ -619,6 +656,8 @@ static int __init kprobes_init(void)
 	kretprobe_init();
 
 	ret = register_die_notifier(&kprobe_exceptions_nb);
+	if (!ret)
+		ret = register_die_notifier(&kprobe_die_nb);
 	if (!ret)
 		ret = kprobe_gone_init();
 	if (ret)

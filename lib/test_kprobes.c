@@ -404,6 +404,10 @@ static void double_registration_is_einval(struct kunit *test)
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&pr->kp), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, addr);
+	/* Also if no symbol covers it, as when its module is gone. */
+	pr->kp.offset = 1 << 30;
+	KUNIT_EXPECT_EQ(test, register_kprobe(&pr->kp), -EINVAL);
+	pr->kp.offset = 0;
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);

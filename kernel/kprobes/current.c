@@ -6,11 +6,7 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <kunit/visibility.h>
-#include <linux/init.h>
-#include <linux/kdebug.h>
 #include <linux/kprobes.h>
-#include <linux/limits.h>
-#include <linux/notifier.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 
@@ -64,25 +60,6 @@ void kprobe_abandon(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
 NOKPROBE_SYMBOL(kprobe_abandon);
-
-static int __kprobe_hit current_die(struct notifier_block *nb, unsigned long what, void *args)
-{
-	if (what == DIE_OOPS)
-		kprobe_abandon();
-	return NOTIFY_DONE;
-}
-
-/* After debuggers, which may let the handler go on. */
-static struct notifier_block current_die_nb = {
-	.notifier_call = current_die,
-	.priority = INT_MIN,
-};
-
-static int __init kprobe_current_init(void)
-{
-	return register_die_notifier(&current_die_nb);
-}
-early_initcall(kprobe_current_init);
 
 /**
  * kprobe_quiesce - wait for handlers

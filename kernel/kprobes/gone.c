@@ -18,7 +18,8 @@
 /*
  * Retires the points in [start, end). Their users stay until they are unregistered, and
  * report that the text is gone. The text is restored only if it may still run
- * (@running), for instance in asynchronous initialisation.
+ * (@running): a module's exit leaves it to the kernel to wait for its asynchronous
+ * functions, and the kernel does so after this.
  */
 static void kprobe_text_gone(unsigned long start, unsigned long end, bool running)
 {
@@ -158,9 +159,9 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 			if (!mem->size || (event == MODULE_STATE_LIVE &&
 					   type != MOD_INIT_TEXT))
 				continue;
+			/* Asynchronous functions of either may run until it is freed. */
 			kprobe_text_gone((unsigned long)mem->base,
-					 (unsigned long)mem->base + mem->size,
-				  event == MODULE_STATE_LIVE);
+					 (unsigned long)mem->base + mem->size, true);
 		}
 		kprobe_blacklist_del_module(mod, event == MODULE_STATE_GOING);
 		kprobe_module_came(mod);

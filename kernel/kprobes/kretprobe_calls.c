@@ -9,11 +9,17 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/cleanup.h>
+#include <linux/cpuhotplug.h>
+#include <linux/err.h>
 #include <linux/ftrace.h>
+#include <linux/init.h>
 #include <linux/kprobes.h>
+#include <linux/preempt.h>
 #include <linux/rethook.h>
 #include <linux/sched.h>
 
+#include "../smpboot.h"
 #include "internal.h"
 #include "pool.h"
 
@@ -402,6 +408,31 @@ void kprobe_flush_task(struct task_struct *tk)
 	}
 }
 NOKPROBE_SYMBOL(kprobe_flush_task);
+
+#if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)
+/*
+ * An idle task never exits. Its CPU goes offline in the middle of what it calls, and
+ * lets it start from the beginning later. The CPU is dead here.
+ */
+static int calls_flush_idle(unsigned int cpu)
+{
+	struct task_struct *idle = idle_thread_get(cpu);
+
+	guard(preempt)();
+	if (!IS_ERR(idle))
+		kprobe_flush_task(idle);
+	return 0;
+}
+
+static int __init calls_hotplug_init(void)
+{
+	int ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobes:calls", NULL,
+					    calls_flush_idle);
+
+	return ret < 0 ? ret : 0;
+}
+core_initcall(calls_hotplug_init);
+#endif
 
 /**
  * kretprobe_hook_of - get what hits need of the probe that an instance belongs to

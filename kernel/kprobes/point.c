@@ -11,6 +11,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/cleanup.h>
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -339,6 +340,12 @@ unsigned long kprobe_stray_addr(const struct kprobe *kp)
 	return get_kernel_nofault(addr, &kp->addr) ? 0 : (unsigned long)addr;
 }
 
+static bool point_registered(struct kprobe *kp)
+{
+	guard(mutex)(&kprobe_mutex);
+	return kprobe_user_of(kp);
+}
+
 /**
  * kprobe_user_alloc - allocate the user of a probe
  * @kp: the probe
@@ -359,6 +366,10 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 	user->kp = kp;
 	ret = kprobe_resolve(kp->addr, kp->symbol_name, kp->offset, &user->addr,
 			     &user->entry);
+	/* No symbol covers the address of a probe whose module is gone. */
+	if (ret == -ENOENT && point_registered(kp))
+		ret = kprobe_refuse((unsigned long)kp->addr, -EINVAL,
+				    "the probe is registered already");
 	if (!ret)
 		ret = kprobe_fault_alloc(user);
 	if (ret) {
@@ -484,7 +495,10 @@ static int point_place(struct kprobe_user *user)
 
 /*
  * The target was resolved without a lock. Since then its module may have been unloaded,
- * and another one loaded at the same address. A reference holds the module now.
+ * and another one loaded at the same address, or with a symbol of the same name. If the
+ * target is in a module now, a reference holds that.
+ *
+ * Returns 0, -ENOENT, or -ESTALE if the name is that of another place now.
  */
 static int point_check_again(struct kprobe_user *user)
 {
@@ -498,9 +512,11 @@ static int point_check_again(struct kprobe_user *user)
 		ret = kprobe_resolve(NULL, kp->symbol_name, kp->offset, &addr, &entry);
 	else
 		ret = kprobe_resolve((kprobe_opcode_t *)user->addr, NULL, 0, &addr, &entry);
-	if (ret || addr != user->addr || entry != user->entry)
-		return kprobe_refuse(user->addr, -ENOENT, "its module has been replaced");
-	return 0;
+	if (!ret && addr == user->addr && entry == user->entry)
+		return 0;
+	if (!ret && kp->symbol_name)
+		return -ESTALE;
+	return kprobe_refuse(user->addr, -ENOENT, "its module has been replaced");
 }
 
 /**
@@ -511,7 +527,8 @@ static int point_check_again(struct kprobe_user *user)
  * hits do not see the user.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or an errno of register_kprobe() with nothing changed.
+ * Return: 0; or, with nothing changed, an errno of register_kprobe(), or -ESTALE if the
+ * target has to be looked up again.
  */
 int kprobe_place_user(struct kprobe_user *user)
 {
@@ -522,9 +539,9 @@ int kprobe_place_user(struct kprobe_user *user)
 	if (kprobe_user_of(user->kp))
 		return kprobe_refuse(user->addr, -EINVAL, "the probe is registered already");
 	ret = kprobe_check_site(user->addr, &mod);
-	if (ret)
-		return ret;
-	ret = mod ? point_check_again(user) : 0;
+	/* What was refused may be text that has replaced the target. */
+	if (mod || (ret && user->kp->symbol_name && !core_kernel_text(user->addr)))
+		ret = point_check_again(user) ?: ret;
 	if (!ret)
 		ret = point_place(user);
 	module_put(mod);

@@ -64,6 +64,7 @@ void __kprobe_hit kprobe_busy_end(void)
 	kprobe_unshow(kprobe_this_context());
 	preempt_enable_notrace();
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_busy_end);
 
 /**
  * kprobe_abandon - forget the handler that runs here

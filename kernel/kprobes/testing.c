@@ -8,6 +8,7 @@
 #include <linux/cleanup.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
+#include <linux/kdebug.h>
 #include <linux/kprobes.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
@@ -23,6 +24,20 @@
 #include "pool.h"
 #endif
 #include "testing.h"
+
+/**
+ * kprobe_test_oops - report an oops, as if one had happened here
+ *
+ * Context: any.
+ * Return: NOTIFY_STOP if a debugger lets it go on.
+ */
+int kprobe_test_oops(void)
+{
+	struct pt_regs regs = { };
+
+	return notify_die(DIE_OOPS, "a test", &regs, 0, 0, 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops);
 
 /* ------------------------------- Stages --------------------------------- */
 

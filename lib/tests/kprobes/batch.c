@@ -512,24 +512,58 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 #ifdef MODULE
 /* --- The target changes ------------------------------------------------------ */
 
+/**
+ * struct renamed - a symbol that means something else when it has been looked up
+ * @name:  the name that a probe has
+ * @to:	   what it changes to, in turn
+ * @often: how many times it changes
+ * @times: how often it was looked up
+ */
 struct renamed {
 	char name[32];
-	const char *to;
+	const char *to[2];
+	unsigned int often;
+	unsigned int times;
 };
 
 static void rename_target(enum kprobe_stage stage, void *arg)
 {
 	struct renamed *r = arg;
 
-	if (stage == KPROBE_STAGE_RESOLVED)
-		strscpy(r->name, r->to);
+	if (stage == KPROBE_STAGE_RESOLVED && r->times++ < r->often)
+		strscpy(r->name, r->to[r->times % 2]);
 }
 
 /*
- * As if the module had been unloaded after the target was looked up, and another one
- * loaded there: what was found is not what is there now.
+ * As if a module with a symbol of that name had been loaded after the target was looked
+ * up, or unloaded: what was found is not what the name means now.
  */
-static void target_that_is_elsewhere_by_then_is_refused(struct kunit *test)
+static void target_that_is_elsewhere_by_then_is_found_there(struct kunit *test)
+{
+	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct kpt_probe *first = kpt_alloc(test, kpt_traced);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct kprobe *kps[] = { &first->kp, &pr->kp };
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	strscpy(r->name, "kpt_plain");
+	r->to[1] = "kpt_plain2";
+	r->often = 1;
+	kprobe_test_stop(rename_target, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	pr->kp.addr = NULL;
+	pr->kp.symbol_name = r->name;
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+	KUNIT_EXPECT_EQ(test, r->times, 2);
+	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, first->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	unregister_kprobes(kps, ARRAY_SIZE(kps));
+}
+
+/* Nor is it looked for without end. */
+static void target_that_is_never_where_it_was_is_enoent(struct kunit *test)
 {
 	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct kpt_probe *first = kpt_alloc(test, kpt_plain2);
@@ -539,7 +573,9 @@ static void target_that_is_elsewhere_by_then_is_refused(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	strscpy(r->name, "kpt_plain");
-	r->to = "kpt_plain2";
+	r->to[0] = "kpt_plain";
+	r->to[1] = "kpt_plain2";
+	r->often = 1000;
 	kprobe_test_stop(rename_target, r);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
 	pr->kp.addr = NULL;
@@ -549,8 +585,12 @@ static void target_that_is_elsewhere_by_then_is_refused(struct kunit *test)
 	now = kpt_counts(false);
 	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, NULL);
+	KUNIT_EXPECT_GT(test, r->times, 1);
+	KUNIT_EXPECT_LT(test, r->times, r->often);
 
-	/* One that is still there is accepted. */
+	/* One that does not move is accepted. */
+	r->often = 0;
+	strscpy(r->name, "kpt_plain2");
 	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
 	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, first->pre, 1);
@@ -578,7 +618,8 @@ static struct kunit_case batch_cases[] = {
 #endif
 #endif
 #ifdef MODULE
-	KUNIT_CASE(target_that_is_elsewhere_by_then_is_refused),
+	KUNIT_CASE(target_that_is_elsewhere_by_then_is_found_there),
+	KUNIT_CASE(target_that_is_never_where_it_was_is_enoent),
 #endif
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,

@@ -1086,18 +1086,6 @@ static void probe_hit_in_softirq_runs(struct kunit *test)
 
 /* --- A handler that has ended in an oops ---------------------------------- */
 
-/* As the oops of a handler does. An architecture with contexts knows what ran in which. */
-static void report_oops(void)
-{
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-	kprobe_abandon();
-#else
-	struct pt_regs regs = { };
-
-	notify_die(DIE_OOPS, "a test", &regs, 0, 0, 0);
-#endif
-}
-
 /* The CPU goes on, and must not take all that follows for a part of the handler. */
 static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 {
@@ -1109,7 +1097,7 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 
 	kprobe_busy_begin();
 	during = site->fn(7);
-	report_oops();
+	kprobe_test_oops();
 	after = site->fn(8);
 	/* As the end of the task does. */
 	preempt_enable_notrace();
@@ -1120,6 +1108,35 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	/* What ran belongs to no probe; old lines may have gone. */
 	KUNIT_EXPECT_LE(test, kpt_log_lines(test, line), logged);
+}
+
+static int let_it_go_on(struct notifier_block *nb, unsigned long what, void *args)
+{
+	return what == DIE_OOPS ? NOTIFY_STOP : NOTIFY_DONE;
+}
+
+static struct notifier_block debugger = {
+	.notifier_call = let_it_go_on,
+};
+
+/* It is not over then: hits in what it calls are missed, and unregistering waits for it. */
+static void handler_that_a_debugger_lets_go_on_still_runs(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	unsigned long result;
+	int ret;
+
+	KUNIT_ASSERT_EQ(test, register_die_notifier(&debugger), 0);
+	kprobe_busy_begin();
+	ret = kprobe_test_oops();
+	result = kpt_plain(7);
+	kprobe_busy_end();
+	unregister_die_notifier(&debugger);
+
+	KUNIT_EXPECT_EQ(test, ret, NOTIFY_STOP);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 }
 
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
@@ -1152,6 +1169,7 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(probe_hit_in_hardirq_runs),
 	SITE_CASE(probe_hit_in_softirq_runs),
 	SITE_CASE(hits_after_an_oops_in_a_handler_run),
+	KUNIT_CASE(handler_that_a_debugger_lets_go_on_still_runs),
 	SITE_CASE(hit_from_handler_in_hardirq_is_missed),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(ftrace_sites_have_no_hits_when_ftrace_is_killed),

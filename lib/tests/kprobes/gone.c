@@ -327,6 +327,47 @@ static void module_that_notifiers_have_not_seen_is_enoent(struct kunit *test)
 	check_enoent_in_state(test, MODULE_STATE_COMING);
 }
 
+static noinline notrace unsigned long kpt_going(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return KPT_RESULT(arg);
+}
+
+/*
+ * As if the function were all text of a module that is unloaded. The kernel waits for
+ * asynchronous functions of modules after it has called the notifiers.
+ */
+static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	void *text = kpt_text(kpt_going);
+	kpt_fn_t fn = kpt_going;
+	unsigned int round;
+	u8 before[16];
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	OPTIMIZER_HIDE_VAR(fn);
+	memcpy(before, text, sizeof(before));
+	mod->mem[MOD_TEXT].base = text;
+	mod->mem[MOD_TEXT].size = kpt_size(test, fn);
+	for (round = 0; round < 2; round++) {
+		struct kpt_probe *pr = kpt_alloc(test, fn);
+
+		kpt_register(test, pr);
+		/* A jump the second time, where there are jumps. */
+		if (round)
+			wait_for_kprobe_optimizer();
+		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+		KUNIT_ASSERT_EQ(test, memcmp(before, text, sizeof(before)), 0);
+		KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		kpt_unregister(test, pr);
+	}
+}
+
 /* Another module may get the memory. */
 static void blacklist_forgets_text_that_is_gone(struct kunit *test)
 {
@@ -477,6 +518,7 @@ static struct kunit_case gone_cases[] = {
 #endif
 	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
 	KUNIT_CASE(module_that_notifiers_have_not_seen_is_enoent),
+	KUNIT_CASE(text_of_a_module_that_goes_runs_without_them),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
 #endif
 	KUNIT_CASE(their_users_see_that_they_are_gone),

@@ -288,9 +288,9 @@ timed()
 # mostly waiting on stock.
 beside=''
 for part in $parts; do
-	case "$part $parts " in
-	'coverage '*' icount '*) continue ;;
-	'icount '*' coverage '*)
+	case "$part: $parts " in
+	'coverage:'*' icount '*) continue ;;
+	'icount:'*' coverage '*)
 		timed coverage &
 		beside=$!
 		;;

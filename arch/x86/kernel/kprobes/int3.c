@@ -356,10 +356,8 @@ int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
 	struct die_args *args = data;
 	bool copy;
 
-	if (val == DIE_OOPS) {
-		kprobe_abandon();
+	if (val == DIE_OOPS)
 		int3_tell_original(args->regs);
-	}
 	if (val != DIE_GPF && (val != DIE_TRAP || args->trapnr == X86_TRAP_DF))
 		return NOTIFY_DONE;
 	if (!args->regs || user_mode(args->regs))

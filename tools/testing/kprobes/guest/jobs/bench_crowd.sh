@@ -72,7 +72,8 @@ for n in 100 1000 10000; do
 	crowd wall_unregister_single_$n remove_each 0
 	if [ $n = 10000 ] && [ -e $opt ]; then
 		# A kernel may take minutes to set them, so do it once.
-		crowd '' settle $n || break
+		crowd '' settle $n || exit 1
+		[ "$(value "done")" -gt 0 ] || { echo "failed settle $n: no jumps"; exit 1; }
 		echo "jumps $(value "done")"
 		echo "jumps_wall $(value ns)"
 		echo "wall_register_batch_$n $(($(value set_ns) / n))"

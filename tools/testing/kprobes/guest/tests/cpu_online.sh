@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: hits and returns on a CPU that was offline when the probes were set count, and stay when it goes
+# proves: hits and returns on a CPU that was offline when the probes were set count, and stay when it goes; its idle task loses none
 # own guest: a CPU goes
 . "${0%/*}/../lib.sh"
 
@@ -32,11 +32,25 @@ echo 0 >$cpu1
 is "hits when it has gone" "$(hits add)" 57
 call recurse 2
 is "returns then" "$(traced ret)" 6
+echo 1 >$cpu1
+# The idle task of a CPU that goes never returns. It starts again with the CPU.
+event 'r1:kt/idle cpu_startup_entry'
+event_on kt/idle
+idle() { awk '/  cpu_startup_entry\+/ { print $4, $6, $7 }' $kp/points; }
+for round in 1 2 3; do
+	echo 0 >$cpu1
+	echo 1 >$cpu1
+	is "calls of the idle task: all, in flight, lost" "$(idle)" "$round 1/1/1 0"
+done
+echo 0 >$cpu1
+is "the same when its CPU has gone" "$(idle)" '3 0/1/1 0'
+echo 1 >$cpu1
+event_off kt/idle
+echo '-:kt/idle' >>$tracing/kprobe_events
 event_off kt/ret
 event_off kt/add
 echo '-:kt/ret' >>$tracing/kprobe_events
 echo '-:kt/add' >>$tracing/kprobe_events
 is "the list" "$(cat $kp/list)" ""
-echo 1 >$cpu1
 echo 0 >$kp/hits
 done_testing
