@@ -46,7 +46,6 @@ void kprobe_run_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags
  */
 bool kprobe_has_fault(struct kprobe *p);
 int kprobe_run_fault(struct kprobe *p, struct pt_regs *regs, int trapnr);
-void kprobe_abandon(void);
 
 /* Ordered as interrupt_context_level() counts. */
 enum kprobe_context {

@@ -58,7 +58,6 @@ void kprobe_abandon(void)
 	raw_cpu_write(current_kprobe, NULL);
 	preempt_enable_notrace();
 }
-EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
 NOKPROBE_SYMBOL(kprobe_abandon);
 
 /**

@@ -159,7 +159,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 			if (!mem->size || (event == MODULE_STATE_LIVE &&
 					   type != MOD_INIT_TEXT))
 				continue;
-			/* Asynchronous functions of either may run until it is freed. */
+			/* Asynchronous functions in it may run until it is freed. */
 			kprobe_text_gone((unsigned long)mem->base,
 					 (unsigned long)mem->base + mem->size, true);
 		}

@@ -440,6 +440,7 @@ void kprobe_points_disarm(struct list_head *points);
 
 /* ----------------------- running.c and current.c ------------------------ */
 
+void kprobe_abandon(void);
 void kprobe_quiesce(struct list_head *points);
 
 /* ------------------------------- switch.c ------------------------------- */

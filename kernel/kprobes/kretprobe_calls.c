@@ -390,8 +390,8 @@ unsigned long __kprobe_hit kretprobe_calls_find(struct task_struct *tsk, void *f
 }
 
 /**
- * kprobe_flush_task - free the calls of a task that has exited
- * @tk: the task
+ * kprobe_flush_task - free the calls of a task that never returns from them
+ * @tk: the task, which has exited, or is the idle task of a dead CPU
  *
  * Context: any, preemption off.
  */

@@ -98,7 +98,6 @@ void kprobe_abandon(void)
 	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
 	preempt_enable_notrace();
 }
-EXPORT_SYMBOL_IF_KUNIT(kprobe_abandon);
 NOKPROBE_SYMBOL(kprobe_abandon);
 
 /*

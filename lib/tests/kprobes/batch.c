@@ -514,14 +514,12 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 
 /**
  * struct renamed - a symbol that means something else when it has been looked up
- * @name:  the name that a probe has
- * @to:	   what it changes to, in turn
- * @often: how many times it changes
+ * @name:  the name that a probe has, "kpt_plain" at first
+ * @often: how many times it changes: to "kpt_plain2", and back
  * @times: how often it was looked up
  */
 struct renamed {
 	char name[32];
-	const char *to[2];
 	unsigned int often;
 	unsigned int times;
 };
@@ -531,7 +529,22 @@ static void rename_target(enum kprobe_stage stage, void *arg)
 	struct renamed *r = arg;
 
 	if (stage == KPROBE_STAGE_RESOLVED && r->times++ < r->often)
-		strscpy(r->name, r->to[r->times % 2]);
+		strscpy(r->name, r->times % 2 ? "kpt_plain2" : "kpt_plain");
+}
+
+static struct renamed *rename_often(struct kunit *test, struct kpt_probe *pr,
+				    unsigned int often)
+{
+	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	strscpy(r->name, "kpt_plain");
+	r->often = often;
+	kprobe_test_stop(rename_target, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	pr->kp.addr = NULL;
+	pr->kp.symbol_name = r->name;
+	return r;
 }
 
 /*
@@ -540,19 +553,11 @@ static void rename_target(enum kprobe_stage stage, void *arg)
  */
 static void target_that_is_elsewhere_by_then_is_found_there(struct kunit *test)
 {
-	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct kpt_probe *first = kpt_alloc(test, kpt_traced);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
 	struct kprobe *kps[] = { &first->kp, &pr->kp };
+	struct renamed *r = rename_often(test, pr, 1);
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	strscpy(r->name, "kpt_plain");
-	r->to[1] = "kpt_plain2";
-	r->often = 1;
-	kprobe_test_stop(rename_target, r);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
-	pr->kp.addr = NULL;
-	pr->kp.symbol_name = r->name;
 	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
 	KUNIT_EXPECT_EQ(test, r->times, 2);
 	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
@@ -565,21 +570,12 @@ static void target_that_is_elsewhere_by_then_is_found_there(struct kunit *test)
 /* Nor is it looked for without end. */
 static void target_that_is_never_where_it_was_is_enoent(struct kunit *test)
 {
-	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	struct kpt_probe *first = kpt_alloc(test, kpt_plain2);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
 	struct kprobe *kps[] = { &first->kp, &pr->kp };
+	struct renamed *r = rename_often(test, pr, 1000);
 	struct kprobe_counts before, now;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	strscpy(r->name, "kpt_plain");
-	r->to[0] = "kpt_plain";
-	r->to[1] = "kpt_plain2";
-	r->often = 1000;
-	kprobe_test_stop(rename_target, r);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
-	pr->kp.addr = NULL;
-	pr->kp.symbol_name = r->name;
 	before = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), -ENOENT);
 	now = kpt_counts(false);

@@ -309,7 +309,7 @@ static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *t
 /* As an oops in it does. What runs on this CPU next may fault as well. */
 static int abandon_and_hit(struct fault_probe *fp, struct pt_regs *regs)
 {
-	kprobe_abandon();
+	kprobe_test_oops();
 	kpt_traced2(7);
 	return mend_peek(fp, regs);
 }

@@ -418,7 +418,7 @@ static inline void kpt_stop(struct kunit *test, struct task_struct *task)
  */
 static inline void kpt_end_task(struct completion *gone)
 {
-	kprobe_abandon();
+	kprobe_test_oops();
 	preempt_count_set(0);
 	kthread_complete_and_exit(gone, 0);
 }

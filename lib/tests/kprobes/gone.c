@@ -356,8 +356,11 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 
 		kpt_register(test, pr);
 		/* A jump the second time, where there are jumps. */
-		if (round)
+		if (round) {
 			wait_for_kprobe_optimizer();
+			if (IS_ENABLED(CONFIG_X86) && IS_ENABLED(CONFIG_OPTPROBES))
+				KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
+		}
 		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));

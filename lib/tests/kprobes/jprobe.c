@@ -620,7 +620,7 @@ static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 static unsigned long abandoned_handler(KPT_MANY_PARAMS)
 {
 	seen.calls++;
-	kprobe_abandon();
+	kprobe_test_oops();
 	jprobe_return();
 	seen.behind++;
 	return 0;
