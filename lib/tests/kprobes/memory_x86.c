@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
+#include <linux/vmalloc.h>
 
 #include "jump_x86.h"
 
@@ -282,6 +283,18 @@ static const char *const stays[] = {
 	"pcpu_",
 };
 
+/* An area of vmalloc() has a description, which the caller of vmalloc() owns, too. */
+static unsigned long object_caller(const struct object *object)
+{
+	char name[KSYM_SYMBOL_LEN];
+	struct vm_struct *area = READ_ONCE(object->start);
+
+	sprint_symbol_no_offset(name, object->caller);
+	if (!area || !str_has_prefix(name, "__get_vm_area_node"))
+		return object->caller;
+	return (unsigned long)area->caller;
+}
+
 static const struct object *first_lost(void)
 {
 	unsigned int i, k, tables = 0;
@@ -290,7 +303,7 @@ static const struct object *first_lost(void)
 	for (i = 0; i < objects_end; i++) {
 		if (!READ_ONCE(objects[i].start))
 			continue;
-		sprint_symbol_no_offset(name, objects[i].caller);
+		sprint_symbol_no_offset(name, object_caller(&objects[i]));
 		if (str_has_prefix(name, "addr_table_reserve") && tables++ < NR_TABLES)
 			continue;
 		for (k = 0; k < ARRAY_SIZE(stays) && !str_has_prefix(name, stays[k]); k++)
@@ -320,7 +333,8 @@ static void expect_nothing_lost(void *arg)
 	KUNIT_EXPECT_FALSE(test, objects_full);
 	kpt_wait_until(nothing_is_lost(&lost));
 	if (lost)
-		KUNIT_FAIL(test, "lost: allocated at %pS", (void *)lost->caller);
+		KUNIT_FAIL(test, "lost: allocated at %pS for %pS", (void *)lost->caller,
+			   (void *)object_caller(lost));
 }
 #else
 static void track_init(void) { }
