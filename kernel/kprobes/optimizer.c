@@ -44,7 +44,7 @@
 /* The worker drops the mutex after this many detours. */
 #define OPTIMIZE_CHUNK	32U
 
-/* How long points wait for memory. */
+/* How long points wait for memory, or for a debugger. */
 #define RETRY_DELAY	((unsigned long)HZ)
 #define RETRY_DELAY_MAX	(60 * RETRY_DELAY)
 
@@ -252,12 +252,13 @@ bool kprobe_wants_post(struct kprobe *p)
 }
 
 /*
- * How long to wait for memory; under kprobe_mutex. Some architectures have an area of
- * fixed size, which may stay full as long as the probes exist. So do not ask too often.
+ * How long to wait; under kprobe_mutex. Some architectures have an area of fixed size,
+ * which may stay full as long as the probes exist, and a breakpoint of a debugger may stay
+ * for days. So do not ask too often.
  */
 static unsigned long retry_delay = RETRY_DELAY;
 
-/* There may be memory again: retry the points that got none. */
+/* There may be memory again, or the debugger's breakpoint gone: retry those points. */
 static void optimizer_retry(struct work_struct *work)
 {
 	struct kprobe_point *pt;
@@ -265,14 +266,14 @@ static void optimizer_retry(struct work_struct *work)
 	guard(mutex)(&kprobe_mutex);
 	retry_delay = min(2 * retry_delay, RETRY_DELAY_MAX);
 	list_for_each_entry(pt, &kprobe_points, all) {
-		if (pt->why == -ENOMEM)
+		if (pt->why < 0)
 			kprobe_optimizer_want(pt);
 	}
 }
 
 static DECLARE_DELAYED_WORK(optimizer_retry_work, optimizer_retry);
 
-/* There is memory: those that wait for it need not do so for as long as it was scarce. */
+/* A detour was made: those that wait need not do so for as long as none could be. */
 static void optimizer_retry_soon(void)
 {
 	if (retry_delay == RETRY_DELAY)
@@ -293,7 +294,7 @@ static void optimizer_make_detours(unsigned int nr)
 			break;
 		kprobe_test_stage(KPROBE_STAGE_CHOSEN);
 		pt->why = arch_detour_prepare(&pt->kp);
-		if (pt->why == -ENOMEM)
+		if (pt->why < 0)
 			queue_delayed_work(system_unbound_wq, &optimizer_retry_work, retry_delay);
 		if (pt->why) {
 			optimizer_move(pt, KPROBE_BREAKPOINT, NULL);
@@ -527,6 +528,8 @@ const char *kprobe_optimizer_why(struct kprobe_point *pt)
 		return "soon";
 	if (pt->why == -ENOMEM)
 		return "out of memory";
+	if (pt->why == -EBUSY)
+		return "a debugger has a breakpoint there";
 	if (pt->why > 0 && pt->why < ARRAY_SIZE(why_text))
 		return why_text[pt->why];
 	return "soon";

@@ -6,15 +6,21 @@
 #include <kunit/visibility.h>
 #include <linux/bitmap.h>
 #include <linux/cleanup.h>
+#include <linux/delay.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
+#include <linux/memory.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
 #include <linux/static_call.h>
+#include <linux/stop_machine.h>
 
+#ifdef CONFIG_KGDB
+#include "../debug/debug_core.h"
+#endif
 #ifdef CONFIG_PPC64_ELF_ABI_V2
 #include <asm/code-patching.h>
 #endif
@@ -38,6 +44,41 @@ int kprobe_test_oops(void)
 	return notify_die(DIE_OOPS, "a test", &regs, 0, 0, 0);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops);
+
+#ifdef CONFIG_KGDB
+static int testing_patch(void *set)
+{
+	/* kgdb does not patch text meanwhile. */
+	if (mutex_is_locked(&text_mutex))
+		return -EAGAIN;
+	return set ? dbg_activate_sw_breakpoints() : dbg_deactivate_sw_breakpoints();
+}
+#endif
+
+/**
+ * kprobe_test_debug - set a breakpoint of kgdb, or remove it
+ * @addr: where; it must not be executed meanwhile, as no debugger is connected
+ * @set:  set it
+ *
+ * Context: may sleep; not from a stage.
+ * Return: 0; the error of kgdb; or -EOPNOTSUPP if this kernel is without it.
+ */
+int kprobe_test_debug(unsigned long addr, bool set)
+{
+#ifdef CONFIG_KGDB
+	int ret;
+
+	ret = set ? dbg_set_sw_break(addr) : 0;
+	if (ret)
+		return ret;
+	while ((ret = stop_machine(testing_patch, set ? &ret : NULL, NULL)) == -EAGAIN)
+		usleep_range(100, 1000);
+	return set ? ret : ret ?: dbg_remove_sw_break(addr);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_debug);
 
 /* ------------------------------- Stages --------------------------------- */
 

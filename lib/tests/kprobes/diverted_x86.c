@@ -908,13 +908,6 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
-/* --- No memory for a detour ------------------------------------------------- */
-
-static void memory_is_back(void *unused)
-{
-	WRITE_ONCE(kprobe_test_no_detours, false);
-}
-
 static void expect_jump_within(struct kunit *test, struct kpt_probe *pr, unsigned int seconds)
 {
 	unsigned long deadline = jiffies + seconds * HZ;
@@ -922,6 +915,90 @@ static void expect_jump_within(struct kunit *test, struct kpt_probe *pr, unsigne
 	while (!kprobe_optimized(&pr->kp) && time_before(jiffies, deadline))
 		msleep(20);
 	expect_jump(test, pr);
+}
+
+/* The next try is a second or more away. */
+static void expect_waiting_for_debugger(struct kunit *test, struct kpt_probe *pr)
+{
+	const char *reason = kpt_jump_reason(test, &pr->kp);
+
+	expect_breakpoint(test, pr);
+	KUNIT_EXPECT_TRUE_MSG(test, *reason == '(' ||
+			      strstr(reason, "  a debugger has a breakpoint there"), "%s", reason);
+}
+
+static void jump_comes_when_the_breakpoint_on_the_way_is_gone(struct kunit *test)
+{
+	struct debugger *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct kpt_probe *pr;
+	unsigned char was;
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	wait_for_kprobe_optimizer();
+	d->addr = AT(nops) + 1;
+	d->alias = kpt_writable(test, d->addr);
+	was = *d->addr;
+	kprobe_test_stop(set_breakpoint, d);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	pr = kpt_probe(test, AT(nops));
+	wait_for_kprobe_optimizer();
+	kunit_release_action(test, unstop, NULL);
+	expect_waiting_for_debugger(test, pr);
+	WRITE_ONCE(*d->alias, was);
+	expect_jump_within(test, pr, 30);
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+static void debugger_leaves(void *addr)
+{
+	kprobe_test_debug((unsigned long)addr, false);
+}
+
+/* @at: anywhere in the function of AT(two) */
+static void check_debugger_before(struct kunit *test, unsigned char *at)
+{
+	struct kpt_probe *pr;
+	int err;
+
+	err = kprobe_test_debug((unsigned long)at, true);
+	if (err == -EOPNOTSUPP)
+		kunit_skip(test, "needs CONFIG_KGDB");
+	KUNIT_ASSERT_EQ(test, err, 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, debugger_leaves, at), 0);
+	KUNIT_ASSERT_EQ(test, text_at(at), INT3_INSN_OPCODE);
+	pr = kpt_probe(test, AT(two));
+	wait_for_kprobe_optimizer();
+	expect_waiting_for_debugger(test, pr);
+	/* In vain, too. */
+	msleep(1500);
+	wait_for_kprobe_optimizer();
+	expect_breakpoint(test, pr);
+
+	kunit_release_action(test, debugger_leaves, at);
+	KUNIT_ASSERT_NE(test, text_at(at), INT3_INSN_OPCODE);
+	expect_jump_within(test, pr, 30);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+}
+
+/* The decoder cannot know which instruction is under it, and how long that is. */
+static void jump_waits_for_a_debugger_elsewhere_in_the_function(struct kunit *test)
+{
+	check_debugger_before(test, AT(two) + KPT_JUMP_SIZE);
+}
+
+static void jump_waits_for_a_debugger_in_its_bytes(struct kunit *test)
+{
+	check_debugger_before(test, AT(two) + KPT_TWO_SECOND);
+}
+
+/* --- No memory for a detour ------------------------------------------------- */
+
+static void memory_is_back(void *unused)
+{
+	WRITE_ONCE(kprobe_test_no_detours, false);
 }
 
 static void point_without_memory_tries_again(struct kunit *test)
@@ -1133,6 +1210,9 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),
 	KUNIT_CASE(reschedule_that_a_handler_has_delayed_is_done),
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
+	KUNIT_CASE_SLOW(jump_comes_when_the_breakpoint_on_the_way_is_gone),
+	KUNIT_CASE_SLOW(jump_waits_for_a_debugger_elsewhere_in_the_function),
+	KUNIT_CASE_SLOW(jump_waits_for_a_debugger_in_its_bytes),
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KUNIT_CASE_SLOW(memory_for_another_point_ends_a_long_wait),
 	KUNIT_CASE_SLOW(points_that_come_meanwhile_do_not_keep_others_from_their_jumps),

@@ -289,7 +289,8 @@ static bool detour_divert(struct kprobe *p, struct x86_detour *slot)
  * that the jump will replace.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0; a value of enum kprobe_why if there can be no jump; or -ENOMEM.
+ * Return: 0; a value of enum kprobe_why if there can be no jump; or, if there may be one
+ * later, -ENOMEM, or -EBUSY because of a debugger.
  */
 int arch_detour_prepare(struct kprobe *p)
 {
@@ -334,7 +335,7 @@ int arch_detour_prepare(struct kprobe *p)
 	if (!detour_divert(p, slot)) {
 		/* No task can be in it, but it has code to be erased. */
 		free_detour_slot(slot, true);
-		return KPROBE_WHY_PATCHED;
+		return -EBUSY;
 	}
 	return 0;
 }

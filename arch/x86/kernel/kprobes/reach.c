@@ -191,12 +191,14 @@ static int reach_scan(unsigned long start, unsigned long end)
 	struct x86_text text = { };
 	unsigned long at, target;
 	struct insn insn;
+	int ret;
 
 	/* A site that is being patched would mislead the decoder. */
 	guard(mutex)(&text_mutex);
 	for (at = start; at < end; at += insn.length) {
-		if (x86_text_insn(&text, &insn, at))
-			return KPROBE_WHY_UNKNOWN;
+		ret = x86_text_insn(&text, &insn, at);
+		if (ret)
+			return ret == -EBUSY ? ret : KPROBE_WHY_UNKNOWN;
 		if (start == function.start)
 			function.falls = !reach_is_last(&insn);
 		function.odd |= reach_is_odd(&insn);
@@ -555,6 +557,8 @@ static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_pl
 			return KPROBE_WHY_NEIGHBOUR;
 		if (x86_insn_read(&insn, buf, at))
 			return over ? KPROBE_WHY_END : KPROBE_WHY_UNKNOWN;
+		if (x86_text_debugged(buf[0], at))
+			return -EBUSY;
 		memset(&a, 0, sizeof(a));
 		ret = x86_insn_classify(&a, &insn, buf);
 		if (over) {
@@ -590,7 +594,7 @@ static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_pl
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0 with @plan filled in; a value of enum kprobe_why if there can be no
- * jump; or -ENOMEM.
+ * jump; or -ENOMEM or -EBUSY, as arch_detour_prepare().
  */
 int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 {

@@ -128,7 +128,8 @@ EXPORT_SYMBOL_IF_KUNIT(x86_insn_read);
  * As x86_insn_read(), but cheaper for the instructions that follow.
  *
  * Context: kprobe_mutex held, and the text does not change meanwhile.
- * Return: 0, or -EILSEQ if there is no instruction.
+ * Return: 0; -EILSEQ if there is no instruction; or -EBUSY if a debugger has a breakpoint
+ * there.
  */
 int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 {
@@ -143,7 +144,7 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 	}
 	text_restore_at(t->buf, i, t->addr, sizeof(t->buf));
 	if (x86_text_debugged(t->buf[i], addr))
-		return -EILSEQ;
+		return -EBUSY;
 	return insn_decode_kernel(insn, t->buf + i) ? -EILSEQ : 0;
 }
 
