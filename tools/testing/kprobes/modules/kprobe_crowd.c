@@ -251,7 +251,7 @@ static int jumps(void)
 	return n;
 }
 
-/* 10,000 points took up to 48 s in an emulator, so not the limit of a rate. */
+/* Not the limit of a rate: points that the optimizer itself hits took 48 s in an emulator. */
 #define SETTLE_NS	(120ULL * NSEC_PER_SEC)
 
 /* Nothing is said about the end of the optimizer's work, so it is over three seconds ago. */
