@@ -51,7 +51,7 @@ static int testing_patch(void *set)
 	/* kgdb does not patch text meanwhile. */
 	if (mutex_is_locked(&text_mutex))
 		return -EAGAIN;
-	return set ? dbg_activate_sw_breakpoints() : dbg_deactivate_sw_breakpoints();
+	return *(bool *)set ? dbg_activate_sw_breakpoints() : dbg_deactivate_sw_breakpoints();
 }
 #endif
 
@@ -71,9 +71,11 @@ int kprobe_test_debug(unsigned long addr, bool set)
 	ret = set ? dbg_set_sw_break(addr) : 0;
 	if (ret)
 		return ret;
-	while ((ret = stop_machine(testing_patch, set ? &ret : NULL, NULL)) == -EAGAIN)
+	while ((ret = stop_machine(testing_patch, &set, NULL)) == -EAGAIN)
 		usleep_range(100, 1000);
-	return set ? ret : ret ?: dbg_remove_sw_break(addr);
+	if (ret || !set)
+		dbg_remove_sw_break(addr);
+	return ret;
 #else
 	return -EOPNOTSUPP;
 #endif

@@ -847,13 +847,17 @@ static void reschedule_that_a_handler_has_delayed_is_done(struct kunit *test)
 
 /**
  * struct debugger - sets a breakpoint once the jump is planned
+ * @pr:	   the probe whose jump that is
  * @addr:  where
  * @alias: the same, to be written
+ * @was:   what was there
  * @times: how often a jump was planned
  */
 struct debugger {
+	struct kpt_probe *pr;
 	unsigned char *addr;
 	unsigned char *alias;
+	unsigned char was;
 	unsigned int times;
 };
 
@@ -867,29 +871,44 @@ static void set_breakpoint(enum kprobe_stage stage, void *arg)
 	WRITE_ONCE(*d->alias, INT3_INSN_OPCODE);
 }
 
-static void check_debugger_on_the_way(struct kunit *test, unsigned char *addr)
+/* The next try is a second or more away. */
+static void expect_waiting_for_debugger(struct kunit *test, struct kpt_probe *pr)
+{
+	const char *reason = kpt_jump_reason(test, &pr->kp);
+
+	expect_breakpoint(test, pr);
+	KUNIT_EXPECT_TRUE_MSG(test, *reason == '(' ||
+			      strstr(reason, "  a debugger has a breakpoint there"), "%s", reason);
+}
+
+static struct debugger *debugger_on_the_way(struct kunit *test, unsigned char *addr)
 {
 	struct debugger *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
-	struct kpt_probe *pr;
-	unsigned char was;
 
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	wait_for_kprobe_optimizer();
 	d->addr = addr;
 	d->alias = kpt_writable(test, d->addr);
-	was = *d->addr;
-	KUNIT_ASSERT_EQ(test, *d->alias, was);
+	d->was = *d->addr;
+	KUNIT_ASSERT_EQ(test, *d->alias, d->was);
 	kprobe_test_stop(set_breakpoint, d);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
-	pr = kpt_probe(test, AT(nops));
+	d->pr = kpt_probe(test, AT(nops));
 	wait_for_kprobe_optimizer();
 	kunit_release_action(test, unstop, NULL);
 	KUNIT_EXPECT_EQ(test, d->times, 1);
-	expect_breakpoint(test, pr);
+	expect_waiting_for_debugger(test, d->pr);
 	KUNIT_EXPECT_EQ(test, text_at(d->addr), INT3_INSN_OPCODE);
-	kpt_unregister(test, pr);
+	return d;
+}
+
+static void check_debugger_on_the_way(struct kunit *test, unsigned char *addr)
+{
+	struct debugger *d = debugger_on_the_way(test, addr);
+
+	kpt_unregister(test, d->pr);
 	KUNIT_EXPECT_EQ(test, text_at(d->addr), INT3_INSN_OPCODE);
-	WRITE_ONCE(*d->alias, was);
+	WRITE_ONCE(*d->alias, d->was);
 }
 
 static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test)
@@ -917,37 +936,14 @@ static void expect_jump_within(struct kunit *test, struct kpt_probe *pr, unsigne
 	expect_jump(test, pr);
 }
 
-/* The next try is a second or more away. */
-static void expect_waiting_for_debugger(struct kunit *test, struct kpt_probe *pr)
-{
-	const char *reason = kpt_jump_reason(test, &pr->kp);
-
-	expect_breakpoint(test, pr);
-	KUNIT_EXPECT_TRUE_MSG(test, *reason == '(' ||
-			      strstr(reason, "  a debugger has a breakpoint there"), "%s", reason);
-}
-
 static void jump_comes_when_the_breakpoint_on_the_way_is_gone(struct kunit *test)
 {
-	struct debugger *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
-	struct kpt_probe *pr;
-	unsigned char was;
+	struct debugger *d = debugger_on_the_way(test, AT(nops) + 1);
 
-	KUNIT_ASSERT_NOT_NULL(test, d);
-	wait_for_kprobe_optimizer();
-	d->addr = AT(nops) + 1;
-	d->alias = kpt_writable(test, d->addr);
-	was = *d->addr;
-	kprobe_test_stop(set_breakpoint, d);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
-	pr = kpt_probe(test, AT(nops));
-	wait_for_kprobe_optimizer();
-	kunit_release_action(test, unstop, NULL);
-	expect_waiting_for_debugger(test, pr);
-	WRITE_ONCE(*d->alias, was);
-	expect_jump_within(test, pr, 30);
+	WRITE_ONCE(*d->alias, d->was);
+	expect_jump_within(test, d->pr, 30);
 	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
-	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, d->pr->pre, 1);
 }
 
 static void debugger_leaves(void *addr)

@@ -233,6 +233,7 @@ static int many_are_freed(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
+/* The first is the one that sets in_percpu. */
 static const char *const tracked[] = {
 	"pcpu_alloc_noprof", "__kmalloc_cache_noprof", "__kmalloc_cache_node_noprof",
 	"__kmalloc_noprof", "__kmalloc_node_noprof", "__kvmalloc_node_noprof",
@@ -294,9 +295,7 @@ static void track_begin(void)
 /* A table that has grown has a new array. There are four: points, users, and pages. */
 #define NR_TABLES	4
 
-/*
- * The filter of an ftrace_ops is replaced as a whole. The latest one stays.
- */
+/* The filter of an ftrace_ops is replaced as a whole. The latest one stays. */
 static const char *const stays[] = {
 	"alloc_and_copy_ftrace_hash", "alloc_ftrace_hash", "add_hash_entry", "dup_hash",
 };
