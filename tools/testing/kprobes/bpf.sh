@@ -109,11 +109,12 @@ done
 gcc -rdynamic -o "$out/test_progs" "${objects[@]}" "$tools/libbpf/libbpf.a" -lelf -lz -lrt -lpthread \
 	>>"$log" 2>&1 || die "test_progs does not link: see $log"
 rm -f "$out"/*.o.[12] "$out"/*.test.o
-# stacktrace_build_id runs it.
+# stacktrace_build_id runs it. It gives a symbol of the library an old version, in a way
+# that gcc refuses: the base, too, has clang for it.
 {
-	gcc "${flags[@]}" -fPIC -shared -Wl,-znoseparate-code,--build-id=sha1,--version-script="$from/liburandom_read.map" \
+	clang "${flags[@]}" -fPIC -shared -Wl,-znoseparate-code,--build-id=sha1,--version-script="$from/liburandom_read.map" \
 		-o "$out/liburandom_read.so" "$from"/urandom_read_lib[12].c &&
-	gcc "${flags[@]}" -o "$out/urandom_read" "$from/urandom_read.c" "$from/urandom_read_aux.c" \
+	clang "${flags[@]}" -o "$out/urandom_read" "$from/urandom_read.c" "$from/urandom_read_aux.c" \
 		"-L$out" -lurandom_read -Wl,-znoseparate-code,--build-id=sha1,-rpath=.
 } >>"$log" 2>&1 || die "urandom_read does not build: see $log"
 cp "$build/$name/selftests-bpf-bpf_testmod/bpf_testmod.ko" "$out/"
