@@ -108,6 +108,18 @@ boot()
 		FEATURES="$features" >"$build/logs/$log.txt" 2>&1 </dev/null
 }
 
+# Another clients.sh may run, with ONLY=: what changes the results holds this lock, so that
+# neither drops what the other adds.
+hold_results()
+{
+	flock 7
+}
+
+release_results()
+{
+	flock -u 7
+}
+
 # forget NAME: the results of the features on standard input. Others' stay.
 forget()
 {
@@ -126,8 +138,10 @@ forget()
 collect()
 {
 	[ -n "$log" ] || return 0
+	hold_results
 	sed -n 's/^\(ok\|not ok\|skip\|figure\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
 		"$build/logs/$log.txt" >>"$file"
+	release_results
 	log=''
 }
 
@@ -144,7 +158,9 @@ results()
 	file=$build/logs/clients-$name.results
 	mapfile -t todo < <(awk -F '\t' 'FILENAME == ARGV[2] { if (!($1 in known)) print; next }
 		$1 ~ /^(ok|not ok|skip)$/ { known[$2] }' "$file" "$wanted")
+	hold_results
 	forget "$name" < <(printf '%s\n' "${todo[@]}")
+	release_results
 	while [ ${#todo[@]} -gt 0 ]; do
 		n=$((n + 1))
 		batch=("${todo[@]:0:$per_guest}")
@@ -178,6 +194,8 @@ wanted=$(mktemp)
 disk=$(mktemp)
 log=''
 trap 'collect; rm -f "$wanted" "$disk"' EXIT
+# Else all features of ftrace are left out, with nothing but the shell's complaint.
+[ -d "$stock_src" ] || die "no source in $stock_src: make test-clients unpacks it"
 truncate -s 16M "$disk"
 features | picked "$@" >"$wanted"
 for pick; do
@@ -190,6 +208,8 @@ for name in "${kernels[@]}"; do
 done
 
 # What there is from the last time, unless of another kernel or script.
+exec 7>"$build/.clients-results.lock"
+hold_results
 for name in "$CONFIG" "stock-$CONFIG"; do
 	file=$build/logs/clients-$name
 	for of in "$build/$name/vmlinux" "$here/guest/lib-clients.sh" "$here/guest/jobs/clients.sh"; do
@@ -207,6 +227,7 @@ if [ $# -gt 0 ] || [ -n "${AGAIN:-}" ]; then
 		forget "$name" <"$wanted"
 	done
 fi
+release_results
 
 if grep -q '^bpf\.' "$wanted"; then
 	for name in "${kernels[@]}"; do
