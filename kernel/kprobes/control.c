@@ -35,6 +35,9 @@ static unsigned long kprobes_shown_addr(struct seq_file *m, unsigned long addr)
 
 static void *kprobes_list_start(struct seq_file *m, loff_t *pos)
 {
+	/* There is no tag for a point that is about to become a jump. */
+	if (!*pos)
+		kprobe_optimizer_hurry();
 	mutex_lock(&kprobe_mutex);
 	return seq_list_start(&kprobe_points, *pos);
 }

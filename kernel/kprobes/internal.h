@@ -623,6 +623,7 @@ enum kprobe_restore {
 
 #ifdef CONFIG_OPTPROBES
 void kprobe_optimizer_want(struct kprobe_point *pt);
+void kprobe_optimizer_hurry(void);
 bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore);
 void kprobe_optimizer_settle(struct list_head *points);
 void kprobe_optimizer_free(struct list_head *points);
@@ -631,6 +632,7 @@ const char *kprobe_optimizer_why(struct kprobe_point *pt);
 unsigned long kprobe_optimizer_branch(struct kprobe_point *pt);
 #else
 static inline void kprobe_optimizer_want(struct kprobe_point *pt) { }
+static inline void kprobe_optimizer_hurry(void) { }
 static inline bool kprobe_optimizer_undo(struct list_head *points,
 					 enum kprobe_restore restore)
 {

@@ -34,6 +34,7 @@
 #include <linux/list_sort.h>
 #include <linux/sched.h>
 #include <linux/sysctl.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -48,11 +49,18 @@
 #define RETRY_DELAY	((unsigned long)HZ)
 #define RETRY_DELAY_MAX	(60 * RETRY_DELAY)
 
+/* How long a reader waits for the optimizer. */
+#define HURRY_TIMEOUT	HZ
+
 static LIST_HEAD(queued);
 static LIST_HEAD(diverted);
 static LIST_HEAD(jumps);
 
 static unsigned int allowed = 1;
+
+/* Nothing waits for the optimizer. Changes under kprobe_mutex. */
+static bool idle = true;
+static DECLARE_WAIT_QUEUE_HEAD(idle_wait);
 
 static void optimizer_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(optimizer_work, optimizer_work_fn);
@@ -81,6 +89,7 @@ void kprobe_optimizer_want(struct kprobe_point *pt)
 	if (pt->state != KPROBE_BREAKPOINT || !allowed)
 		return;
 	optimizer_move(pt, KPROBE_QUEUED, &queued);
+	WRITE_ONCE(idle, false);
 	queue_delayed_work(system_unbound_wq, &optimizer_work, OPTIMIZE_DELAY);
 }
 
@@ -358,7 +367,31 @@ static void optimizer_work_fn(struct work_struct *work)
 		optimizer_move(pt, KPROBE_JUMP, &jumps);
 	kprobe_batch_end(&batch);
 out:
+	/* Else the work is queued again. */
+	if (list_empty(&queued)) {
+		WRITE_ONCE(idle, true);
+		wake_up_all(&idle_wait);
+	}
 	mutex_unlock(&kprobe_mutex);
+}
+
+/**
+ * kprobe_optimizer_hurry - let the points that wait become jumps now
+ *
+ * A reader that asks whether a probe is a jump, just after it was set, shall not be told
+ * "no" only because more probes might have come. A grace period of tasks can take very
+ * long, so this is no guarantee: it returns after a second, or on a fatal signal.
+ *
+ * Context: may sleep, without kprobe_mutex.
+ */
+void kprobe_optimizer_hurry(void)
+{
+	lockdep_assert_not_held(&kprobe_mutex);
+
+	if (READ_ONCE(idle))
+		return;
+	mod_delayed_work(system_unbound_wq, &optimizer_work, 0);
+	wait_event_killable_timeout(idle_wait, READ_ONCE(idle), HURRY_TIMEOUT);
 }
 
 /**

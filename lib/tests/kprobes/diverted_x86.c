@@ -601,6 +601,28 @@ static void jumps_switched_off_on_the_way(struct kunit *test)
 	expect_jump(test, pr);
 }
 
+static bool listed_as_jump(struct kunit *test)
+{
+	char *list = kpt_read(test, &kpt_debugfs, "kprobes/list");
+	char *line = kpt_line_with(test, list, "kpt_jump_two+");
+
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	return strstr(line, "[OPTIMIZED]");
+}
+
+/* The optimizer is held for longer than a reader of the list waits. */
+static void list_is_read_on_the_way(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, false);
+	struct way *w;
+
+	kpt_needs_debugfs(test);
+	w = bring(test, pr);
+	KUNIT_EXPECT_FALSE(test, listed_as_jump(test));
+	let_go(test, w);
+	KUNIT_EXPECT_TRUE(test, listed_as_jump(test));
+}
+
 static void all_on(void *test)
 {
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
@@ -1201,6 +1223,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(probe_added_on_the_way_is_hit_too),
 	WAY_CASE(neighbour_set_on_the_way_keeps_it_a_breakpoint),
 	WAY_CASE(jumps_switched_off_on_the_way),
+	WAY_CASE(list_is_read_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
 	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),

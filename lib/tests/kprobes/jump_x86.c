@@ -2138,6 +2138,18 @@ static void list_shows_optimized(struct kunit *test)
 	expect_no_jump(test, other);
 }
 
+/* The base's test of ftrace, kprobe_opt_types, sets a probe and looks at once. */
+static void list_shows_as_optimized_what_was_just_registered(struct kunit *test)
+{
+	char *line;
+
+	kpt_needs_debugfs(test);
+	kpt_probe(test, AT(two));
+	line = kpt_line_with(test, kpt_read(test, &kpt_debugfs, "kprobes/list"), "kpt_jump_two+");
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(line, "[OPTIMIZED]"));
+}
+
 /* The last column is "jump" or why it is none. */
 static void reasons_are_in_the_points_file(struct kunit *test)
 {
@@ -2275,6 +2287,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(sysctl_off_keeps_back_those_that_wait),
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
 	KUNIT_CASE(list_shows_optimized),
+	KUNIT_CASE(list_shows_as_optimized_what_was_just_registered),
 	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
 	KUNIT_CASE(handler_may_move_the_stack_pointer_and_leave),
