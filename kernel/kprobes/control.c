@@ -33,21 +33,26 @@ static unsigned long kprobes_shown_addr(struct seq_file *m, unsigned long addr)
 
 /* ------------------------------- list ----------------------------------- */
 
+static void *kprobes_points_start(struct seq_file *m, loff_t *pos)
+{
+	mutex_lock(&kprobe_mutex);
+	return seq_list_start(&kprobe_points, *pos);
+}
+
 static void *kprobes_list_start(struct seq_file *m, loff_t *pos)
 {
 	/* There is no tag for a point that is about to become a jump. */
 	if (!*pos)
 		kprobe_optimizer_hurry();
-	mutex_lock(&kprobe_mutex);
-	return seq_list_start(&kprobe_points, *pos);
+	return kprobes_points_start(m, pos);
 }
 
-static void *kprobes_list_next(struct seq_file *m, void *v, loff_t *pos)
+static void *kprobes_points_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	return seq_list_next(v, &kprobe_points, pos);
 }
 
-static void kprobes_list_stop(struct seq_file *m, void *v)
+static void kprobes_points_stop(struct seq_file *m, void *v)
 {
 	mutex_unlock(&kprobe_mutex);
 }
@@ -94,8 +99,8 @@ static int kprobes_list_show(struct seq_file *m, void *v)
 
 static const struct seq_operations kprobes_list_sops = {
 	.start = kprobes_list_start,
-	.next = kprobes_list_next,
-	.stop = kprobes_list_stop,
+	.next = kprobes_points_next,
+	.stop = kprobes_points_stop,
 	.show = kprobes_list_show,
 };
 
@@ -182,9 +187,9 @@ static int kprobes_points_show(struct seq_file *m, void *v)
 }
 
 static const struct seq_operations kprobes_points_sops = {
-	.start = kprobes_list_start,
-	.next = kprobes_list_next,
-	.stop = kprobes_list_stop,
+	.start = kprobes_points_start,
+	.next = kprobes_points_next,
+	.stop = kprobes_points_stop,
 	.show = kprobes_points_show,
 };
 
