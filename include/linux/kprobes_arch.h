@@ -261,13 +261,18 @@ static __always_inline unsigned int kprobe_this_context(void)
 static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 {
 	struct kprobe *prev;
+	unsigned long flags;
 
 	preempt_disable_notrace();
+	/*
+	 * The architecture's fault handler reads the status. So does a hit of an interrupt
+	 * that finds a handler running: some architectures die of a stale one.
+	 */
+	raw_local_irq_save(flags);
 	prev = raw_cpu_read(current_kprobe);
 	raw_cpu_write(current_kprobe, p);
-	/* The architecture's fault handler reads it. */
 	raw_cpu_ptr(&kprobe_ctlblk)->kprobe_status = KPROBE_HIT_ACTIVE;
-	barrier();
+	raw_local_irq_restore(flags);
 	return prev;
 }
 

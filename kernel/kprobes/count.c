@@ -78,7 +78,8 @@ void kprobe_counter_add(struct kprobe_point *pt)
 	}
 	counter->run.pre = count_hit;
 	counter->run.self = &pt->kp;
-	WRITE_ONCE(pt->counter, counter);
+	/* A hit that is still in a counter of before may find this one: pairs with READ_ONCE(). */
+	smp_store_release(&pt->counter, counter);
 }
 
 /**
