@@ -23,6 +23,8 @@ set -euo pipefail
 . "$here/results.sh"
 # shellcheck source=tools/testing/kprobes/known.sh
 . "$here/known.sh"
+# shellcheck source=tools/testing/kprobes/files.sh
+. "$here/files.sh"
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
 
@@ -35,6 +37,7 @@ need_qemu
 mkdir -p "$state" "$build/logs"
 break_tree
 scratch
+mkdir "$tmp/files"
 mapfile -t all < <(cd "$here/mutants" && printf '%s\n' *.patch | sed 's/\.patch$//')
 mutants=()
 for mutant in "${all[@]}"; do
@@ -80,13 +83,15 @@ params_of() { sed -n 's/^Booted-with: //p' "$here/mutants/$1.patch"; }
 # What the sources are without a mutant. The next build makes it so, too.
 restore() { "$here/tree.sh" >/dev/null; }
 
-# run_guest LOG SECONDS PARAMETERS JOB NAME=VALUE: the job's lines, and how it failed
+# run_guest LOG SECONDS PARAMETERS JOB NAME=VALUE: the job's lines, and how it failed. It has
+# the files in $tmp/files.
 run_guest()
 {
 	local log=$build/logs/$1 why
 
 	rm -f "$log.console" "$log.out"
-	! "$here/guest.sh" -t "$2" -l "$1" -a "$3" "$kernel" "$4" "$5" >"$tmp/guest" 2>&1 || return 0
+	! "$here/guest.sh" -t "$2" -l "$1" -a "$3" -f "$tmp/files" "$kernel" "$4" "$5" \
+		>"$tmp/guest" 2>&1 || return 0
 	why=$(guest_fault "$tmp/guest" "$log" "$2")
 	# Where there is no room, its logs say nothing.
 	(need_space 100 "a guest") >/dev/null 2>&1 || why=''
@@ -120,6 +125,8 @@ run_suites()
 		for suite in $tests; do
 			params="$params $(sed -n 's/^# needs: cmdline //p' "$here/guest/tests/$suite.sh")"
 		done
+		# shellcheck disable=SC2086
+		make_files "$tmp/files" "$CONFIG" 3000 $tests
 		failed=$(run_guest "$log-tests" "$seconds" "$params" tests TESTS="${tests# }")
 		cat "$tmp/guest"
 		[ -z "$failed" ] || printf '%s\n' "$failed"

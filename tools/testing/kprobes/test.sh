@@ -36,6 +36,8 @@ set -euo pipefail
 . "$here/warnings.sh"
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
+# shellcheck source=tools/testing/kprobes/files.sh
+. "$here/files.sh"
 
 kernel=${KERNEL:-$CONFIG}
 expected=$here/expected/$kernel
@@ -226,16 +228,6 @@ kunit_by_tool()
 	} | record kunit.py 'kunit.py: '
 }
 
-# What the test of that name runs; "make execute" runs more.
-encodings()
-{
-	local bits=64
-
-	need objdump:binutils python3:python3
-	! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32
-	python3 "$here/execute.py" $bits $((3000 / slow)) 1 "$files/execute"
-}
-
 # guest_tests RUN PREFIX PARAMS WATCH FILE...: those of the tests that match. One that
 # this kernel lacks the option for is named in $unmet.
 unmet=''
@@ -255,7 +247,9 @@ guest_tests()
 		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done
 	[ -n "$names" ] || return 0
-	case "$names " in *' execute '*) encodings ;; esac
+	# "make execute" runs more of them.
+	# shellcheck disable=SC2086
+	make_files "$files" "$kernel" $((3000 / slow)) $names
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
 	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: at each level of lockdown, events and control files do what the manual says, and a module's probe goes on
 # needs: config CONFIG_SECURITY_LOCKDOWN_LSM
+# needs: what bpf_insns.c makes
 # own guest: a level stays until the machine is switched off
 . "${0%/*}/../lib.sh"
 
@@ -53,23 +54,33 @@ no_switches()
 	echo 1 >$optimization || fail "$1: the sysctl"
 }
 
+# links LEVEL ANSWER: the first word when a BPF link is to probe an instruction
+links()
+{
+	awk '$3 == "vfs_write" { print $1 }' /proc/kallsyms >$tmp/address
+	is "$1: a link of BPF" "$(/bpf_insns 2 true <$tmp/address | sed -n '1s/ [0-9.]*$//;1p')" "$2"
+}
+
 mount -t securityfs securityfs /sys/kernel/security || fail "no securityfs"
 matches "the level at first" "$(cat $lockdown)" '\[none\] .*'
 load kprobe_example symbol=vfs_read limit=0
 echo 1 >$kp/hits
 goes_on none
 events none
+links none "attached 1"
 
 raise integrity
 goes_on integrity
 no_switches integrity
 events integrity
+links integrity "attached 1"
 
 raise confidentiality
 goes_on confidentiality
 no_switches confidentiality
 refuses "$not" "echo 'p:lock/write vfs_write' >>$tracing/kprobe_events"
 refuses "$not" "cat $tracing/kprobe_events"
+links confidentiality "refused EPERM"
 
 # Probes leave at any level.
 unload kprobe_example

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+# The files that guest tests need, and that have to be made on this machine, as the guest
+# has no compiler. Sourced.
+# shellcheck shell=bash disable=SC2154
+
+# make_files DIR KERNEL NR TEST...: what these guest tests of that kernel say they need, in
+# their lines "# needs: what FILE makes". NR is how many encodings there are.
+make_files()
+{
+	local dir=$1 kernel=$2 nr=$3 bits=64 test makers
+
+	shift 3
+	makers=$(for test; do
+		sed -n 's/^# needs: what \(.*\) makes$/\1/p' "$here/guest/tests/$test.sh"
+	done)
+	case $makers in
+	*execute.py*)
+		need objdump:binutils python3:python3
+		! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32
+		python3 "$here/execute.py" $bits "$nr" 1 "$dir/execute"
+		;;
+	esac
+	case $makers in
+	*bpf_insns.c*)
+		need gcc:gcc /usr/include/stdio.h:libc6-dev
+		gcc -O2 -static -o "$dir/bpf_insns" "$here/bpf_insns.c"
+		;;
+	esac
+}
