@@ -12,6 +12,8 @@
 #   clients.sh --check [PICK...]  only install what is needed and look whether the picks
 #                          name something
 #
+# What a feature that failed has said is in build/logs/clients-KERNEL/.
+#
 # CONFIG= is clients by default. ONLY=ours or ONLY=stock runs one of them and takes the
 # other's results from the last time, ONLY=none takes those of both. Results are valid
 # until the kernel is rebuilt or the client's script changes.
@@ -142,6 +144,18 @@ collect()
 	sed -n 's/^\(ok\|not ok\|skip\|figure\) - \([^:]*\): \(.*\)$/\1\t\2\t\3/p' \
 		"$build/logs/$log.txt" >>"$file"
 	release_results
+	# Logs are of one run, so what the features that failed have said is kept elsewhere.
+	mkdir -p "${file%.results}"
+	awk -v dir="${file%.results}" '
+		/^(ok|not ok|skip) - / {
+			failed = ""
+			if (/^not ok/) {
+				gsub("/", "-", $4)
+				failed = dir "/" substr($4, 1, length($4) - 1)
+				printf "" >failed
+			}
+		}
+		failed { print >failed }' "$build/logs/$log.txt"
 	log=''
 }
 

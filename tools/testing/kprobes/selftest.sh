@@ -1267,13 +1267,26 @@ not ok - 3 features: 2 pass on both, 0 fail on stock only, 0 fail on both, 1 FAI
 clients '' 's/^not ok/ok/' | sees clients_better "a feature that is wrongly expected to fail is seen" \
 "not ok - second not ok ok, no probe FAILED to fail as expected: it is too old
 not ok - 3 features: 2 pass on both, 0 fail on stock only, 0 fail on both, 1 FAILED"
-printf '%s\n' 'one.second it is too old' 'two.first it is, too' 'two.second' >"$tmp/list"
+printf '%s\n' 'one.second it is too old' 'two.first it is, too' 'two.second' 'stock: one it is slow' \
+	>"$tmp/list"
 clients 's/^ok/not ok/' '2s/^ok/not ok/' | sees clients_none "a client of which nothing passes, and a wrong list, are seen" \
 "not ok - FAILED: two: nothing passes on ours
 not ok - FAILED: two.second: expected to fail without a reason
 not ok - FAILED: two.second: expected to fail, and there is no such feature
 not ok - 3 features: 0 pass on both, 1 fail on stock only, 2 fail on both, 3 FAILED"
-sed -i '$d' "$tmp/list"
+echo 'one.second it is too old' >"$tmp/list"
+clients '1s/^ok/not ok/' '' | sees clients_stock "a feature that fails on stock without a reason is seen" \
+"not ok - first not ok ok, 3 s FAILED on stock only, and is not expected to
+not ok - 3 features: 1 pass on both, 0 fail on stock only, 1 fail on both, 1 FAILED"
+printf '%s\n' 'one.second it is too old' 'stock: one.first its probes get lost' >"$tmp/list"
+clients '1s/^ok/not ok/' '' | sees clients_stock_only "a feature may fail on stock for a reason" ''
+clients '' '' | sees clients_stock_may "a feature that may fail on stock may pass there" ''
+printf '%s\n' 'one.second it is too old' 'stock: one.third' >"$tmp/list"
+clients '' '' | sees clients_stock_list "a wrong list of what may fail on stock is seen" \
+"not ok - FAILED: one.third: expected to fail without a reason
+not ok - FAILED: one.third: expected to fail, and there is no such feature
+not ok - 3 features: 2 pass on both, 0 fail on stock only, 1 fail on both, 2 FAILED"
+printf '%s\n' 'one.second it is too old' 'two.first it is, too' >"$tmp/list"
 clients '2s/^ok/not ok/' '2s/^ok/not ok/' "$tmp/list" some |
 	sees clients_some "of some features, none has to pass" ''
 printf '%s\n' 'one.second it is too old' 'two it is not built' 'three nobody has it' >"$tmp/list"
@@ -1289,7 +1302,7 @@ clients '' '/^figure/s/3 s$/7 s/' | sees clients_as_fast "twice the time of stoc
 clients '' '/^figure/s/3 s$/7.1 s/' | sees clients_slow "a feature that takes much longer than on stock is seen" \
 "not ok - time 3 s 7.1 s FAILED to be as fast
 not ok - 3 features: 2 pass on both, 0 fail on stock only, 1 fail on both, 1 FAILED"
-sed -E '/^(#|[a-z-]+(\.[^ ]+)? [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
+sed -E '/^(#|(stock: )?[a-z-]+(\.[^ ]+)? [^ ])/d; s/^/not ok - /' "$here/expected/clients" |
 	sees clients_reasons "each feature that need not pass has a reason" ''
 
 sed '1s/.*/&\nnote\tone.first\ta guest died in it: soft lockup/' "$tmp/client" >"$tmp/noted"
