@@ -78,6 +78,19 @@ ready()
 	# Some print their header before they can hear of anything.
 	sleep 1
 }
+# prints REGEX: wait until it has, as a tool that runs slowly has not seen all yet
+prints()
+{
+	tries=0
+	until grep -Eq -- "$1" /tmp/began; do
+		tries=$((tries + 1))
+		if [ $tries -gt 300 ] || ! kill -0 $began_pid 2>/dev/null; then
+			fail "it never printed '$1'"
+			return
+		fi
+		sleep 0.2
+	done
+}
 # attached SYMBOL: wait until that has a probe, of a tool that does not say so
 attached()
 {

@@ -193,5 +193,6 @@ try_sleeping_return()
 	returns=$(number '^@returns: ([0-9]+)')
 	figure 'lost' "$((entries - returns)) of $entries"
 	at_least "entries" "$entries" 20
-	at_least "returns" "$returns" 20
+	# The return probe comes last, and a call may be between the two.
+	at_least "returns" "$returns" $((entries - 1))
 }

@@ -65,9 +65,11 @@ try_fail_function_then_probe()
 	event_on c
 	is "injected" "$(hostname_error)" 12
 	is "hits of the body, which is not run" "$(traced inner)" 0
+	is "returns of the body" "$(traced return)" 0
 	inject_no_more
 	is "at last" "$(hostname_error)" 0
 	is "hits of the body at last" "$(traced inner)" 1
+	is "returns at last" "$(traced return)" 1
 	events_gone
 }
 

@@ -211,6 +211,7 @@ try_chain_through_return()
 	run perf record -q -o /tmp/perf.data -g -e "probe:$f" -e 'probe:vfs_write__return' /tmp/work
 	run perf script -i /tmp/perf.data
 	at_least "callers beyond vfs_write" "$(count '^\s*[0-9a-f]+ ksys_write')" 50
+	hasnt "callers that are none" 'trampoline|\[unknown\] \(\[kernel'
 	no_probes
 }
 

@@ -2,8 +2,8 @@
 # client: the kernel's own tests of what shares functions with probes
 # shellcheck shell=dash
 
-# livepatch NAME PATCHES: the functions that it patches have probes, and what patches them
-# while ftrace is on.
+# livepatch NAME PATCHES [EVENT]: the functions that it patches have probes, and what patches
+# them while ftrace is on. One that it surely calls is hit.
 livepatch()
 {
 	rm -rf /tmp/livepatch
@@ -22,13 +22,14 @@ livepatch()
 	hasnt "the tests" 'not ok|SKIP'
 	event_off k
 	at_least "patches" "$(hits patches | cut -d' ' -f1)" "$2"
+	[ -z "${3:-}" ] || at_least "hits of $3" "$(hits "$3" | cut -d' ' -f1)" 1
 	echo >$tracing/kprobe_events || fail "cannot remove the events"
 }
 
-try_livepatch() { livepatch livepatch 2; }
+try_livepatch() { livepatch livepatch 2 entry; }
 try_livepatch_callbacks() { livepatch callbacks 2; }
 try_livepatch_shadow_vars() { livepatch shadow-vars 0; }
 try_livepatch_state() { livepatch state 2; }
 try_livepatch_ftrace() { livepatch ftrace 1; }
 try_livepatch_sysfs() { livepatch sysfs 1; }
-try_livepatch_syscall() { livepatch syscall 1; }
+try_livepatch_syscall() { livepatch syscall 1 getpid; }
