@@ -56,7 +56,7 @@ for name in $FEATURES; do
 	name=${name%:*}
 	client=${name%%.*}
 	read -r began _ </proc/uptime
-	rm -f /tmp/failed /tmp/expected
+	rm -f /tmp/failed /tmp/expected /tmp/began
 	dmesg -C
 	ln -sfn "$KERNEL" "$modules/build"
 	ln -sfn "$SOURCE" "$modules/source"
@@ -68,6 +68,8 @@ for name in $FEATURES; do
 		if type "try_$1" >/dev/null 2>&1; then "try_$1"; else try_any "$1"; fi
 		done_testing' "$client" "${name#*.}" >/tmp/out 2>&1 </dev/null
 	status=$?
+	# It was ended before it could say what it had waited for.
+	case $status in 124 | 137) tail -n 15 /tmp/began >>/tmp/out ;; esac
 	# What it left running would disturb the next one.
 	left=''
 	[ $status -ne 0 ] || left=$(left)
