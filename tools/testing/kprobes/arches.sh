@@ -116,8 +116,11 @@ arch_packages()
 # all kernels compiled again: only those that need it get it, by pahole=.
 kmake()
 {
-	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" \
-		CC="ccache ${cross}gcc" HOSTCC="ccache gcc" LOCALVERSION= \
+	local compiler=${cross}gcc
+
+	[ -z "${llvm:-}" ] || compiler=clang-$llvm
+	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" ${llvm:+LLVM="-$llvm"} \
+		CC="ccache $compiler" HOSTCC="ccache gcc" LOCALVERSION= \
 		PAHOLE="${pahole:-none}" \
 		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
 }

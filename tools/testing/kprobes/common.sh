@@ -327,6 +327,9 @@ config_modules()
 # Are the tests to run on it once more while all is traced? "# traced"
 config_is_traced() { fragment_lines "$CONFIG.config" | grep -qx '# traced'; }
 
+# The version of clang and its tools that build it: "# llvm VERSION". None for gcc.
+config_llvm() { fragment_lines "$CONFIG.config" | sed -n 's/^# llvm //p' | tail -n 1; }
+
 config_arch()
 {
 	fragment_lines "$CONFIG.config" |

@@ -88,6 +88,8 @@ run_make()
 }
 
 need_build
+llvm=$(config_llvm)
+[ -z "$llvm" ] || need "clang-$llvm:clang-$llvm" "ld.lld-$llvm:lld-$llvm" "llvm-nm-$llvm:llvm-$llvm"
 [ -z "$cross" ] || need "${cross}gcc:$cc_package"
 case $(config_options) in
 *CONFIG_MODULE_SIG=y*) need openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;

@@ -88,6 +88,8 @@ for n, kernel in enumerate(kernels, 1):
             print("# CONFIG_RCU_CPU_STALL_TIMEOUT is not set", file=out)
         if "arch=32" in kernel:
             print("# arch i386", file=out)
+        if "cfi=yes" in kernel:
+            print("# llvm 16", file=out)
         for value in kernel:
             for option in options[value]:
                 if option.startswith("!"):
