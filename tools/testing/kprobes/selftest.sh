@@ -1333,6 +1333,38 @@ attaches()
 attaches 'ffffffff81000000  k  should_fail_bio_not+0x0    [FTRACE]' |
 	sees attached_never "a tool that sets no probe is seen" "not ok - it never set a probe on should_fail_bio"
 
+# kprobetop on a terminal: on_terminal HITS HITS, what it shows of a point before and after
+on_terminal()
+{
+	local tries=0
+
+	sed "s,^points=.*,points=$tmp/points," "$here/kprobetop" >"$tmp/kprobetop"
+	point() { echo "ffffffff81000000  jump  1/1  $1  0  -  -  vfs_read+0x9  -  jump" >"$tmp/points.new"; }
+	point "$1"
+	mv "$tmp/points.new" "$tmp/points"
+	: >"$tmp/screen"
+	# It clears the screen for each table, and updates until it is interrupted.
+	script -qfc "stty rows 10; exec sh $tmp/kprobetop -d 1" /dev/null >"$tmp/screen" </dev/null &
+	until [ "$(grep -c HITS "$tmp/screen")" -ge 1 ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
+	point "$2"
+	mv "$tmp/points.new" "$tmp/points"
+	# The next table may be of before.
+	until [ "$(grep -c " $2 " "$tmp/screen")" -ge 2 ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.1; done
+	kill $! 2>/dev/null
+	wait $! 2>/dev/null || true
+	tr -d '\r' <"$tmp/screen" | tr '\033' '^' | awk -v before="$1" -v after="$2" '
+		/\^\[H\^\[2J/ { cleared++ }
+		$NF == "vfs_read+0x9" && $1 == before && $2 == "-" { first++ }
+		$NF == "vfs_read+0x9" && $1 == after && $2 == after - before { rate++ }
+		END {
+			if (cleared < 3) print "not ok - cleared " cleared + 0 " times"
+			if (!first) print "not ok - no first table"
+			if (rate != 1) print "not ok - what came is the rate of " rate + 0 " tables"
+		}'
+}
+on_terminal 100 300 |
+	sees kprobetop_terminal "kprobetop updates its table, with a rate, on a terminal" ''
+
 # Soak
 cat >"$tmp/soaked" <<'END'
 part stress 2 0

@@ -4,6 +4,7 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
+tries=0
 is "mode of points" "$(mode $kp/points)" 400
 is "mode of hits" "$(mode $kp/hits)" 600
 is "points without probes" "$(cat $kp/points)" ""
@@ -32,6 +33,23 @@ is "hits of add" "$(hits add)" 500
 is "events of add" "$(traced add)" 500
 is "hits of recurse" "$(hits recurse)" 6
 is "events of recurse" "$(traced ret)" 6
+# The same function inside, by a breakpoint and then by a jump.
+site=$(awk '$8 ~ /^kprobe_target_add\+/ { print $1 }' $kp/points)
+inner=$(printf '%x' $((0x$site + 5)))
+# how: of the inner one, and its hits
+how() { awk -v a="$inner" '$1 == a { print $2, $4 }' $kp/points; }
+echo 0 >$optimization
+event "p:kt/inner 0x$inner"
+event_on kt/inner
+call add 7
+is "a breakpoint" "$(how)" "breakpoint 7"
+echo 1 >$optimization
+until is_jump=$(how) && [ "${is_jump% *}" = jump ] || [ $((tries += 1)) -gt 200 ]; do usleep 50000; done
+call add 8
+is "a jump" "$(how)" "jump 15"
+event_off kt/inner
+event '-:kt/inner'
+
 matches "points then" "$(cat $kp/points)" "$line"
 is "instances of recurse in use" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[1] }' $kp/points)" 0
 at_least "instances of recurse, the most" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[2] }' $kp/points)" 3
@@ -39,7 +57,7 @@ at_least "instances of recurse, the most" "$(awk '/kprobe_target_recurse\+/ { sp
 # The tool: the most hits first, a head and plain text where there is no terminal.
 kprobetop >$tmp/top || fail "kprobetop: exit $?"
 matches "the head of kprobetop" "$(head -n 1 $tmp/top)" ' *HITS +PER SECOND +MISSED +LOST +INSTANCES +PROBES +HOW +POINT +WHY NO JUMP'
-matches "its first line" "$(sed -n 2p $tmp/top)" ' *500 +- +0 +- +- +1/1 +[a-z]+ +kprobe_target_add\+0x[0-9a-f]+ \[kprobe_target\].*'
+matches "its first line" "$(sed -n 2p $tmp/top)" ' *515 +- +0 +- +- +1/1 +[a-z]+ +kprobe_target_add\+0x[0-9a-f]+ \[kprobe_target\].*'
 is "its lines" "$(grep -c . $tmp/top)" 4
 kprobetop -d 1 -s rate >$tmp/top || fail "kprobetop -d 1: exit $?"
 matches "a rate" "$(sed -n 2p $tmp/top)" ' *[0-9]+ +0 +.*'
@@ -50,7 +68,7 @@ refuses 'usage' 'kprobetop -x'
 echo 0 >$kp/hits
 is "hits when it is off again" "$(hits add)" -
 call add 10
-is "events all the same" "$(traced add)" 510
+is "events all the same" "$(traced add)" 525
 echo 2 >/proc/sys/kernel/kptr_restrict
 matches "addresses hidden" "$(cat $kp/points)" '0+  .*'
 echo 0 >/proc/sys/kernel/kptr_restrict
