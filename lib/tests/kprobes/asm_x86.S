@@ -63,10 +63,13 @@
 #else
 	call	__fentry__
 #endif
+/* Else objtool lists such calls itself, unless there is a list. */
+#ifndef CONFIG_FTRACE_MCOUNT_USE_OBJTOOL
 	.pushsection __mcount_loc, "a", @progbits
 	_ASM_ALIGN
 	_ASM_PTR .Lftrace_site\@
 	.popsection
+#endif
 #endif
 .endm
 

@@ -42,25 +42,31 @@ static noinline notrace __used unsigned long kpt_piece_##id(unsigned long arg) \
 
 PIECE(marked_part, "kpt_marked.part.0", 6)
 PIECE(marked_isra, "kpt_marked.constprop.0.isra.0", 7)
-PIECE(marked_cold, "kpt_marked.cold", 8)
-PIECE(in_section_part, "kpt_in_section.part.0", 9)
-PIECE(noinstr_cold, "kpt_noinstr.cold", 10)
-/* Objtool takes it for unreachable code of the function. */
-STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
-STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
-PIECE(longer_part, "kpt_marked_not.part.0", 11)
-PIECE(before_part, "kpt_before_marked.part.0", 12)
+PIECE(in_section_part, "kpt_in_section.part.0", 8)
+PIECE(longer_part, "kpt_marked_not.part.0", 9)
+PIECE(before_part, "kpt_before_marked.part.0", 10)
 
 /* A copy of a function that may be marked is marked as well, and may have pieces. */
 static unsigned long kpt_cloned(unsigned long arg) __asm__("kpt_cloned.isra.0");
 static notrace __used KPT_FUNCTION(cloned, arg + 1)
 NOKPROBE_SYMBOL(kpt_cloned);
+
+/*
+ * Where functions have preambles, these would have some, too: objtool takes those of cold
+ * pieces for unreachable code of the functions, and the kernel looks for preambles by name.
+ */
+#ifndef CONFIG_CFI_CLANG
+PIECE(marked_cold, "kpt_marked.cold", 11)
+PIECE(noinstr_cold, "kpt_noinstr.cold", 12)
 PIECE(cloned_cold, "kpt_cloned.isra.0.cold", 13)
+STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
+STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
+STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
 #ifdef CONFIG_X86
 /* Where kCFI has the hash of a type, in the form of an instruction. */
 PIECE(cfi, "__cfi_kpt_not_marked", 14)
 #endif
-STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
+#endif
 
 static kpt_fn_t functions[] = {
 	kpt_before_marked,
@@ -190,14 +196,16 @@ static void pieces_of_refused_functions_are_refused(struct kunit *test)
 	} pieces[] = {
 		{ kpt_piece_marked_part, "kpt_marked.part.0", true },
 		{ kpt_piece_marked_isra, "kpt_marked.constprop.0.isra.0", true },
-		{ kpt_piece_marked_cold, "kpt_marked.cold", true },
 		{ kpt_piece_in_section_part, "kpt_in_section.part.0", true },
-		{ kpt_piece_noinstr_cold, "kpt_noinstr.cold", true },
 		{ kpt_piece_longer_part, "kpt_marked_not.part.0", false },
 		{ kpt_piece_before_part, "kpt_before_marked.part.0", false },
+#ifndef CONFIG_CFI_CLANG
+		{ kpt_piece_marked_cold, "kpt_marked.cold", true },
+		{ kpt_piece_noinstr_cold, "kpt_noinstr.cold", true },
 		{ kpt_piece_cloned_cold, "kpt_cloned.isra.0.cold", true },
 #ifdef CONFIG_X86
 		{ kpt_piece_cfi, "__cfi_kpt_not_marked", true },
+#endif
 #endif
 	};
 	unsigned int i;

@@ -107,9 +107,12 @@ static struct kpt_probe *jump_probe_post(struct kunit *test, void *addr)
 	return settle(test, kpt_alloc_with(test, addr, true, true));
 }
 
-/* A probe that must not become a jump, and works nevertheless. */
-static void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
-				   const char *why)
+/*
+ * A probe that must not become a jump, and works nevertheless. Inline, it would call each
+ * function by its name, and objtool would follow that to the end of the function.
+ */
+static noinline void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
+					    const char *why)
 {
 	struct kpt_probe *pr = kpt_probe(test, addr);
 

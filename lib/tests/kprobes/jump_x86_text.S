@@ -256,10 +256,13 @@ SYM_FUNC_END(kpt_jump_label)
 	_ASM_PTR kpt_jump_label_key - .
 	.popsection
 
-/* Two functions: the cold part branches into the bytes. */
+/*
+ * Two functions: the cold part branches into the bytes. As one that a compiler has made, it
+ * has no ENDBR, in front of which kernels with kCFI erase a hash.
+ */
 .macro SPLIT name:req cold:req
 	.pushsection .text.unlikely, "ax", @progbits
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_\cold)
+SYM_START(kpt_jump_\cold, SYM_L_LOCAL, SYM_A_NONE)
 	dec	%ecx
 	jmp	.L\name\()_inside
 SYM_FUNC_END(kpt_jump_\cold)
@@ -289,7 +292,7 @@ SPLIT numbered, numbered.cold.12
 
 /* The other way round: the bytes are in the cold part. The probe is at its entry. */
 	.pushsection .text.unlikely, "ax", @progbits
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_cooled.cold)
+SYM_START(kpt_jump_cooled.cold, SYM_L_LOCAL, SYM_A_NONE)
 	xor	%eax, %eax
 .Lcooled_inside:
 	ADD_ARG

@@ -19,7 +19,7 @@ static void many_probes(struct kunit *test, struct kpt_probe *pr[NR], struct kpr
 	unsigned int i;
 
 	for (i = 0; i < NR; i++) {
-		pr[i] = kpt_probe(test, i < 2 ? kpt_addr(kpt_site(test)) : kpt_plain2);
+		pr[i] = kpt_probe(test, i < 2 ? kpt_addr(kpt_site(test)) : (void *)kpt_plain2);
 		kps[i] = &pr[i]->kp;
 	}
 }

@@ -487,6 +487,13 @@ static void fill(struct memory_set *set, const struct memory_kind *kind)
 	}
 }
 
+/* As data: clang has no memcmp() of functions. */
+static bool text_stays(const struct memory_set *set, const struct memory_kind *kind,
+		       unsigned int i)
+{
+	return !memcmp(set->text[i], (void *)probed[kind->first + i], sizeof(set->text[i]));
+}
+
 static void check_undone(struct kunit *test, const struct memory_kind *kind,
 			 struct memory_set *set, const struct kprobe_counts *before,
 			 unsigned int nth)
@@ -507,8 +514,7 @@ static void check_undone(struct kunit *test, const struct memory_kind *kind,
 		KUNIT_EXPECT_EQ(test, p->flags, 0);
 		KUNIT_EXPECT_EQ(test, set->pr[i].pre, 0);
 		if (!kind->there)
-			KUNIT_EXPECT_TRUE_MSG(test, !memcmp(set->text[i], probed[kind->first + i],
-							    sizeof(set->text[i])),
+			KUNIT_EXPECT_TRUE_MSG(test, text_stays(set, kind, i),
 					      "%u: %ps", nth, probed[kind->first + i]);
 		/* The probe is not registered. */
 		KUNIT_EXPECT_EQ(test, enable_kprobe(p), -EINVAL);
@@ -773,8 +779,7 @@ static void unregister_without(struct kunit *test)
 		call_all(test);
 		for (i = 0; i < kind->nr; i++) {
 			KUNIT_EXPECT_EQ_MSG(test, set->pr[i].pre, 0, "%u", nth);
-			KUNIT_EXPECT_TRUE_MSG(test, !memcmp(set->text[i], probed[kind->first + i],
-							    sizeof(set->text[i])),
+			KUNIT_EXPECT_TRUE_MSG(test, text_stays(set, kind, i),
 					      "%u: %ps", nth, probed[kind->first + i]);
 		}
 	}

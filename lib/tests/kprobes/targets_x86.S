@@ -334,7 +334,7 @@ STACK_FRAME_NON_STANDARD kpt_vector
  * jump_x86_text.S. objtool looks for the function in the same file.
  */
 	.pushsection .text.unlikely, "ax", @progbits
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_twin.cold)
+SYM_START(kpt_jump_twin.cold, SYM_L_LOCAL, SYM_A_NONE)
 	xor	%eax, %eax
 	RETURN
 SYM_FUNC_END(kpt_jump_twin.cold)

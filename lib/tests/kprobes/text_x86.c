@@ -9,8 +9,10 @@
 #include <linux/kallsyms.h>
 #include <linux/objtool.h>
 #include <linux/preempt.h>
+#include <linux/unaligned.h>
 
 #include <asm/alternative.h>
+#include <asm/ibt.h>
 #include <asm/text-patching.h>
 
 #include "fixture.h"
@@ -100,6 +102,11 @@ static unsigned int try_function(struct kunit *test, const char *name, unsigned 
 			/* After a return or at the end; nothing to be probed. */
 			if (buf[0] == INT3_INSN_OPCODE) {
 				next++;
+				continue;
+			}
+			/* Clang has one where a computed branch goes, and it is refused there. */
+			if (at != addr && is_endbr(get_unaligned((u32 *)buf))) {
+				next += ENDBR_INSN_SIZE;
 				continue;
 			}
 		}

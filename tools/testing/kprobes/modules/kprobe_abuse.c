@@ -516,7 +516,7 @@ static void aim_data(struct thread *t, struct abused *a)
 	aim_at(a, (unsigned long)data[rnd(t, ARRAY_SIZE(data))] + rnd(t, sizeof(in_data)));
 }
 
-static void aim_init(struct thread *t, struct abused *a)
+static void __ref aim_init(struct thread *t, struct abused *a)
 {
 	if (!others && rnd(t, 2))
 		aim_at(a, init_text + rnd(t, 16));
