@@ -114,5 +114,7 @@ for name in $FEATURES; do
 		echo 0 >$tracing/function_profile_enabled
 		echo >/sys/kernel/debug/fail_function/inject
 	} >/dev/null 2>&1
+	# The next one is not to be blamed for what cannot be removed: it needs another guest.
+	[ -z "$(left)" ] || break
 done
 exit 0
