@@ -20,9 +20,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <asm/ptrace.h>
-#include <inttypes.h>
 #include <linux/bpf.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +51,11 @@ struct link_info {
 	uint64_t cookies;
 };
 
+#define ARRAY_SIZE(ARRAY)	(sizeof(ARRAY) / sizeof((ARRAY)[0]))
+
 #define INSN(CODE, DST, SRC, OFF, IMM) \
-	((struct bpf_insn){ .code = (CODE), .dst_reg = (DST), .src_reg = (SRC), .off = (OFF), .imm = (IMM) })
+	((struct bpf_insn){ .code = (CODE), .dst_reg = (DST), .src_reg = (SRC), \
+			    .off = (OFF), .imm = (IMM) })
 #define CALL(FUNC)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, FUNC)
 #define MOV(DST, SRC)		INSN(BPF_ALU64 | BPF_MOV | BPF_X, DST, SRC, 0, 0)
 #define ADD(DST, IMM)		INSN(BPF_ALU64 | BPF_ADD | BPF_K, DST, 0, 0, IMM)
@@ -108,7 +111,7 @@ static int load(int map)
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_KPROBE;
 	attr.insns = (uintptr_t)insns;
-	attr.insn_cnt = sizeof(insns) / sizeof(insns[0]);
+	attr.insn_cnt = ARRAY_SIZE(insns);
 	attr.license = (uintptr_t)"GPL";
 	attr.log_buf = (uintptr_t)log;
 	attr.log_size = sizeof(log);
@@ -137,9 +140,10 @@ static int attach(int prog, uint32_t flags, uint64_t *addrs, uint64_t *cookies, 
 int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	uint64_t *addrs = NULL, *cookies = NULL, addr;
+	uint64_t *addrs = NULL, *cookies = NULL;
 	union bpf_attr attr;
 	struct link_info info = { 0 };
+	unsigned long long addr;
 	uint32_t nr = 0, i;
 	int map, prog, link;
 	struct hits hits;
@@ -149,7 +153,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bpf_insns FLAGS COMMAND <ADDRESSES\n");
 		return 1;
 	}
-	while (scanf("%" SCNx64, &addr) == 1) {
+	while (scanf("%llx", &addr) == 1) {
 		addrs = realloc(addrs, (nr + 1) * sizeof(*addrs));
 		cookies = realloc(cookies, (nr + 1) * sizeof(*cookies));
 		if (!addrs || !cookies)
@@ -192,8 +196,9 @@ int main(int argc, char **argv)
 		attr.value = (uintptr_t)&hits;
 		if (bpf(BPF_MAP_LOOKUP_ELEM, &attr))
 			return fail("hits");
-		printf("hit %" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIx64 "\n",
-		       addrs[i], hits.hits, hits.func_ip, hits.ip);
+		printf("hit %llx %llu %llx %llx\n", (unsigned long long)addrs[i],
+		       (unsigned long long)hits.hits, (unsigned long long)hits.func_ip,
+		       (unsigned long long)hits.ip);
 	}
 	memset(&attr, 0, sizeof(attr));
 	attr.info.bpf_fd = link;
@@ -201,7 +206,8 @@ int main(int argc, char **argv)
 	attr.info.info = (uintptr_t)&info;
 	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &attr))
 		return fail("link");
-	printf("link %u %x %" PRIu64 "\n", info.count, info.flags, info.missed);
+	printf("link %u %x %llu\n", info.count, info.flags,
+	       (unsigned long long)info.missed);
 
 	began = now();
 	close(link);

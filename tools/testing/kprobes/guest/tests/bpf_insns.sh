@@ -60,10 +60,10 @@ is "a module with such a link" "$(loaded kprobe_target && echo stays)" stays
 # refused ERROR FLAGS ADDRESS...
 refused()
 {
-	error=$1
-	shift
-	link "$1" true $(shift; echo "$@")
-	is "flags and addresses $*" "$out" "refused $error"
+	error=$1 flags=$2
+	shift 2
+	link "$flags" true "$@"
+	is "flags $flags, addresses $*" "$out" "refused $error"
 	is "the list" "$(cat $kp/list)" ""
 }
 # Inside of the call of ftrace.
