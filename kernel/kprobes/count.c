@@ -78,7 +78,10 @@ void kprobe_counter_add(struct kprobe_point *pt)
 	}
 	counter->run.pre = count_hit;
 	counter->run.self = &pt->kp;
-	/* A hit that is still in a counter of before may find this one: pairs with READ_ONCE(). */
+	/*
+	 * A hit that has found the counter of before may read this pointer in count_hit():
+	 * its dependent reads are ordered after what was stored above.
+	 */
 	smp_store_release(&pt->counter, counter);
 }
 

@@ -86,6 +86,7 @@
  *	running.c	the point is shown first, then read: kprobe_quiesce()
  *	point.c		a user that is found, alone or in the list, is initialised:
  *			dependent reads are ordered
+ *	count.c		a counter that is found is initialised
  *	ftrace.c	which call of a hit counts: kprobe_ftrace_wanted()
  *	pool.h, pool.c	an instance is free, or in use, or searched for
  *	kretprobe_calls.c  calls that other CPUs see: calls_hook()
