@@ -63,7 +63,7 @@
 #else
 	call	__fentry__
 #endif
-/* Else objtool lists such calls itself, unless there is a list. */
+/* Where objtool makes the list, it leaves out all of a module that has one already. */
 #ifndef CONFIG_FTRACE_MCOUNT_USE_OBJTOOL
 	.pushsection __mcount_loc, "a", @progbits
 	_ASM_ALIGN

@@ -464,6 +464,8 @@ static void ftrace_site_inside_refuses(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_DYNAMIC_FTRACE))
 		kunit_skip(test, "no ftrace sites in this kernel");
+	if (IS_ENABLED(CONFIG_FTRACE_MCOUNT_USE_OBJTOOL))
+		kunit_skip(test, "objtool lists no ftrace sites of assembler");
 	check_stays_breakpoint(test, AT(fentry), kpt_jump_fentry, "others patch this text");
 }
 
