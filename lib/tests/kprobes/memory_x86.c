@@ -298,6 +298,7 @@ static void track_begin(void)
 /* The filter of an ftrace_ops is replaced as a whole. The latest one stays. */
 static const char *const stays[] = {
 	"alloc_and_copy_ftrace_hash", "alloc_ftrace_hash", "add_hash_entry", "dup_hash",
+	"__ftrace_hash_move",
 };
 
 static const struct object *first_lost(void)
