@@ -1344,7 +1344,7 @@ on_terminal()
 	mv "$tmp/points.new" "$tmp/points"
 	: >"$tmp/screen"
 	# It clears the screen for each table, and updates until it is interrupted.
-	script -qfc "stty rows 10; exec sh $tmp/kprobetop -d 1" /dev/null >"$tmp/screen" </dev/null &
+	script -qfc "stty rows 10; exec sh $tmp/kprobetop -d 1" /dev/null >"$tmp/screen" 2>/dev/null </dev/null &
 	until [ "$(grep -c HITS "$tmp/screen")" -ge 1 ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
 	point "$2"
 	mv "$tmp/points.new" "$tmp/points"
