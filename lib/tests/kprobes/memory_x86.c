@@ -934,7 +934,10 @@ static bool freed_after_reader(struct kunit *test, struct crowd *c, unsigned int
 	}
 	msleep(100);
 	left = nr_objects();
-	/* After that: if it is still there, it was when they were counted. */
+	/*
+	 * If the reader is still there after that, it was when they were counted. Pairs with
+	 * the grace period that its end allows.
+	 */
 	smp_rmb();
 	inside = READ_ONCE(r->inside);
 	if (inside)

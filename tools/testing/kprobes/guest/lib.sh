@@ -85,6 +85,17 @@ event_on() { echo 1 >"$tracing/events/$1/enable" || fail "cannot enable $1"; }
 event_off() { echo 0 >"$tracing/events/$1/enable" || fail "cannot disable $1"; }
 # traced NAME: how many hits of an event are in the trace
 traced() { grep -c " $1: " $tracing/trace; }
+# find_target: sets $entry to where kprobe_target_add() begins, and $site to where a probe on
+# it goes
+find_target()
+{
+	event 'p:kt/site kprobe_target:kprobe_target_add'
+	event_on kt/site
+	site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
+	entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
+	event_off kt/site
+	event '-:kt/site'
+}
 # as_user COMMAND: its output for a user that is not root. busybox finds users only in
 # a file, which is there in the guest for nothing else.
 as_user()

@@ -20,12 +20,7 @@ field() { echo "$out" | awk -v n="$1" -v a="$2" '$1 == "hit" && $2 == a { print 
 plus() { printf '%x' $((0x$1 + $2)); }
 
 load kprobe_target
-event 'p:kt/site kprobe_target:kprobe_target_add'
-event_on kt/site
-site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
-entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
-event_off kt/site
-event '-:kt/site'
+find_target
 inner=$(plus "$site" 5)
 
 # The kernel sorts the addresses: each is still found by its cookie.
@@ -40,7 +35,7 @@ is "what is said of the link" "$(echo "$out" | grep '^link ')" "link 2 $insns 0"
 is "the list" "$(cat $kp/list)" ""
 
 # By a jump, too.
-link $insns "until grep -q OPTIMIZED $kp/list; do usleep 50000; done; echo add 50 >$target/call" "$inner"
+link $insns "n=0; until grep -q OPTIMIZED $kp/list; do usleep 50000; n=\$((n + 1)); [ \$n -lt 600 ] || exit 1; done; echo add 50 >$target/call" "$inner"
 is "hits of a jump" "$(field 3 "$inner")" 50
 is "its ip" "$(field 5 "$inner")" "$(plus "$inner" 1)"
 

@@ -3,12 +3,7 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
-event 'p:kt/site kprobe_target:kprobe_target_add'
-event_on kt/site
-site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
-entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
-event_off kt/site
-event '-:kt/site'
+find_target
 
 # Straight-line code: each instruction up to the return is hit, and no padding.
 refused=''
