@@ -3,10 +3,11 @@
  * Attaches one BPF program to many instructions by one link, runs a command, and prints how
  * often each of them was hit:
  *
- *	bpf_insns FLAGS COMMAND <ADDRESSES
+ *	bpf_insns FLAGS COMMAND [session | override | symbols] <ADDRESSES
  *
  * FLAGS are those of the link, a number. ADDRESSES are in hexadecimal. Their cookies number
- * them. Prints
+ * them. The program is one of a session, or may override what a function returns, or instead
+ * of addresses there are names of functions. Prints
  *
  *	attached COUNT SECONDS
  *	hit ADDRESS HITS FUNCTION IP	for each address: the latest result of
@@ -21,6 +22,7 @@
 #include <errno.h>
 #include <asm/ptrace.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,6 +52,9 @@ struct link_info {
 	uint64_t missed;
 	uint64_t cookies;
 };
+
+/* Newer than the headers of some machines that build this. */
+#define TRACE_KPROBE_SESSION	56
 
 #define ARRAY_SIZE(ARRAY)	(sizeof(ARRAY) / sizeof((ARRAY)[0]))
 
@@ -81,9 +86,9 @@ static int fail(const char *what)
 	return 1;
 }
 
-static int load(int map)
+static int load(int map, int type, bool override)
 {
-	const struct bpf_insn insns[] = {
+	const struct bpf_insn count[] = {
 		MOV(BPF_REG_6, BPF_REG_1),
 		CALL(BPF_FUNC_get_attach_cookie),
 		INSN(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_0, -4, 0),
@@ -104,35 +109,45 @@ static int load(int map)
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
+	const struct bpf_insn replace[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0),
+		CALL(BPF_FUNC_override_return),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
 	static char log[1 << 16];
 	union bpf_attr attr;
 	int prog;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_KPROBE;
-	attr.insns = (uintptr_t)insns;
-	attr.insn_cnt = ARRAY_SIZE(insns);
+	attr.insns = (uintptr_t)(override ? replace : count);
+	attr.insn_cnt = override ? ARRAY_SIZE(replace) : ARRAY_SIZE(count);
 	attr.license = (uintptr_t)"GPL";
 	attr.log_buf = (uintptr_t)log;
 	attr.log_size = sizeof(log);
 	attr.log_level = 1;
-	attr.expected_attach_type = BPF_TRACE_KPROBE_MULTI;
+	attr.expected_attach_type = type;
 	prog = bpf(BPF_PROG_LOAD, &attr);
 	if (prog < 0)
 		fprintf(stderr, "%s", log);
 	return prog;
 }
 
-static int attach(int prog, uint32_t flags, uint64_t *addrs, uint64_t *cookies, uint32_t nr)
+static int attach(int prog, int type, uint32_t flags, uint64_t *addrs, char **names,
+		  uint64_t *cookies, uint32_t nr)
 {
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.link_create.prog_fd = prog;
-	attr.link_create.attach_type = BPF_TRACE_KPROBE_MULTI;
+	attr.link_create.attach_type = type;
 	attr.link_create.kprobe_multi.flags = flags;
 	attr.link_create.kprobe_multi.cnt = nr;
-	attr.link_create.kprobe_multi.addrs = (uintptr_t)addrs;
+	if (names)
+		attr.link_create.kprobe_multi.syms = (uintptr_t)names;
+	else
+		attr.link_create.kprobe_multi.addrs = (uintptr_t)addrs;
 	attr.link_create.kprobe_multi.cookies = (uintptr_t)cookies;
 	return bpf(BPF_LINK_CREATE, &attr);
 }
@@ -141,27 +156,39 @@ int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	uint64_t *addrs = NULL, *cookies = NULL;
+	char **names = NULL, *word;
 	union bpf_attr attr;
 	struct link_info info = { 0 };
-	unsigned long long addr;
 	uint32_t nr = 0, i;
+	int type = BPF_TRACE_KPROBE_MULTI;
+	bool override = false;
+	const char *kind;
 	int map, prog, link;
 	struct hits hits;
 	double began;
 
-	if (argc != 3) {
-		fprintf(stderr, "bpf_insns FLAGS COMMAND <ADDRESSES\n");
+	kind = argc == 4 ? argv[3] : "";
+	override = !strcmp(kind, "override");
+	if (!strcmp(kind, "session"))
+		type = TRACE_KPROBE_SESSION;
+	if (argc < 3 || argc > 4 ||
+	    (*kind && !override && type == BPF_TRACE_KPROBE_MULTI && strcmp(kind, "symbols"))) {
+		fprintf(stderr, "bpf_insns FLAGS COMMAND [session | override | symbols] <ADDRESSES\n");
 		return 1;
 	}
-	while (scanf("%llx", &addr) == 1) {
+	while (scanf("%ms", &word) == 1) {
 		addrs = realloc(addrs, (nr + 1) * sizeof(*addrs));
+		names = realloc(names, (nr + 1) * sizeof(*names));
 		cookies = realloc(cookies, (nr + 1) * sizeof(*cookies));
-		if (!addrs || !cookies)
+		if (!addrs || !names || !cookies)
 			return fail("memory");
-		addrs[nr] = addr;
+		addrs[nr] = strtoull(word, NULL, 16);
+		names[nr] = word;
 		cookies[nr] = nr;
 		nr++;
 	}
+	if (strcmp(kind, "symbols"))
+		names = NULL;
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	memset(&attr, 0, sizeof(attr));
 	attr.map_type = BPF_MAP_TYPE_ARRAY;
@@ -171,13 +198,13 @@ int main(int argc, char **argv)
 	map = bpf(BPF_MAP_CREATE, &attr);
 	if (map < 0)
 		return fail("map");
-	prog = load(map);
+	prog = load(map, type, override);
 	if (prog < 0)
 		return fail("program");
 
 	began = now();
 	/* The kernel sorts its own copies only. */
-	link = attach(prog, strtoul(argv[1], NULL, 0), addrs, cookies, nr);
+	link = attach(prog, type, strtoul(argv[1], NULL, 0), addrs, names, cookies, nr);
 	if (link < 0) {
 		printf("refused %s\n", strerrorname_np(errno));
 		return 0;

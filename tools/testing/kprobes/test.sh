@@ -238,11 +238,11 @@ guest_tests()
 	shift 4
 	for f; do
 		is_picked "$(basename "$f" .sh)" "$prefix" || continue
-		option=$(sed -n 's/^# needs: config //p' "$f")
-		if [ -n "$option" ] && ! config_options | grep -x "$option=y" >/dev/null; then
+		for option in $(sed -n 's/^# needs: config //p' "$f"); do
+			config_options | grep -x "$option=y" >/dev/null && continue
 			unmet="; $(basename "$f" .sh) needs $option"
-			continue
-		fi
+			continue 2
+		done
 		names="$names $(basename "$f" .sh)"
 		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done

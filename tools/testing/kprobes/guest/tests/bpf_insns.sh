@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: a BPF link attaches a program to instructions inside of functions, all or none, knows each by its cookie, counts what it misses, and keeps their module
 # needs: config CONFIG_64BIT
+# needs: config CONFIG_BPF_KPROBE_OVERRIDE
 # needs: what bpf_insns.c makes
 . "${0%/*}/../lib.sh"
 
@@ -8,12 +9,15 @@
 
 insns=2
 returns=1
-# link FLAGS COMMAND ADDRESS...: what bpf_insns says is in $out
+kind=
+# link FLAGS COMMAND ADDRESS...: what bpf_insns says is in $out; $kind is its last argument
 link()
 {
 	flags=$1 cmd=$2
 	shift 2
-	out=$(printf '%s\n' "$@" | /bpf_insns "$flags" "$cmd" 2>&1) || fail "bpf_insns failed: $out"
+	# shellcheck disable=SC2086
+	out=$(printf '%s\n' "$@" | /bpf_insns "$flags" "$cmd" $kind 2>&1) ||
+		fail "bpf_insns failed: $out"
 }
 # field N ADDRESS: of the first line about that address
 field() { echo "$out" | awk -v n="$1" -v a="$2" '$1 == "hit" && $2 == a { print $n; exit }'; }
@@ -58,7 +62,7 @@ refused()
 	error=$1 flags=$2
 	shift 2
 	link "$flags" true "$@"
-	is "flags $flags, addresses $*" "$out" "refused $error"
+	is "flags $flags, ${kind:+$kind, }addresses $*" "$out" "refused $error"
 	is "the list" "$(cat $kp/list)" ""
 }
 # Inside of the call of ftrace.
@@ -68,6 +72,24 @@ refused EINVAL $((insns | returns)) "$entry"
 refused EINVAL 4 "$entry"
 # As before, without the flag they have to be entries.
 refused EINVAL 0 "$inner"
+
+
+# What has no meaning at an instruction is refused there only.
+attached() { is "$kind without the flag" "$(echo "$out" | cut -d' ' -f1-2 | head -n 1)" "attached 1"; }
+syscall=$(awk '$3 == "__x64_sys_getpgid" { print $1 }' /proc/kallsyms)
+kind=symbols
+link 0 true kprobe_target_add
+attached
+refused EINVAL $insns kprobe_target_add
+kind=session
+link 0 true "$syscall"
+attached
+refused EINVAL $insns "$syscall"
+kind=override
+link 0 true "$syscall"
+attached
+refused EINVAL $insns "$syscall"
+kind=
 
 unload kprobe_target
 
