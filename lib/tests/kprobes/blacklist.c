@@ -369,7 +369,14 @@ static const struct hit_path out_of_bounds[] = {
 	{ "cr4_init" },
 	{ "cpu_init_exception_handling" },
 	{ "load_current_idt" },
+	{ "native_write_cr0" },
 	{ "native_write_cr4" },
+#ifdef CONFIG_X86_32
+	{ "__flush_tlb_all" },
+	{ "native_flush_tlb_global" },
+#endif
+	/* Its last instructions come after exit_to_user_mode(). */
+	{ "ret_from_fork_asm" },
 	{ "native_play_dead" },
 	{ "hlt_play_dead" },
 #endif

@@ -25,12 +25,17 @@ extern char __static_call_text_start[], __static_call_text_end[];
 /*
  * These return on another stack than they were called on; or they are called in
  * interrupt context and return in the interrupted context, where a handler may be
- * running.
+ * running. ret_from_fork() returns after exit_to_user_mode(). return_to_handler() is not
+ * a function: there is no return address where it begins. swsusp_arch_suspend() also returns
+ * in the kernel that has been resumed, before its per-CPU memory is set up.
  */
 struct kretprobe_blackpoint kretprobe_blacklist[] = {
 	{ .name = "__switch_to" },
 	{ .name = "irq_exit" },
 	{ .name = "irq_exit_rcu" },
+	{ .name = "ret_from_fork" },
+	{ .name = "return_to_handler" },
+	{ .name = "swsusp_arch_suspend" },
 	{ .name = NULL },
 };
 
@@ -63,11 +68,12 @@ static const char *const hit_path[] __initconst = {
 
 /*
  * In the middle of a task switch, a handler would run on the stack of one task with
- * another one as current. The other functions run with page tables that map no
+ * another one as current. At the end of ret_from_fork_asm(), lockdep and RCU believe that
+ * the task is in user space already. The other functions run with page tables that map no
  * handlers, or from a copy that would have the breakpoint but no point.
  */
 static const char *const switchers[] __initconst = {
-	"__switch_to", "__switch_to_asm",
+	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
 	"asm_acpi_mp_play_dead",
@@ -85,7 +91,13 @@ static const char *const offline_path[] __initconst = {
 	"setup_ghcb", "start_secondary", "cr4_init", "cr4_update_irqsoff",
 	"cpu_init_exception_handling", "cpu_init_fred_exceptions", "cpu_init_fred_rsps",
 	"load_current_idt", "native_load_idt", "native_load_gdt", "native_load_tr_desc",
-	"native_write_gdt_entry", "native_write_msr", "native_write_cr3", "native_write_cr4",
+	"native_write_gdt_entry", "native_write_msr", "native_write_cr0", "native_write_cr3",
+	"native_write_cr4",
+#ifdef CONFIG_X86_32
+	/* start_secondary() does this before it loads the IDT. */
+	"__flush_tlb_all", "native_flush_tlb_global", "flush_tlb_local",
+	"native_flush_tlb_local",
+#endif
 	"cpuhp_ap_report_dead", "play_dead_common", "native_play_dead", "mwait_play_dead",
 	"hlt_play_dead", "arch_cpu_idle_dead", "resume_play_dead", "acpi_mp_play_dead",
 	"sev_es_play_dead", "sev_es_ap_hlt_loop", "xen_pv_play_dead", "tboot_shutdown",
