@@ -34,8 +34,12 @@ struct kretprobe_blackpoint kretprobe_blacklist[] = {
 	{ .name = "irq_exit" },
 	{ .name = "irq_exit_rcu" },
 	{ .name = "ret_from_fork" },
+#ifdef CONFIG_FUNCTION_GRAPH_TRACER
 	{ .name = "return_to_handler" },
+#endif
+#ifdef CONFIG_HIBERNATION
 	{ .name = "swsusp_arch_suspend" },
+#endif
 	{ .name = NULL },
 };
 
