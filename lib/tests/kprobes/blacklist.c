@@ -374,6 +374,8 @@ static const struct hit_path out_of_bounds[] = {
 #ifdef CONFIG_X86_32
 	{ "__flush_tlb_all" },
 	{ "native_flush_tlb_global" },
+	{ "flush_tlb_local" },
+	{ "native_flush_tlb_local" },
 #endif
 	/* Its last instructions come after exit_to_user_mode(). */
 	{ "ret_from_fork_asm" },

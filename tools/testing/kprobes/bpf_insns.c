@@ -160,19 +160,17 @@ int main(int argc, char **argv)
 	union bpf_attr attr;
 	struct link_info info = { 0 };
 	uint32_t nr = 0, i;
-	int type = BPF_TRACE_KPROBE_MULTI;
-	bool override = false;
+	bool session, override, symbols;
+	int map, prog, link, type;
 	const char *kind;
-	int map, prog, link;
 	struct hits hits;
 	double began;
 
 	kind = argc == 4 ? argv[3] : "";
+	session = !strcmp(kind, "session");
 	override = !strcmp(kind, "override");
-	if (!strcmp(kind, "session"))
-		type = TRACE_KPROBE_SESSION;
-	if (argc < 3 || argc > 4 ||
-	    (*kind && !override && type == BPF_TRACE_KPROBE_MULTI && strcmp(kind, "symbols"))) {
+	symbols = !strcmp(kind, "symbols");
+	if (argc < 3 || argc > 4 || (*kind && !session && !override && !symbols)) {
 		fprintf(stderr, "bpf_insns FLAGS COMMAND [session | override | symbols] <ADDRESSES\n");
 		return 1;
 	}
@@ -187,8 +185,6 @@ int main(int argc, char **argv)
 		cookies[nr] = nr;
 		nr++;
 	}
-	if (strcmp(kind, "symbols"))
-		names = NULL;
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	memset(&attr, 0, sizeof(attr));
 	attr.map_type = BPF_MAP_TYPE_ARRAY;
@@ -198,13 +194,15 @@ int main(int argc, char **argv)
 	map = bpf(BPF_MAP_CREATE, &attr);
 	if (map < 0)
 		return fail("map");
+	type = session ? TRACE_KPROBE_SESSION : BPF_TRACE_KPROBE_MULTI;
 	prog = load(map, type, override);
 	if (prog < 0)
 		return fail("program");
 
 	began = now();
 	/* The kernel sorts its own copies only. */
-	link = attach(prog, type, strtoul(argv[1], NULL, 0), addrs, names, cookies, nr);
+	link = attach(prog, type, strtoul(argv[1], NULL, 0), addrs, symbols ? names : NULL,
+		      cookies, nr);
 	if (link < 0) {
 		printf("refused %s\n", strerrorname_np(errno));
 		return 0;

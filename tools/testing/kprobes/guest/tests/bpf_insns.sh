@@ -73,9 +73,11 @@ refused EINVAL 4 "$entry"
 # As before, without the flag they have to be entries.
 refused EINVAL 0 "$inner"
 
-
 # What has no meaning at an instruction is refused there only.
-attached() { is "$kind without the flag" "$(echo "$out" | cut -d' ' -f1-2 | head -n 1)" "attached 1"; }
+attached()
+{
+	is "$kind without the flag" "$(echo "$out" | cut -d' ' -f1-2 | head -n 1)" "attached 1"
+}
 syscall=$(awk '$3 == "__x64_sys_getpgid" { print $1 }' /proc/kallsyms)
 kind=symbols
 link 0 true kprobe_target_add
