@@ -265,7 +265,7 @@ static const struct hit_path {
 } hit_path[] = {
 	{ "get_kprobe" },
 	{ "kprobe_int3_handler" },
-	{ "kprobe_debug_handler" },
+	{ "kprobe_exceptions_notify" },
 	{ "kprobe_fault_handler" },
 	{ "kprobe_ftrace_handler" },
 	{ "kprobes_inc_nmissed_count" },
