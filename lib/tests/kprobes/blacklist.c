@@ -468,6 +468,42 @@ static void more_text_out_of_bounds_is_refused(struct kunit *test)
 	KUNIT_EXPECT_GE(test, found, 6);
 	kunit_info(test, "%u of %zu are in this kernel", found, ARRAY_SIZE(more_out_of_bounds));
 }
+
+/*
+ * What a hit, a fault of a handler, an unwinder or the end of a task runs, but nothing on the
+ * path of a hit calls by its name: hitpath.py does not see it.
+ */
+static const char * const called_by_pointer[] = {
+	"kretprobe_calls_pre", "kretprobe_calls_pre_plain", "kretprobe_calls_pre_low",
+	"kretprobe_pool_search", "kretprobe_pool_low", "kretprobe_pool_attend",
+	"pool_ask_worker", "pool_drop", "pool_watch", "kretprobe_calls_find",
+	"calls_find_in_other_task", "calls_skip_abandoned", "__kretprobe_trampoline_handler",
+	"kretprobe_run_handler", "get_kretprobe", "get_kretprobe_retaddr", "kprobe_flush_task",
+	"count_hit", "kprobe_run_pre", "kprobe_run_all_pre", "kprobe_run_post",
+	"kprobe_run_fault", "kprobe_has_fault", "kprobe_fault_abandon", "kprobe_abandon",
+	"kprobe_busy_begin", "kprobe_busy_end", "jprobe_pre", "jprobe_return", "jprobe_abandon",
+	"arch_jprobe_call", "arch_jprobe_leave", "x86_jprobe_call", "x86_jprobe_leave",
+	"kprobe_die", "dump_kprobe", "arch_trampoline_kprobe", "kprobe_unwind",
+	"x86_detour_unwind", "x86_detour_at", "x86_copy_at", "x86_detour_trap",
+	"is_kprobe_insn_slot", "is_kprobe_optinsn_slot", "kprobe_leave_copy",
+	"kprobe_original_ip", "int3_in_emulation", "int3_fault_handled", "int3_tell_original",
+	"int3_emulate_insn", "int3_run_post", "int3_step", "int3_late", "kprobe_ftrace_hit",
+	"kprobe_ftrace_call_hit", "kprobe_ftrace_handle_nested", "kprobe_ftrace_moving",
+	"arch_kprobe_ftrace_leave", "x86_emulate", "emulate_X86_NOP", "emulate_X86_JMP",
+	"emulate_X86_JCC", "emulate_X86_PUSH_REG", "emulate_X86_PUSH_IMM",
+	"emulate_X86_POP_REG", "emulate_X86_MOV_REG", "emulate_X86_MOV_IMM", "emulate_X86_LEA",
+};
+
+static void function_that_is_called_by_pointer_is_refused(struct kunit *test)
+{
+	unsigned int i, found = 0;
+
+	for (i = 0; i < ARRAY_SIZE(called_by_pointer); i++)
+		found += kpt_all_refused(test, called_by_pointer[i], 4);
+	/* Compilers put some that are static into their callers. */
+	KUNIT_EXPECT_GE(test, found, 10);
+	kunit_info(test, "%u of %zu are in this kernel", found, ARRAY_SIZE(called_by_pointer));
+}
 #endif
 
 /* Handlers must be able to call what only the subsystem may not be hit in. */
@@ -564,6 +600,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE_PARAM(text_out_of_bounds_is_refused, out_of_bounds_gen_params),
 #ifdef CONFIG_X86
 	KUNIT_CASE(more_text_out_of_bounds_is_refused),
+	KUNIT_CASE(function_that_is_called_by_pointer_is_refused),
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
