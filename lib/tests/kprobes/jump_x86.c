@@ -460,6 +460,90 @@ static void bug_trap_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_ud2(7), KPT_RESULT(7ul));
 }
 
+#ifdef CONFIG_X86_64
+/* lea disp(%rip), %rax */
+static const u8 far_lea[] = { 0x48, 0x8d, 0x05 };
+#define FAR_LEA_SIZE	(sizeof(far_lea) + sizeof(s32))
+
+/*
+ * Code and its copy are less than 2 GiB apart. So of the longest distances from the code,
+ * in both directions, one can be expressed in the copy, and the other cannot.
+ */
+static const s32 far_disp[] = { S32_MAX, S32_MIN };
+
+/* Among the NOPs, where one of them and the LEA after it are on one page. */
+static unsigned char *room_for_lea(void)
+{
+	unsigned char *at = AT(nops);
+
+	while (offset_in_page(at) > PAGE_SIZE - 1 - FAR_LEA_SIZE)
+		at++;
+	return at;
+}
+
+/* It is never executed. */
+static void write_lea(unsigned char *alias, s32 disp)
+{
+	memcpy(alias, far_lea, sizeof(far_lea));
+	memcpy(alias + sizeof(far_lea), &disp, sizeof(disp));
+}
+
+static void operand_that_a_copy_cannot_reach_is_enomem(struct kunit *test)
+{
+	unsigned char *at = room_for_lea() + 1, *alias = kpt_writable(test, at);
+	struct kprobe_counts before = kpt_counts(false), now;
+	unsigned int i, refused = 0;
+
+	KUNIT_ASSERT_EQ(test, *alias, 0x90);
+	for (i = 0; i < ARRAY_SIZE(far_disp); i++) {
+		struct kprobe p = { .addr = at, .flags = KPROBE_FLAG_DISABLED };
+		int ret;
+
+		write_lea(alias, far_disp[i]);
+		ret = register_kprobe(&p);
+		if (ret)
+			KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+		else
+			unregister_kprobe(&p);
+		refused += !!ret;
+	}
+	memset(alias, 0x90, FAR_LEA_SIZE);
+	KUNIT_EXPECT_EQ(test, refused, 1);
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+}
+
+/* The same for an instruction that a jump displaces. */
+static void operand_that_a_detour_cannot_reach_refuses(struct kunit *test)
+{
+	unsigned char *at = room_for_lea(), *alias = kpt_writable(test, at + 1);
+	struct kprobe_counts before, now;
+	unsigned int i, jumps = 0;
+	struct kpt_probe *pr;
+
+	KUNIT_ASSERT_EQ(test, *alias, 0x90);
+	for (i = 0; i < ARRAY_SIZE(far_disp); i++) {
+		wait_for_kprobe_optimizer();
+		before = kpt_counts(false);
+		write_lea(alias, far_disp[i]);
+		pr = kpt_probe(test, at);
+		wait_for_kprobe_optimizer();
+		if (kprobe_optimized(&pr->kp))
+			jumps++;
+		else
+			expect_no_jump_because(test, pr,
+					       "the detour is too far away, or too long");
+		kpt_unregister(test, pr);
+		now = kpt_counts(false);
+		KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+	}
+	memset(alias, 0x90, FAR_LEA_SIZE);
+	KUNIT_EXPECT_EQ(test, jumps, 1);
+	check_becomes_jump(test, at, kpt_jump_nops, 1);
+}
+#endif
+
 static void ftrace_site_inside_refuses(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_DYNAMIC_FTRACE))
@@ -2238,6 +2322,10 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(fixup_target_inside_refuses),
 	KUNIT_CASE(fault_at_each_inner_byte_refuses),
 	KUNIT_CASE(bug_trap_inside_refuses),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(operand_that_a_copy_cannot_reach_is_enomem),
+	KUNIT_CASE(operand_that_a_detour_cannot_reach_refuses),
+#endif
 	KUNIT_CASE(ftrace_site_inside_refuses),
 	KUNIT_CASE(ftrace_site_itself_is_no_jump),
 	KUNIT_CASE(end_of_the_function_inside_refuses),
