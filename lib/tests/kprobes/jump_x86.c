@@ -356,6 +356,7 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 
 	memcpy(was, alias, sizeof(was));
 	memcpy(alias, garbage, sizeof(garbage));
+	KUNIT_EXPECT_EQ(test, kpt_refused(hole), -EILSEQ);
 	pr = kpt_probe(test, AT(garbled));
 	wait_for_kprobe_optimizer();
 	expect_no_jump_because(test, pr, "the function cannot be decoded");
