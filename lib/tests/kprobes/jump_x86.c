@@ -1419,6 +1419,35 @@ static void handlers_run_with_preemption_off(struct kunit *test)
 	}
 }
 
+/* The detour does not call them itself. */
+static void handlers_of_several_probes_run_with_preemption_off(struct kunit *test)
+{
+	const struct kpt_jump_target places[] = {
+		KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(emulated), KPT_JUMP_AND_AT(copied),
+	};
+	struct kpt_probe *pr, *second;
+	unsigned int i, post;
+	int before, after;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		for (post = 0; post < 2; post++) {
+			pr = kpt_alloc_with(test, places[i].addr, true, post);
+			kpt_register(test, pr);
+			second = jump_probe(test, places[i].addr);
+			before = preempt_count();
+			KUNIT_EXPECT_EQ(test, places[i].fn(7), KPT_RESULT(7ul));
+			after = preempt_count();
+			KUNIT_EXPECT_EQ(test, before, after);
+			KUNIT_EXPECT_EQ(test, pr->pre + pr->post, 1 + post);
+			KUNIT_EXPECT_EQ(test, second->pre, 1);
+			KUNIT_EXPECT_FALSE_MSG(test, pr->preemptible || second->preemptible,
+					       "%ps, post %u", places[i].fn, post);
+			kpt_unregister(test, second);
+			kpt_unregister(test, pr);
+		}
+	}
+}
+
 static void note_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	*(unsigned long *)pr->arg |= native_save_fl();
@@ -2361,6 +2390,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(null_handlers_in_every_combination),
 	KUNIT_CASE(handlers_see_interrupts_as_the_function_has_them),
 	KUNIT_CASE(handlers_run_with_preemption_off),
+	KUNIT_CASE(handlers_of_several_probes_run_with_preemption_off),
 	KUNIT_CASE(handlers_run_with_the_flags_of_compiled_code),
 	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
 #ifdef CONFIG_X86_32
