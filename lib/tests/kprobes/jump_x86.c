@@ -253,6 +253,25 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
+/* Not where it leads to, which is in the same function. */
+static void branch_that_leads_inside_is_named(struct kunit *test)
+{
+	unsigned char *jnz = AT(inner1) + KPT_JUMP_SIZE;
+	char where[sizeof("a branch leads inside: ") + KSYM_SYMBOL_LEN];
+	struct kpt_probe *pr;
+
+	kpt_needs_debugfs(test);
+	/* After an addition, and DEC. */
+	while (*jnz != 0x75 && jnz < AT(inner1) + 16)
+		jnz++;
+	KUNIT_ASSERT_EQ(test, *jnz, 0x75);
+	snprintf(where, sizeof(where), "a branch leads inside: %pS", jnz);
+	pr = kpt_probe(test, AT(inner1));
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), where);
+}
+
 /* A call is the last instruction of those displaced, or it keeps the point from a jump. */
 static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 {
@@ -2334,6 +2353,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
 	KUNIT_CASE(branch_target_inside_refuses),
 	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
+	KUNIT_CASE(branch_that_leads_inside_is_named),
 	KUNIT_CASE(return_into_the_bytes_of_a_jump_refuses),
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
