@@ -371,6 +371,36 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	}
 }
 
+/* As if that text were one byte: that before the probe, that after it, and its own. */
+static void text_that_goes_has_a_first_and_a_last_byte(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	struct kpt_probe *pr;
+	kpt_fn_t fn = kpt_going;
+	char *at;
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	OPTIMIZER_HIDE_VAR(fn);
+	pr = kpt_probe(test, fn);
+	at = (char *)pr->kp.addr;
+	mod->mem[MOD_TEXT].size = 1;
+	mod->mem[MOD_TEXT].base = at - 1;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_FALSE(test, kprobe_gone(&pr->kp));
+	mod->mem[MOD_TEXT].base = at + 1;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_FALSE(test, kprobe_gone(&pr->kp));
+	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+
+	mod->mem[MOD_TEXT].base = at;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+	KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+}
+
 /* Another module may get the memory. */
 static void blacklist_forgets_text_that_is_gone(struct kunit *test)
 {
@@ -522,6 +552,7 @@ static struct kunit_case gone_cases[] = {
 	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
 	KUNIT_CASE(module_that_notifiers_have_not_seen_is_enoent),
 	KUNIT_CASE(text_of_a_module_that_goes_runs_without_them),
+	KUNIT_CASE(text_that_goes_has_a_first_and_a_last_byte),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
 #endif
 	KUNIT_CASE(their_users_see_that_they_are_gone),
