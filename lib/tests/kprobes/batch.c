@@ -268,11 +268,11 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 }
 
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
-/* It has to make way for a probe of the batch, until the batch is refused. */
-static void jump_in_the_way_of_a_refused_batch_comes_back(struct kunit *test)
+/* A jump has to make way for a probe of the batch, until the batch is refused. */
+static void check_jump_comes_back(struct kunit *test, unsigned int offset)
 {
 	unsigned char *two = (unsigned char *)kpt_jump_two;
-	struct kpt_probe *jump, *inside, *site;
+	struct kpt_probe *jump, *refused, *site;
 	struct kprobe *kps[2];
 	int ret;
 
@@ -285,9 +285,9 @@ static void jump_in_the_way_of_a_refused_batch_comes_back(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_TRUE(test, kprobe_optimized(&jump->kp));
 
-	inside = kpt_alloc(test, two + KPT_TWO_SECOND);
+	refused = kpt_alloc(test, two + offset);
 	site = kpt_alloc_with(test, kpt_traced2, true, true);
-	kps[0] = &inside->kp;
+	kps[0] = &refused->kp;
 	kps[1] = &site->kp;
 	ret = register_kprobes(kps, ARRAY_SIZE(kps));
 	if (!ret)
@@ -298,7 +298,17 @@ static void jump_in_the_way_of_a_refused_batch_comes_back(struct kunit *test)
 			      kpt_jump_reason(test, &jump->kp));
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, jump->pre, 1);
-	KUNIT_EXPECT_EQ(test, inside->pre, 0);
+	KUNIT_EXPECT_EQ(test, refused->pre, 0);
+}
+
+static void jump_in_the_way_of_a_refused_batch_comes_back(struct kunit *test)
+{
+	check_jump_comes_back(test, KPT_TWO_SECOND);
+}
+
+static void jump_at_a_point_of_a_refused_batch_comes_back(struct kunit *test)
+{
+	check_jump_comes_back(test, 0);
 }
 #endif
 
@@ -600,6 +610,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(batch_that_cannot_be_armed_registers_nothing),
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
 	KUNIT_CASE(jump_in_the_way_of_a_refused_batch_comes_back),
+	KUNIT_CASE(jump_at_a_point_of_a_refused_batch_comes_back),
 #endif
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
