@@ -603,6 +603,67 @@ static void target_that_is_never_where_it_was_is_enoent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
 }
+
+/**
+ * struct replaced - a symbol that is gone when it has been looked up
+ * @name:  what a probe asks for
+ * @by:	   what it asks for then
+ * @times: how often it was looked up
+ */
+struct replaced {
+	char name[32];
+	const char *by;
+	unsigned int times;
+};
+
+static void replace_target(enum kprobe_stage stage, void *arg)
+{
+	struct replaced *r = arg;
+
+	if (stage == KPROBE_STAGE_RESOLVED && !r->times++)
+		strscpy(r->name, r->by);
+}
+
+static struct replaced *replace_once(struct kunit *test, struct kpt_probe *pr,
+				     const char *name, const char *by)
+{
+	struct replaced *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	strscpy(r->name, name);
+	r->by = by;
+	kprobe_test_stop(replace_target, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	pr->kp.symbol_name = r->name;
+	return r;
+}
+
+/* What was found first may not be probed, but that is not what the name means now. */
+static void target_that_was_a_refused_one_is_found(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, NULL);
+	struct replaced *r = replace_once(test, pr, "kpt_marked", "kpt_plain2");
+
+	KUNIT_ASSERT_EQ(test, kpt_try_register(test, &pr->kp), 0);
+	KUNIT_EXPECT_EQ(test, r->times, 2);
+	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+}
+
+static void target_that_is_gone_by_then_is_enoent(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, NULL);
+	struct replaced *r = replace_once(test, pr, "kpt_plain", "kpt_no_such_one");
+	struct kprobe_counts before = kpt_counts(false), now;
+
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &pr->kp), -ENOENT);
+	KUNIT_EXPECT_EQ(test, r->times, 1);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+}
 #endif
 
 static struct kunit_case batch_cases[] = {
@@ -627,6 +688,8 @@ static struct kunit_case batch_cases[] = {
 #ifdef MODULE
 	KUNIT_CASE(target_that_is_elsewhere_by_then_is_found_there),
 	KUNIT_CASE(target_that_is_never_where_it_was_is_enoent),
+	KUNIT_CASE(target_that_was_a_refused_one_is_found),
+	KUNIT_CASE(target_that_is_gone_by_then_is_enoent),
 #endif
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,
