@@ -3,6 +3,7 @@
  * KUnit suite: fault handlers. Each rule runs for each state of a point in which
  * there is such a fault.
  */
+#include <linux/kdebug.h>
 #include <linux/mm.h>
 #include <linux/processor.h>
 #include <linux/uaccess.h>
@@ -224,6 +225,38 @@ static void divide_error_comes_before_the_exception_tables(struct kunit *test)
 {
 	check_comes_first(test, NULL, pre_divides, at(kpt_divide, kpt_divide_at),
 			  X86_TRAP_DE);
+}
+
+static unsigned int traps_seen;
+
+static int see_trap(struct notifier_block *nb, unsigned long what, void *args)
+{
+	traps_seen += what == DIE_TRAP;
+	return NOTIFY_DONE;
+}
+
+/* The first of all others, for instance that of a debugger. */
+static struct notifier_block trap_nb = {
+	.notifier_call = see_trap,
+	.priority = INT_MAX - 1,
+};
+
+static void other_notifiers_do_not_see_what_is_dealt_with(struct kunit *test)
+{
+	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_return);
+	unsigned long result;
+
+	fp->pr.on_pre = pre_divides;
+	kpt_register(test, &fp->pr);
+	kpt_settle(test, &fp->pr.kp);
+	traps_seen = 0;
+	KUNIT_ASSERT_EQ(test, register_die_notifier(&trap_nb), 0);
+	result = hit_fn(test)(7);
+	unregister_die_notifier(&trap_nb);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, fp->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	KUNIT_EXPECT_EQ(test, traps_seen, 0);
 }
 
 static int fault_again(struct fault_probe *fp, struct pt_regs *regs)
@@ -955,6 +988,7 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(page_fault_comes_before_the_exception_tables),
 	STATE_CASE(general_protection_comes_before_the_exception_tables),
 	STATE_CASE(divide_error_comes_before_the_exception_tables),
+	STATE_CASE(other_notifiers_do_not_see_what_is_dealt_with),
 	STATE_CASE(fault_of_the_fault_handler_does_not_come_back),
 	STATE_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
 	STATE_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
