@@ -732,6 +732,63 @@ static void no_fault_handler_runs_after_disable(struct kunit *test)
 {
 	check_lingering(test, true);
 }
+
+/* The same in a batch, between probes without fault handlers. */
+static void check_lingering_in_a_batch(struct kunit *test, bool disable)
+{
+	struct lingering *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct fault_probe *stays = fault_alloc(test, kpt_traced, NULL);
+	unsigned int cpu = raw_smp_processor_id(), round, late = 0;
+	struct fault_probe *fp;
+	struct kprobe *kps[3];
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	fp = &l->fp;
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	stays->pr.kp.fault_handler = NULL;
+	stays->pr.on_pre = pre_loads;
+	stays->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &stays->pr);
+	fp->pr.kp.addr = (kprobe_opcode_t *)kpt_traced;
+	fp->pr.kp.fault_handler = record_fault;
+	fp->on_fault = lingers;
+	kps[0] = &kpt_alloc(test, kpt_traced)->kp;
+	kps[1] = &fp->pr.kp;
+	kps[2] = &kpt_alloc(test, kpt_traced)->kp;
+	kpt_thread(test, call_again_and_again, NULL, cpumask_any_but(cpu_online_mask, cpu),
+		   "faults");
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+	for (round = 0; round < LINGER_ROUNDS; round++) {
+		WRITE_ONCE(fp->faults, 0);
+		if (round && disable)
+			KUNIT_EXPECT_EQ(test, enable_kprobes(kps, ARRAY_SIZE(kps)), 0);
+		else if (round)
+			KUNIT_EXPECT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(fp->faults)));
+		if (disable)
+			KUNIT_EXPECT_EQ(test, disable_kprobes(kps, ARRAY_SIZE(kps)), 0);
+		else
+			unregister_kprobes(kps, ARRAY_SIZE(kps));
+		late += READ_ONCE(l->inside);
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(l->inside)));
+	}
+	if (disable)
+		unregister_kprobes(kps, ARRAY_SIZE(kps));
+	KUNIT_EXPECT_EQ(test, late, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void no_fault_handler_of_a_batch_runs_after_unregister(struct kunit *test)
+{
+	check_lingering_in_a_batch(test, false);
+}
+
+static void no_fault_handler_of_a_batch_runs_after_disable(struct kunit *test)
+{
+	check_lingering_in_a_batch(test, true);
+}
 #endif
 
 /* --- Faults of displaced instructions ------------------------------------- */
@@ -1006,6 +1063,8 @@ static struct kunit_case fault_cases[] = {
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(no_fault_handler_runs_after_unregister),
 	KUNIT_CASE(no_fault_handler_runs_after_disable),
+	KUNIT_CASE(no_fault_handler_of_a_batch_runs_after_unregister),
+	KUNIT_CASE(no_fault_handler_of_a_batch_runs_after_disable),
 #endif
 	DISPLACED_CASE(page_fault_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(execution_goes_on_at_the_next_displaced_instruction),
