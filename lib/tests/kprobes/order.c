@@ -1126,6 +1126,44 @@ static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+/*
+ * The other way round, the first call of the outer hit counts, and the second has to
+ * remember that. Another point keeps the ops that ftrace calls last.
+ */
+static void nested_hit_of_a_point_that_moves_back_is_counted_once(struct kunit *test)
+{
+	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
+	unsigned int cpu = raw_smp_processor_id(), other;
+	struct kpt_probe *pr, *post;
+	struct task_struct *task;
+	unsigned long ip;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	step = IDLE;
+	kpt_probe(test, kpt_traced2);
+	pr = kpt_probe(test, kpt_traced);
+	ip = (unsigned long)pr->kp.addr;
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, ip, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&in_between), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, (void *)ip), 0);
+	post = kpt_probe_post(test, kpt_traced);
+	other = cpumask_any_but(cpu_online_mask, cpu);
+	task = kpt_thread(test, call_between, NULL, other, "between");
+	stop_at(test, &stop);
+	kpt_unregister(test, post);
+	go_on(test);
+	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(step), OVER);
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, post->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	kunit_release_action(test, remove_in_between, (void *)ip);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 /**
  * struct hog - keeps a CPU from a task, for a while, again and again
  * @calls: of the task
@@ -1241,6 +1279,7 @@ static struct kunit_case order_cases[] = {
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
+	KUNIT_CASE(nested_hit_of_a_point_that_moves_back_is_counted_once),
 	KUNIT_CASE_SLOW(task_on_the_way_to_a_moving_point_hits_it),
 #endif
 	KPT_LAST_CASE,
