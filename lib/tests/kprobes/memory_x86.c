@@ -1392,6 +1392,89 @@ static void marks_go_without_memory(struct kunit *test)
 	/* The draft, and the list. */
 	KUNIT_EXPECT_GT(test, nth, 3);
 }
+
+/* A module that has no others. */
+static void marks_of_one_kind_are_known(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	strscpy(mod->name, "kpt_no_module");
+	kprobe_test_blacklist(THIS_MODULE, false);
+	KUNIT_EXPECT_TRUE(test, may_be_probed("kpt_noinstr"));
+	KUNIT_EXPECT_TRUE(test, may_be_probed("kpt_in_section"));
+
+	mod->noinstr_text_start = THIS_MODULE->noinstr_text_start;
+	mod->noinstr_text_size = THIS_MODULE->noinstr_text_size;
+	KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(mod, true), 0);
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_noinstr"));
+	KUNIT_EXPECT_TRUE(test, may_be_probed("kpt_in_section"));
+
+	mod->noinstr_text_start = NULL;
+	mod->noinstr_text_size = 0;
+	mod->kprobes_text_start = THIS_MODULE->kprobes_text_start;
+	mod->kprobes_text_size = THIS_MODULE->kprobes_text_size;
+	KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(mod, true), 0);
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_in_section"));
+	KUNIT_EXPECT_TRUE(test, may_be_probed("kpt_marked"));
+
+	kprobe_test_blacklist(THIS_MODULE, false);
+	KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+}
+
+/* The first byte on the list that belongs to the function, or to padding before it. */
+static unsigned long marked_from(struct kunit *test, const char *function)
+{
+	char *text = kpt_read(test, &kpt_debugfs, "kprobes/blacklist"), *line, name[64];
+	unsigned long start, end;
+
+	while ((line = strsep(&text, "\n"))) {
+		if (sscanf(line, "0x%lx-0x%lx\t%63s", &start, &end, name) == 3 &&
+		    !strcmp(name, function))
+			return start;
+	}
+	return 0;
+}
+
+/* As if this were all text of a module that is unloaded. */
+static void text_goes(struct kunit *test, unsigned long base, unsigned long size,
+		      bool no_memory)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	strscpy(mod->name, "kpt_no_module");
+	mod->mem[MOD_TEXT].base = (void *)base;
+	mod->mem[MOD_TEXT].size = size;
+	if (no_memory)
+		fail_nth(1);
+	kprobe_test_blacklist(mod, false);
+	has_failed();
+}
+
+static void text_that_goes_takes_the_marks_that_begin_in_it(struct kunit *test)
+{
+	unsigned long first = (unsigned long)THIS_MODULE->mem[MOD_TEXT].base, start;
+	unsigned int no_memory;
+
+	kpt_needs_debugfs(test);
+	start = marked_from(test, "kpt_marked");
+	KUNIT_ASSERT_GT(test, start, first);
+	for (no_memory = 0; no_memory < 2; no_memory++) {
+		/* All in front of it, which has marks of its own. */
+		text_goes(test, first, start - first, no_memory);
+		KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+		text_goes(test, start + 1, 1, no_memory);
+		KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+		text_goes(test, start, 1, no_memory);
+		KUNIT_EXPECT_TRUE(test, may_be_probed("kpt_marked"));
+
+		kprobe_test_blacklist(THIS_MODULE, false);
+		KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+		KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+	}
+}
 #endif
 
 /* --- Events -------------------------------------------------------------------- */
@@ -1602,6 +1685,8 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(loading_marks_without_memory_changes_nothing),
 	KUNIT_CASE(module_is_not_loaded_without_memory_for_its_marks),
 	KUNIT_CASE(marks_go_without_memory),
+	KUNIT_CASE(marks_of_one_kind_are_known),
+	KUNIT_CASE(text_that_goes_takes_the_marks_that_begin_in_it),
 #endif
 #ifdef CONFIG_KPROBE_EVENTS
 	KUNIT_CASE(event_without_memory_leaves_no_probe),
