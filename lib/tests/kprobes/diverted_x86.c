@@ -498,6 +498,36 @@ static void unregistered_on_the_way_it_leaves_the_text_alone(struct kunit *test)
 	}
 }
 
+static int pre_counts_own_syncs(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (current == READ_ONCE(pr->arg))
+		pr->post++;
+	return 0;
+}
+
+/* A CPU may have hit the breakpoint, and would go on in a detour that is freed. */
+static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test)
+{
+	struct kpt_probe *sync = kpt_alloc(test, NULL), *second = probe_on_two(test, false);
+	struct kpt_probe *pr = probe_on_two(test, false);
+	struct way *w;
+
+	sync->kp.symbol_name = "text_poke_sync";
+	sync->on_pre = pre_counts_own_syncs;
+	kpt_register(test, sync);
+	wait_for_kprobe_optimizer();
+	w = divert(test, pr);
+	WRITE_ONCE(sync->arg, current);
+	kpt_register(test, second);
+	WRITE_ONCE(sync->arg, NULL);
+	KUNIT_EXPECT_GT(test, sync->post, 0);
+	let_go(test, w);
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->pre, 1);
+}
+
 static void disabled_on_the_way_it_leaves_the_text_alone(struct kunit *test)
 {
 	struct kpt_probe *pr = probe_on_two(test, true);
@@ -1225,6 +1255,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(jumps_switched_off_on_the_way),
 	WAY_CASE(list_is_read_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
+	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
 	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),
 	KUNIT_CASE(reschedule_that_a_handler_has_delayed_is_done),
