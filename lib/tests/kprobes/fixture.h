@@ -718,9 +718,12 @@ typedef unsigned long kpt_many_t(KPT_MANY_PARAMS);
 kpt_many_t kpt_many, kpt_many_c, kpt_many_traced;
 asmlinkage kpt_many_t kpt_many_asmlinkage;
 
-/* Between arguments in registers, one on the stack: 240 of the 256 bytes there are. */
+/*
+ * Between two arguments, one on the stack: all of the 256 bytes there are. On 32 bits, the
+ * argument after it is on the stack, too.
+ */
 struct kpt_bulk {
-	unsigned long word[240 / sizeof(long)];
+	unsigned long word[256 / sizeof(long) - !IS_ENABLED(CONFIG_64BIT)];
 };
 
 unsigned long kpt_bulky(unsigned long a, struct kpt_bulk bulk, unsigned long b);
