@@ -745,6 +745,86 @@ static void fprobe_between_two_calls_of_a_slot_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inner->retaddr, outer->entry_ret);
 	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
 }
+
+#ifdef CONFIG_STACKTRACE
+static DECLARE_COMPLETION(tail_gate);
+static bool tail_inside;
+
+static noinline unsigned long kpt_tail_waits(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	WRITE_ONCE(tail_inside, true);
+	wait_for_completion(&tail_gate);
+	return KPT_RESULT(arg);
+}
+
+static int go_to_wait(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	instruction_pointer_set(regs, (unsigned long)kpt_tail_waits);
+	return 1;
+}
+
+static int kpt_tail_caller(void *result)
+{
+	*(unsigned long *)result = kpt_asm_entry(7);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void open_tail_gate(void *unused)
+{
+	complete_all(&tail_gate);
+}
+
+/* From our address to that of the fprobe, and from there to ours again. */
+static void trace_of_a_task_goes_on_through_both_calls_of_a_slot(struct kunit *test)
+{
+	struct inst_probe *outer = inst_probe(test, kpt_asm_entry, 0), *inner;
+	struct kpt_probe *tail = kpt_alloc(test, kpt_asm_entry);
+	unsigned long ip = (unsigned long)kpt_tail_waits;
+	unsigned long *entries, *result;
+	struct task_struct *task;
+	bool found = false;
+	unsigned int i, nr;
+	char *name;
+
+	if (IS_ENABLED(CONFIG_UNWINDER_GUESS))
+		kunit_skip(test, "an unwinder that guesses finds all that is on the stack");
+	entries = kunit_kcalloc(test, KPT_TRACE_LEN, sizeof(*entries), GFP_KERNEL);
+	result = kunit_kzalloc(test, sizeof(*result), GFP_KERNEL);
+	name = kunit_kzalloc(test, KSYM_SYMBOL_LEN, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, entries);
+	KUNIT_ASSERT_NOT_NULL(test, result);
+	KUNIT_ASSERT_NOT_NULL(test, name);
+	reinit_completion(&tail_gate);
+	tail_inside = false;
+	tail->on_pre = go_to_wait;
+	kpt_register(test, tail);
+	/* ftrace calls the one that was registered later first. */
+	inner = inst_probe(test, kpt_tail_waits, 0);
+	kpt_fprobe(test, &ip, 1, 0);
+	task = kpt_thread(test, kpt_tail_caller, result, -1, "tail");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_tail_gate, NULL), 0);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(tail_inside) &&
+					       !task_is_running(task)));
+	/* It may still be on its CPU. */
+	msleep(20);
+	nr = stack_trace_save_tsk(task, entries, KPT_TRACE_LEN, 0);
+	kunit_release_action(test, open_tail_gate, NULL);
+	kpt_stop(test, task);
+
+	for (i = 0; i < nr; i++) {
+		sprint_symbol(name, entries[i]);
+		found |= str_has_prefix(name, "kpt_tail_caller+") != 0;
+		KUNIT_EXPECT_NULL_MSG(test, strstr(name, "trampoline"), "%s", name);
+	}
+	KUNIT_EXPECT_TRUE_MSG(test, found, "not among %u entries", nr);
+	KUNIT_EXPECT_EQ(test, *result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
+}
+#endif
 #endif
 #endif
 
@@ -772,6 +852,9 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),
 #ifdef CONFIG_X86
 	KUNIT_CASE(fprobe_between_two_calls_of_a_slot_pairs),
+#ifdef CONFIG_STACKTRACE
+	KUNIT_CASE(trace_of_a_task_goes_on_through_both_calls_of_a_slot),
+#endif
 #endif
 #endif
 	KPT_LAST_CASE,
