@@ -265,6 +265,12 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	snprintf(line, sizeof(line), "kprobes: cannot disable a probe of %pS in a handler of %pS",
 		 victim->kp.addr, was);
 	expect_logged_by(test, site->fn, 5, line);
+	/* One that is not registered has nothing but the name that it asks for. */
+	m->fresh.addr = NULL;
+	snprintf(line, sizeof(line),
+		 "kprobes: cannot register a probe of kpt_plain2+0x1 in a handler of %pS", was);
+	m->fresh.offset = 1;
+	expect_logged_by(test, site->fn, 5, line);
 }
 
 /* --- Calls where nobody may sleep ----------------------------------------- */
