@@ -603,21 +603,48 @@ static noinline __noclone notrace unsigned long kpt_jump_branches(unsigned long 
 		return KPT_RESULT(arg) + 1;
 	return KPT_RESULT(arg);
 }
+
+/* The only site of a key of this module. */
+static char *label_site(struct kunit *test, struct static_key *key)
+{
+	struct jump_entry *entry;
+
+	KUNIT_ASSERT_FALSE(test, key->type & JUMP_TYPE_LINKED);
+	entry = (struct jump_entry *)(key->type & ~JUMP_TYPE_MASK);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	return (char *)jump_entry_code(entry);
+}
+
+static DEFINE_STATIC_KEY_FALSE(kpt_jump_before_key);
+
+/* A NOP of as many bytes as a jump. */
+static noinline __noclone notrace unsigned long kpt_jump_before_label(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	asm volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00");
+	if (static_branch_unlikely(&kpt_jump_before_key))
+		return KPT_RESULT(arg) + 1;
+	return KPT_RESULT(arg);
+}
+
+static void jump_right_before_a_jump_label_is_allowed(struct kunit *test)
+{
+	char *addr = label_site(test, &kpt_jump_before_key.key) - KPT_JUMP_SIZE;
+
+	if (text_at(addr) != 0x0f || text_at(addr + 1) != 0x1f)
+		kunit_skip(test, "the compiler has put something in between");
+	check_becomes_jump(test, addr, kpt_jump_before_label, 1);
+}
 #endif
 
 static void jump_label_inside_refuses(struct kunit *test)
 {
 #ifdef CONFIG_JUMP_LABEL
-	unsigned long type = kpt_jump_key.key.type;
-	struct jump_entry *entry;
 	struct kpt_probe *pr;
 	char *addr;
 
 	KUNIT_ASSERT_EQ(test, kpt_jump_branches(7), KPT_RESULT(7ul));
-	KUNIT_ASSERT_FALSE(test, type & JUMP_TYPE_LINKED);
-	entry = (struct jump_entry *)(type & ~JUMP_TYPE_MASK);
-	KUNIT_ASSERT_NOT_NULL(test, entry);
-	addr = (char *)jump_entry_code(entry) - 1;
+	addr = label_site(test, &kpt_jump_key.key) - 1;
 	if (text_at(addr) != 0x90)
 		kunit_skip(test, "the compiler has put something in between");
 	pr = kpt_probe(test, addr);
@@ -2380,6 +2407,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(ftrace_site_itself_is_no_jump),
 	KUNIT_CASE(end_of_the_function_inside_refuses),
 	KUNIT_CASE(jump_label_inside_refuses),
+#ifdef CONFIG_JUMP_LABEL
+	KUNIT_CASE(jump_right_before_a_jump_label_is_allowed),
+#endif
 	KUNIT_CASE(static_call_inside_refuses),
 	KUNIT_CASE(neighbour_inside_turns_it_back_and_its_leaving_again),
 	KUNIT_CASE(neighbour_at_each_inner_byte_turns_it_back),
