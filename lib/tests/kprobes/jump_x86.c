@@ -173,6 +173,7 @@ static void branch_to_the_first_byte_is_no_obstacle(struct kunit *test)
 static void padding_behind_a_return_is_room_enough(struct kunit *test)
 {
 	check_becomes_jump(test, AT(padded), kpt_jump_padded, 1);
+	check_becomes_jump(test, AT(padded_nop), kpt_jump_padded_nop, 1);
 }
 
 static void bytes_on_two_pages_become_one(struct kunit *test)

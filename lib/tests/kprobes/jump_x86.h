@@ -149,8 +149,9 @@ KPT_JUMP_TARGET(fentry);
 
 /* A return of one byte: directly before another function, */
 KPT_JUMP_TARGET(last);
-/* and with padding. */
+/* and with padding, of traps or of a NOP. */
 KPT_JUMP_TARGET(padded);
+KPT_JUMP_TARGET(padded_nop);
 
 /* Five bytes on two pages, if the kernel's ENDBR is of 4 bytes. */
 KPT_JUMP_TARGET(pages);

@@ -411,6 +411,15 @@ SYM_FUNC_START(kpt_jump_padded)
 	.skip	8, 0xcc
 SYM_FUNC_END(kpt_jump_padded)
 
+/* nopw 0(%rax,%rax), as compilers fill gaps. */
+SYM_FUNC_START(kpt_jump_padded_nop)
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	AT padded_nop
+	ANNOTATE_UNRET_SAFE
+	ret
+	.byte	0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00
+SYM_FUNC_END(kpt_jump_padded_nop)
+
 	.balign	4096, 0xcc
 	.skip	4096 - 64, 0xcc
 SYM_START(kpt_jump_pages, SYM_L_GLOBAL, SYM_A_NONE)
