@@ -66,6 +66,14 @@ static void static_calls_of_the_kernel_are_refused(struct kunit *test)
 }
 
 #ifdef MODULE
+/* A site begins before these bytes. Each has more than one, on x86. */
+static void __maybe_unused expect_inside_is_reserved(struct kunit *test, unsigned long site)
+{
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_reserved(site + 1, site + 1), "%pS",
+				      (void *)site);
+}
+
 /* All of this one: a module has few, and they are looked up one by one. */
 static void sites_of_modules_are_refused(struct kunit *test)
 {
@@ -79,6 +87,7 @@ static void sites_of_modules_are_refused(struct kunit *test)
 			continue;
 		tried++;
 		KUNIT_EXPECT_EQ_MSG(test, try(addr), -EINVAL, "jump label %u", i);
+		expect_inside_is_reserved(test, addr);
 	}
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
@@ -90,6 +99,7 @@ static void sites_of_modules_are_refused(struct kunit *test)
 			continue;
 		tried++;
 		KUNIT_EXPECT_EQ_MSG(test, try(addr), -EINVAL, "static call %u", i);
+		expect_inside_is_reserved(test, addr);
 	}
 #endif
 	if (IS_ENABLED(CONFIG_X86))
