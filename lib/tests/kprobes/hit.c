@@ -28,6 +28,8 @@ static void probe_gets_hit_once_per_call(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_EXPECT_EQ(test, kprobe_ftrace(&pr->kp), site->ftrace);
+	/* Modules may ask for that. */
+	KUNIT_EXPECT_TRUE(test, list_empty(&pr->kp.list));
 	if (site->at)
 		KUNIT_EXPECT_PTR_EQ(test, (char *)pr->kp.addr, (char *)site->fn + site->at);
 	for (i = 1; i <= 100; i++) {
