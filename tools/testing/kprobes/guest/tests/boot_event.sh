@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobe_event= on the kernel command line sets probes that are hit while the kernel boots, and those on init text are gone with it
-# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64;p:boot/rootfs,populate_rootfs
+# needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64;p:boot/rootfs,populate_rootfs;p:boot/inside,populate_rootfs+9
 . "${0%/*}/../lib.sh"
 
 is "kprobe_events" "$(grep -c '^p:boot/clone kernel_clone flags=+0([$]arg1):x64$' $tracing/kprobe_events)" 1
@@ -13,6 +13,14 @@ at_least "hits while booting" "$(traced clone)" 10
 matches "what the hits recorded" "$(grep ' clone: ' $tracing/trace | grep -v '^#')" \
 	'.* clone: \(kernel_clone\+0x[04]/0x[0-9a-f]+\) flags=0x[0-9a-f]+'
 is "hits in init text" "$(traced rootfs)" 1
-matches "the probe in init text" "$(grep populate_rootfs $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x[0-9a-f]+  *\[GONE\](\[FTRACE\])?'
-matches "its point" "$(grep populate_rootfs $kp/points)" '[0-9a-f]{8,16}  gone  .*'
+matches "the probe in init text" "$(grep 'populate_rootfs+0x[04] ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x[0-9a-f]+  *\[GONE\](\[FTRACE\])?'
+matches "its point" "$(grep 'populate_rootfs+0x[04] ' $kp/points)" '[0-9a-f]{8,16}  gone  .*'
+
+# The first instruction after an ENDBR and the call of ftrace, if there are both. It becomes
+# a jump while the kernel boots, and that is gone, too.
+if grep -q 'populate_rootfs+0x4 ' $kp/list; then
+	is "hits behind the site" "$(traced inside)" 1
+	matches "the probe behind the site" "$(grep 'populate_rootfs+0x9 ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x9  *\[GONE\]'
+	matches "its point" "$(grep 'populate_rootfs+0x9 ' $kp/points)" '[0-9a-f]{8,16}  gone  .*'
+fi
 done_testing
