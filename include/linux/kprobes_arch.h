@@ -470,6 +470,7 @@ void kprobe_label_targets(unsigned long start, unsigned long end,
 			  unsigned long *map);
 int kprobe_add_ksym_blacklist(unsigned long entry);
 int kprobe_add_area_blacklist(unsigned long start, unsigned long end);
+int kprobe_add_name_blacklist(const char *name);
 
 /* Executable memory for one out-of-line copy, of this size in bytes. */
 #ifndef __ARCH_KPROBE_SLOT_SIZE

@@ -4,8 +4,11 @@
  *
  * A function is on the blacklist because of NOKPROBE_SYMBOL(), because of its section,
  * or because the architecture says so. Compilers split functions: if "f" may not be
- * probed, then "f.cold" and "f.part.0" may not either. These pieces are looked up once,
- * when the list is made.
+ * probed, then "f.cold" and "f.part.0" may not either. They also merge functions, which
+ * then have the pieces of one and the names of all. And a static function that the
+ * architecture names may exist as "f.constprop.0" only, or several times. So the symbols
+ * are walked twice when the list is made: for all names of what is refused, then for the
+ * pieces.
  *
  * The list is a sorted array of ranges. It is made at boot, and replaced as a whole
  * when a module with its own entries is loaded or unloaded, which is rare. Readers,
@@ -16,9 +19,9 @@
 #include <linux/bsearch.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
-#include <linux/stringhash.h>
 
 #include <asm/sections.h>
 
@@ -232,70 +235,160 @@ bool __weak arch_within_kprobe_blacklist(unsigned long addr)
 	return false;
 }
 
-/* Hashes of the names of refused functions, to find their pieces. */
+/*
+ * Names of functions, up to the first dot: what comes after it is from the compiler. The
+ * hash is too long for two names to have the same one by accident.
+ */
 struct name_set {
-	u32 *hash;
+	u64 *hash;
 	unsigned int nr;
+	unsigned int room;
 };
 
-/* Where function pointers point to descriptors, the symbol of the code has a leading dot. */
-static const char *blacklist_bare_name(const char *name)
+/* What the architecture refuses by name. */
+static struct name_set named __initdata;
+
+static u64 blacklist_name_hash(const char *name)
 {
-	return *name == '.' ? name + 1 : name;
+	static const siphash_key_t key;
+
+	/* Where function pointers point to descriptors, the symbol of the code has a dot first. */
+	if (*name == '.')
+		name++;
+	return siphash(name, strcspn(name, "."), &key);
 }
 
-static u32 blacklist_name_hash(const char *name, size_t len)
+static bool blacklist_is_piece(const char *name)
 {
-	return full_name_hash(NULL, name, len);
+	return *name && strchr(name + 1, '.');
 }
 
 static int blacklist_hash_cmp(const void *a, const void *b)
 {
-	const u32 *x = a, *y = b;
+	const u64 *x = a, *y = b;
 
 	return *x < *y ? -1 : *x > *y;
 }
 
-/*
- * If another name has the same hash, one function too many is refused. This happens in
- * one of several thousand kernels.
- */
-static int blacklist_refuse_piece(void *data, const char *name, unsigned long addr)
+static int name_set_add(struct name_set *set, u64 hash)
 {
-	struct name_set *set = data;
-	const char *dot;
-	int ret;
-	u32 h;
+	unsigned int room;
+	u64 *more;
 
-	name = blacklist_bare_name(name);
-	dot = strchr(name, '.');
-	if (!dot || dot == name)
-		return 0;
-	h = blacklist_name_hash(name, dot - name);
-	if (!bsearch(&h, set->hash, set->nr, sizeof(h), blacklist_hash_cmp))
+	if (set->nr == set->room) {
+		room = max(2 * set->room, 64U);
+		more = kvrealloc(set->hash, array_size(room, sizeof(*more)), GFP_KERNEL);
+		if (!more)
+			return -ENOMEM;
+		set->hash = more;
+		set->room = room;
+	}
+	set->hash[set->nr++] = hash;
+	return 0;
+}
+
+static void name_set_sort(struct name_set *set)
+{
+	sort(set->hash, set->nr, sizeof(*set->hash), blacklist_hash_cmp, NULL);
+}
+
+static bool name_set_has(const struct name_set *set, u64 hash)
+{
+	return bsearch(&hash, set->hash, set->nr, sizeof(hash), blacklist_hash_cmp);
+}
+
+static void name_set_free(struct name_set *set)
+{
+	kvfree(set->hash);
+	memset(set, 0, sizeof(*set));
+}
+
+/**
+ * kprobe_add_name_blacklist - refuse functions of the kernel by name
+ * @name: without what a compiler appends
+ *
+ * All functions of that name are refused, and all that compilers have made of them. There
+ * may be none. This is for arch_populate_kprobe_blacklist().
+ *
+ * Context: kprobe_mutex held; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int __init kprobe_add_name_blacklist(const char *name)
+{
+	return name_set_add(&named, blacklist_name_hash(name));
+}
+
+static int __init blacklist_refuse_named(void *unused, const char *name, unsigned long addr)
+{
+	int ret;
+
+	if (!name_set_has(&named, blacklist_name_hash(name)))
 		return 0;
 	ret = kprobe_add_ksym_blacklist(addr);
 	return ret == -ENOMEM ? ret : 0;
 }
 
-static int blacklist_hash_names(struct name_set *set, unsigned int first)
-{
-	char symbol[KSYM_NAME_LEN];
-	const char *name;
-	unsigned int i;
+/* The names of what is in the draft from @first on. */
+struct draft_names {
+	struct name_set set;
+	unsigned int first;
+};
 
-	set->nr = 0;
-	set->hash = kvmalloc_array(draft.nr - first, sizeof(u32), GFP_KERNEL);
-	if (!set->hash)
-		return -ENOMEM;
-	for (i = first; i < draft.nr; i++) {
-		if (lookup_symbol_name(draft.range[i].start + draft.range[i].prefix, symbol))
-			continue;
-		name = blacklist_bare_name(symbol);
-		set->hash[set->nr++] = blacklist_name_hash(name, strcspn(name, "."));
-	}
-	sort(set->hash, set->nr, sizeof(u32), blacklist_hash_cmp, NULL);
+static int draft_entry_cmp(const void *a, const void *b)
+{
+	const struct kprobe_refused *x = a, *y = b;
+
+	if (x->start + x->prefix != y->start + y->prefix)
+		return x->start + x->prefix < y->start + y->prefix ? -1 : 1;
 	return 0;
+}
+
+static int blacklist_note_name(void *data, const char *name, unsigned long addr)
+{
+	struct kprobe_refused entry = { .start = addr };
+	struct draft_names *names = data;
+
+	if (!bsearch(&entry, draft.range + names->first, draft.nr - names->first,
+		     sizeof(entry), draft_entry_cmp))
+		return 0;
+	return name_set_add(&names->set, blacklist_name_hash(name));
+}
+
+static int blacklist_refuse_piece(void *data, const char *name, unsigned long addr)
+{
+	struct draft_names *names = data;
+	int ret;
+
+	if (!blacklist_is_piece(name) ||
+	    !name_set_has(&names->set, blacklist_name_hash(name)))
+		return 0;
+	ret = kprobe_add_ksym_blacklist(addr);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/* Of the kernel, or of the module of that name. */
+static int blacklist_each_symbol(const char *modname,
+				 int (*fn)(void *, const char *, unsigned long), void *data)
+{
+	if (modname)
+		return module_kallsyms_on_each_symbol(modname, fn, data);
+	return kallsyms_on_each_symbol(fn, data);
+}
+
+/* Adds the pieces of what is in the draft from @first on. */
+static int blacklist_refuse_pieces(const char *modname, unsigned int first)
+{
+	struct draft_names names = { .first = first };
+	int ret;
+
+	sort(draft.range + first, draft.nr - first, sizeof(*draft.range), draft_entry_cmp, NULL);
+	ret = blacklist_each_symbol(modname, blacklist_note_name, &names);
+	if (!ret) {
+		name_set_sort(&names.set);
+		ret = blacklist_each_symbol(modname, blacklist_refuse_piece, &names);
+	}
+	name_set_free(&names.set);
+	return ret;
 }
 
 /**
@@ -306,7 +399,6 @@ static int blacklist_hash_names(struct name_set *set, unsigned int first)
  */
 int __init kprobe_blacklist_init(void)
 {
-	struct name_set set;
 	unsigned long *iter;
 	int ret;
 
@@ -333,19 +425,18 @@ int __init kprobe_blacklist_init(void)
 		ret = blacklist_refuse_detours();
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
+	if (!ret && named.nr) {
+		name_set_sort(&named);
+		ret = kallsyms_on_each_symbol(blacklist_refuse_named, NULL);
+	}
 	if (!ret)
-		ret = blacklist_hash_names(&set, 0);
-	if (ret)
-		goto fail;
-
-	ret = kallsyms_on_each_symbol(blacklist_refuse_piece, &set);
-	kvfree(set.hash);
+		ret = blacklist_refuse_pieces(NULL, 0);
 	if (!ret)
 		ret = blacklist_draft_publish();
-	if (!ret)
-		return 0;
 fail:
-	blacklist_draft_discard();
+	name_set_free(&named);
+	if (ret)
+		blacklist_draft_discard();
 	return ret;
 }
 
@@ -380,7 +471,6 @@ static int blacklist_draft_begin(unsigned long start, unsigned long end)
 int kprobe_blacklist_add_module(struct module *mod)
 {
 	unsigned long text = (unsigned long)mod->kprobes_text_start;
-	struct name_set set = { };
 	unsigned int i, first;
 	int ret;
 
@@ -405,10 +495,7 @@ int kprobe_blacklist_add_module(struct module *mod)
 	if (!ret && text)
 		ret = kprobe_add_area_blacklist(text, text + mod->noinstr_text_size);
 	if (!ret)
-		ret = blacklist_hash_names(&set, first);
-	if (!ret)
-		ret = module_kallsyms_on_each_symbol(mod->name, blacklist_refuse_piece, &set);
-	kvfree(set.hash);
+		ret = blacklist_refuse_pieces(mod->name, first);
 	if (!ret)
 		ret = blacklist_draft_publish();
 	if (ret)

@@ -45,6 +45,20 @@ int kprobe_test_oops(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops);
 
+/**
+ * kprobe_test_each_symbol - call a function with each symbol of the kernel's own
+ * @fn:	  the function; ends the walk if it returns something else than 0
+ * @data: its first argument
+ *
+ * Context: may sleep.
+ * Return: what @fn has returned last.
+ */
+int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void *data)
+{
+	return kallsyms_on_each_symbol(fn, data);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_each_symbol);
+
 #ifdef CONFIG_KGDB
 static int testing_patch(void *set)
 {

@@ -107,6 +107,7 @@ bool kprobe_test_reserved(unsigned long start, unsigned long end);
 unsigned long kprobe_test_label_target(unsigned int nr);
 bool kprobe_test_is_label_target(unsigned long addr);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
+int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void *data);
 
 /* While it is set, there is no memory for detours. */
 extern bool kprobe_test_no_detours;

@@ -51,20 +51,28 @@ static unsigned long kpt_cloned(unsigned long arg) __asm__("kpt_cloned.isra.0");
 static notrace __used KPT_FUNCTION(cloned, arg + 1)
 NOKPROBE_SYMBOL(kpt_cloned);
 
+/* Compilers merge functions that are the same, and keep the pieces of one of them. */
+static notrace __used KPT_FUNCTION(merged, arg + 1)
+NOKPROBE_SYMBOL(kpt_merged);
+static __used typeof(kpt_merged) kpt_a_merged __alias(kpt_merged);
+static __used typeof(kpt_merged) kpt_z_merged __alias(kpt_merged);
+PIECE(a_merged_part, "kpt_a_merged.part.0", 11)
+PIECE(z_merged_part, "kpt_z_merged.part.0", 12)
+
 /*
  * Where functions have preambles, these would have some, too: objtool takes those of cold
  * pieces for unreachable code of the functions, and the kernel looks for preambles by name.
  */
 #ifndef CONFIG_CFI_CLANG
-PIECE(marked_cold, "kpt_marked.cold", 11)
-PIECE(noinstr_cold, "kpt_noinstr.cold", 12)
-PIECE(cloned_cold, "kpt_cloned.isra.0.cold", 13)
+PIECE(marked_cold, "kpt_marked.cold", 13)
+PIECE(noinstr_cold, "kpt_noinstr.cold", 14)
+PIECE(cloned_cold, "kpt_cloned.isra.0.cold", 15)
 STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
 #ifdef CONFIG_X86
 /* Where kCFI has the hash of a type, in the form of an instruction. */
-PIECE(cfi, "__cfi_kpt_not_marked", 14)
+PIECE(cfi, "__cfi_kpt_not_marked", 16)
 #endif
 #endif
 
@@ -199,6 +207,8 @@ static void pieces_of_refused_functions_are_refused(struct kunit *test)
 		{ kpt_piece_in_section_part, "kpt_in_section.part.0", true },
 		{ kpt_piece_longer_part, "kpt_marked_not.part.0", false },
 		{ kpt_piece_before_part, "kpt_before_marked.part.0", false },
+		{ kpt_piece_a_merged_part, "kpt_a_merged.part.0", true },
+		{ kpt_piece_z_merged_part, "kpt_z_merged.part.0", true },
 #ifndef CONFIG_CFI_CLANG
 		{ kpt_piece_marked_cold, "kpt_marked.cold", true },
 		{ kpt_piece_noinstr_cold, "kpt_noinstr.cold", true },
@@ -504,6 +514,63 @@ static void function_that_is_called_by_pointer_is_refused(struct kunit *test)
 	KUNIT_EXPECT_GE(test, found, 10);
 	kunit_info(test, "%u of %zu are in this kernel", found, ARRAY_SIZE(called_by_pointer));
 }
+
+/**
+ * struct named - what has been seen of the functions above
+ * @test:  the case
+ * @whole: as they are called
+ * @made:  under the name that a compiler has made of theirs
+ */
+struct named {
+	struct kunit *test;
+	unsigned int whole;
+	unsigned int made;
+};
+
+static bool is_out_of_bounds(const char *name, size_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(more_out_of_bounds); i++) {
+		if (!strncmp(more_out_of_bounds[i], name, len) && !more_out_of_bounds[i][len])
+			return true;
+	}
+	for (i = 0; i < ARRAY_SIZE(out_of_bounds); i++) {
+		if (!strncmp(out_of_bounds[i].name, name, len) && !out_of_bounds[i].name[len])
+			return true;
+	}
+	return false;
+}
+
+static int check_named(void *arg, const char *name, unsigned long addr)
+{
+	struct kprobe p = { .addr = (kprobe_opcode_t *)addr, .flags = KPROBE_FLAG_DISABLED };
+	size_t len = strcspn(name, ".");
+	struct named *named = arg;
+	int ret;
+
+	if (!is_out_of_bounds(name, len))
+		return 0;
+	if (name[len])
+		named->made++;
+	else
+		named->whole++;
+	ret = register_kprobe(&p);
+	if (!ret)
+		unregister_kprobe(&p);
+	KUNIT_EXPECT_EQ_MSG(named->test, ret, -EINVAL, "%s", name);
+	return 0;
+}
+
+/* However often they exist, and whatever a compiler has made of them. */
+static void all_text_of_a_name_out_of_bounds_is_refused(struct kunit *test)
+{
+	struct named named = { .test = test };
+
+	KUNIT_EXPECT_EQ(test, kprobe_test_each_symbol(check_named, &named), 0);
+	KUNIT_EXPECT_GT(test, named.whole, ARRAY_SIZE(more_out_of_bounds) / 8);
+	kunit_info(test, "%u, and %u that a compiler has made", named.whole, named.made);
+}
 #endif
 
 /* Handlers must be able to call what only the subsystem may not be hit in. */
@@ -601,6 +668,7 @@ static struct kunit_case blacklist_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(more_text_out_of_bounds_is_refused),
 	KUNIT_CASE(function_that_is_called_by_pointer_is_refused),
+	KUNIT_CASE(all_text_of_a_name_out_of_bounds_is_refused),
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),

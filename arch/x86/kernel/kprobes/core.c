@@ -117,15 +117,13 @@ static const char *const thunk_prefixes[] __initconst = {
 	"__x86_indirect_jump_thunk_", "__x86_indirect_its_thunk_",
 };
 
-static int __init x86_refuse_symbol(const char *name)
+static int __init x86_refuse_names(const char *const *names, unsigned int nr)
 {
-	unsigned long addr = kallsyms_lookup_name(name);
-	int ret;
+	int ret = 0;
 
-	if (!addr)
-		return 0;
-	ret = kprobe_add_ksym_blacklist(addr);
-	return ret == -ENOMEM ? ret : 0;
+	while (!ret && nr--)
+		ret = kprobe_add_name_blacklist(*names++);
+	return ret;
 }
 
 /*
@@ -175,16 +173,16 @@ int __init arch_populate_kprobe_blacklist(void)
 	if (!ret)
 		ret = x86_refuse_ftrace_callers();
 
-	for (i = 0; !ret && i < ARRAY_SIZE(switchers); i++)
-		ret = x86_refuse_symbol(switchers[i]);
-	for (i = 0; !ret && i < ARRAY_SIZE(offline_path); i++)
-		ret = x86_refuse_symbol(offline_path[i]);
-	for (i = 0; !ret && i < ARRAY_SIZE(hit_path); i++)
-		ret = x86_refuse_symbol(hit_path[i]);
+	if (!ret)
+		ret = x86_refuse_names(switchers, ARRAY_SIZE(switchers));
+	if (!ret)
+		ret = x86_refuse_names(offline_path, ARRAY_SIZE(offline_path));
+	if (!ret)
+		ret = x86_refuse_names(hit_path, ARRAY_SIZE(hit_path));
 	for (i = 0; !ret && i < ARRAY_SIZE(thunk_prefixes); i++) {
 		for (j = 0; !ret && j < ARRAY_SIZE(regs); j++) {
 			snprintf(name, sizeof(name), "%s%s", thunk_prefixes[i], regs[j]);
-			ret = x86_refuse_symbol(name);
+			ret = kprobe_add_name_blacklist(name);
 		}
 	}
 	return ret;
