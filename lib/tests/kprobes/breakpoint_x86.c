@@ -341,6 +341,99 @@ static void copy_of_an_indirect_call_does_not_call(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (void *)where, at(kpt_call_at, kpt_call_at_next));
 }
 
+#ifdef CONFIG_X86_64
+#define FAR(name)	{ #name, kpt_far_##name, &kpt_far_##name##_at, &kpt_far_##name##_done }
+
+static const struct far {
+	const char *name;
+	kpt_fn_t fn;
+	const u32 *at;
+	const u32 *done;
+} fars[] = { FAR(call), FAR(call_mem), FAR(jmp), FAR(jmp_mem), FAR(ret) };
+
+/* What is used after it was freed, and the ends of what is not canonical. */
+static const unsigned long nowhere[] = {
+	0x6b6b6b6b6b6b6b6b, 0xdead000000000122, 1ul << 56, ~(1ul << 56),
+};
+
+/*
+ * If the exception returned there, the return would fault. A jump that executes the branch
+ * itself leaves that to the CPU: here, it has a post-handler.
+ */
+static void check_far(struct kunit *test, const struct far *far, bool post, bool jump)
+{
+	struct kpt_probe *pr = kpt_alloc_with(test, at(far->fn, *far->at), true, post);
+	bool calls = str_has_prefix(far->name, "call");
+	unsigned long good = calls ? (unsigned long)kpt_asm_returns :
+				     (unsigned long)far->fn + *far->done;
+	unsigned int i;
+
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(&pr->kp), jump, "%s", far->name);
+	for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		pr->pre = 0;
+		pr->post = 0;
+		KUNIT_EXPECT_EQ_MSG(test, far->fn(good), 0ul, "%s", far->name);
+		KUNIT_EXPECT_EQ(test, pr->post, post);
+		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere[i]), (unsigned long)KPT_FAULTED,
+				    "%s to %lx", far->name, nowhere[i]);
+		KUNIT_EXPECT_EQ(test, pr->pre, 2);
+		KUNIT_EXPECT_EQ(test, pr->post, post);
+	}
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	kpt_unregister(test, pr);
+}
+
+static void branch_to_nowhere_faults_where_it_is(struct kunit *test)
+{
+	unsigned int i;
+
+	kpt_forbid_jumps(test);
+	for (i = 0; i < ARRAY_SIZE(fars); i++) {
+		check_far(test, &fars[i], false, false);
+		check_far(test, &fars[i], true, false);
+	}
+}
+
+#ifdef CONFIG_OPTPROBES
+static void branch_to_nowhere_faults_under_a_jump(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(fars); i++) {
+		/* A call returns into the bytes of the jump, unless it is as long. */
+		if (fars[i].fn != kpt_far_call)
+			check_far(test, &fars[i], true, true);
+	}
+}
+#endif
+
+/* Before the trap of the copy that pushes, and after it. */
+static void unwinders_know_the_stack_of_a_branch_to_nowhere(struct kunit *test)
+{
+	void *addr = at(kpt_far_ret, kpt_far_ret_at);
+	const u8 *step = insn_of(kpt_probe(test, addr)).step;
+	struct arch_specific_insn insn;
+	unsigned long same;
+
+	KUNIT_ASSERT_NOT_NULL(test, step);
+	KUNIT_EXPECT_EQ(test, unwind(step, &same), KPROBE_UNWIND_SAME);
+	KUNIT_EXPECT_EQ(test, same, (unsigned long)addr);
+	KUNIT_EXPECT_EQ(test, original(step), (unsigned long)addr);
+
+	addr = at(kpt_far_jmp_mem, kpt_far_jmp_mem_at);
+	insn = insn_of(kpt_probe(test, addr));
+	KUNIT_ASSERT_NOT_NULL(test, insn.step);
+	step = insn.step + insn.len;
+	KUNIT_EXPECT_EQ(test, unwind(step, &same), KPROBE_UNWIND_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, unwind(step + 1, &same), KPROBE_UNWIND_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, unwind(step + 2, &same), KPROBE_UNWIND_SAME);
+	KUNIT_EXPECT_EQ(test, same, (unsigned long)addr);
+	KUNIT_EXPECT_EQ(test, original(step + 2), (unsigned long)addr);
+}
+#endif
+
 static bool is_erased(const u8 *text, unsigned int len)
 {
 	u8 byte;
@@ -645,6 +738,13 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(unwinders_know_the_stack_in_a_copy),
 	KUNIT_CASE(vector_instructions_run_as_copies),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(branch_to_nowhere_faults_where_it_is),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(branch_to_nowhere_faults_under_a_jump),
+#endif
+	KUNIT_CASE(unwinders_know_the_stack_of_a_branch_to_nowhere),
+#endif
 	KUNIT_CASE(copies_that_are_given_back_are_erased),
 	KUNIT_CASE(slots_without_code_hold_breakpoints),
 	KUNIT_CASE(every_cpu_sees_a_breakpoint_before_registration_ends),

@@ -167,6 +167,48 @@ STACK_FRAME_NON_STANDARD kpt_call_at
 OFFSET kpt_call_at_at, .Lcall_at, kpt_call_at
 OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
 
+#ifdef CONFIG_X86_64
+/*
+ * Branches to the argument. The padding leaves room for a jump, before where the branch may
+ * lead. Each returns by how much the stack pointer is wrong, and KPT_FAULTED more after a
+ * fault. objtool cannot know where they go.
+ */
+.macro FAR_BRANCH name:req, insn:vararg
+SYM_FUNC_START(kpt_far_\name)
+	mov	%rsp, %rdx
+	push	%rdi
+.Lfar_\name\()_at:
+	ANNOTATE_RETPOLINE_SAFE
+	\insn
+	.skip	8, 0x90
+.Lfar_\name\()_done:
+	ENDBR
+	lea	-8(%rdx), %rax
+.ifc \name, ret
+	mov	%rdx, %rax
+.endif
+	sub	%rsp, %rax
+	mov	%rdx, %rsp
+	RETURN
+.Lfar_\name\()_fault:
+	lea	KPT_FAULTED-8(%rdx), %rax
+	sub	%rsp, %rax
+	mov	%rdx, %rsp
+	RETURN
+	_ASM_EXTABLE(.Lfar_\name\()_at, .Lfar_\name\()_fault)
+SYM_FUNC_END(kpt_far_\name)
+STACK_FRAME_NON_STANDARD kpt_far_\name
+OFFSET kpt_far_\name\()_at, .Lfar_\name\()_at, kpt_far_\name
+OFFSET kpt_far_\name\()_done, .Lfar_\name\()_done, kpt_far_\name
+.endm
+
+FAR_BRANCH call, call *%rdi
+FAR_BRANCH call_mem, {disp32} call *0(%rsp)
+FAR_BRANCH jmp, jmp *%rdi
+FAR_BRANCH jmp_mem, jmp *(%rsp)
+FAR_BRANCH ret, ret
+#endif
+
 SYM_FUNC_START(kpt_call_user)
 	xor	SPARE, SPARE
 	ASM_STAC

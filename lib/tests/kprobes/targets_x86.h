@@ -107,6 +107,23 @@ unsigned long kpt_call_at(kpt_fn_t *where);
 extern const u32 kpt_call_at_at;
 extern const u32 kpt_call_at_next;
 
+#ifdef CONFIG_X86_64
+/*
+ * Each branches to its argument, which is at kpt_far_NAME_done or a function, and returns 0
+ * if the stack is as before. If the branch faults, KPT_FAULTED comes on top.
+ */
+#define KPT_FAR_BRANCH(name)					\
+	unsigned long kpt_far_##name(unsigned long target);	\
+	extern const u32 kpt_far_##name##_at;			\
+	extern const u32 kpt_far_##name##_done
+
+KPT_FAR_BRANCH(call);
+KPT_FAR_BRANCH(call_mem);
+KPT_FAR_BRANCH(jmp);
+KPT_FAR_BRANCH(jmp_mem);
+KPT_FAR_BRANCH(ret);
+#endif
+
 /* The same from user memory, which the instruction has access to. */
 unsigned long kpt_call_user(kpt_fn_t __user *where);
 extern const u32 kpt_call_user_at;

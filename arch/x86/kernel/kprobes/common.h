@@ -24,6 +24,7 @@
 #include <asm/asm.h>
 #include <asm/frame.h>
 #include <asm/insn.h>
+#include <asm/text-patching.h>
 
 /*
  * The first macro completes a struct pt_regs on the stack, on top of ss, sp and
@@ -125,20 +126,45 @@ enum x86_alu_op {
  *	  the next instruction or, if a post-handler is to run, a breakpoint
  * @len:  length of the instruction in bytes
  * @again: the original is an indirect branch, and the copy pushes its operand;
- *	  the breakpoint after the copy undoes that and goes back to @addr
+ *	  the breakpoint after the copy undoes that and goes back to @addr, or on to
+ *	  X86_COPY_FAULT
  * @addr: where the original is
  *
  * Fault and breakpoint handlers find the original through this, without a
  * lock: it is constant while anything can execute in the slot.
  */
 struct x86_copy {
-	u8 text[MAX_INSN_SIZE + 5];
+	u8 text[MAX_INSN_SIZE + 7];
 	u8 len;
 	u8 again;
 	void *addr;
 } __packed;
 
 static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
+
+/*
+ * A branch faults where it is, if its target is not canonical (SDM Vol. 2, CALL, JMP, RET).
+ * If such a branch was emulated, the return from the exception would fault instead, in the
+ * middle of the entry code. So the emulation leaves it to this instruction, which always
+ * faults in the same way, and then counts as the branch:
+ *
+ *	movabs 0x8000000000000000, %al
+ *
+ * It is all that the copy of a branch through a register, or of a return, consists of. In
+ * a copy that pushes the operand it comes after the breakpoint, and another one: the
+ * address after the first belongs to the trap.
+ */
+#define X86_FAULT_TEXT	{ 0xa0, 0, 0, 0, 0, 0, 0, 0, 0x80 }
+#define X86_FAULT_SIZE	9
+#define X86_COPY_FAULT	(2 * INT3_INSN_SIZE)
+
+/* Is this the address of an instruction that stands for the original, before it is done? */
+static __always_inline bool x86_copy_is_before(const struct x86_copy *copy, unsigned long ip)
+{
+	unsigned long end = (unsigned long)copy->text + copy->len;
+
+	return ip < end || (copy->again && ip == end + X86_COPY_FAULT);
+}
 
 /**
  * struct x86_text - text as it is without probes, read ahead
@@ -181,6 +207,7 @@ void x86_insn_batch(void);
 typedef bool (*x86_emulator_t)(struct kprobe *p, struct pt_regs *regs);
 
 bool x86_emulate(struct kprobe *p, struct pt_regs *regs);
+bool x86_is_canonical(unsigned long addr);
 x86_emulator_t x86_emulator(unsigned int kind);
 
 /* core.c */

@@ -286,7 +286,7 @@ __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *s
 
 	if (copy) {
 		*same = (unsigned long)copy->addr;
-		if (ip >= (unsigned long)copy->text + copy->len) {
+		if (!x86_copy_is_before(copy, ip)) {
 			/* The copy has pushed a word that the original does not. */
 			if (copy->again)
 				return KPROBE_UNWIND_UNKNOWN;

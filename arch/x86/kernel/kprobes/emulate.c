@@ -7,6 +7,7 @@
  * is inline, so nothing here can carry a probe.
  */
 #include <linux/array_size.h>
+#include <linux/bits.h>
 #include <linux/cpufeature.h>
 #include <linux/kprobes.h>
 #include <linux/uaccess.h>
@@ -173,6 +174,15 @@ static __always_inline void emulate_alu_op(const struct arch_specific_insn *a,
  */
 #define EMULATE_LA57	(IS_ENABLED(CONFIG_X86_5LEVEL) && boot_cpu_has(X86_FEATURE_LA57))
 
+static __always_inline bool emulate_canonical(unsigned long addr)
+{
+#ifdef CONFIG_X86_64
+	return likely(addr + BIT(47) < BIT(48)) || (EMULATE_LA57 && addr + BIT(56) < BIT(57));
+#else
+	return true;
+#endif
+}
+
 /* Can kernel memory be there? On 64 bits, non-canonical addresses are excluded, too. */
 static __always_inline bool emulate_in_kernel_half(unsigned long addr)
 {
@@ -210,7 +220,7 @@ fault:
 	return false;
 }
 
-/* The target of an indirect branch. False if its operand cannot be read. */
+/* The target of an indirect branch. False if the branch would fault. */
 static __always_inline bool emulate_branch_target(struct kprobe *p, struct pt_regs *regs,
 						  unsigned long *target)
 {
@@ -218,13 +228,14 @@ static __always_inline bool emulate_branch_target(struct kprobe *p, struct pt_re
 
 	if (p->ainsn.src != X86_NO_REG) {
 		*target = emulate_reg(regs, p->ainsn.src);
-		return true;
+	} else {
+		addr = emulate_operand_address(p, regs);
+		if (likely(emulate_in_kernel_half(addr)))
+			__get_kernel_nofault(target, (void *)addr, unsigned long, fault);
+		else if (!emulate_read_user(regs, addr, target))
+			return false;
 	}
-	addr = emulate_operand_address(p, regs);
-	if (unlikely(!emulate_in_kernel_half(addr)))
-		return emulate_read_user(regs, addr, target);
-	__get_kernel_nofault(target, (void *)addr, unsigned long, fault);
-	return true;
+	return emulate_canonical(*target);
 fault:
 	return false;
 }
@@ -261,8 +272,12 @@ static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
 			next += a->imm;
 		break;
 	case X86_RET:
-		next = int3_emulate_pop(regs);
-		regs->sp += a->imm;
+		/* As if there was a fault, the address stays on the stack. */
+		target = *(unsigned long *)regs->sp;
+		if (!emulate_canonical(target))
+			return false;
+		regs->sp += sizeof(long) + a->imm;
+		next = target;
 		break;
 	case X86_JMP_IND:
 		if (!emulate_branch_target(p, regs, &target))
@@ -324,6 +339,18 @@ static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
 bool __kprobe_hit x86_emulate(struct kprobe *p, struct pt_regs *regs)
 {
 	return emulate_insn(p, regs, p->ainsn.kind);
+}
+
+/**
+ * x86_is_canonical - test if a branch may go to an address
+ * @addr: the address
+ *
+ * Context: any.
+ * Return: false if the branch itself faults. On 32 bits none does.
+ */
+bool __kprobe_hit x86_is_canonical(unsigned long addr)
+{
+	return emulate_canonical(addr);
 }
 
 #ifdef CONFIG_OPTPROBES

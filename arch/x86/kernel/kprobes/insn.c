@@ -567,6 +567,8 @@ enum copy_end {
 	COPY_AGAIN,	/* a breakpoint that undoes a push, and goes back to the point */
 };
 
+static const u8 fault_text[X86_FAULT_SIZE] = X86_FAULT_TEXT;
+
 /*
  * Write a copy of the instruction into a slot. Operands relative to the instruction
  * pointer are adjusted. Such a distance may not fit, depending on where the slot
@@ -597,6 +599,8 @@ static int x86_make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
 		}
 		*(s32 *)(copy.text + insn_offset_displacement(insn)) = disp;
 	}
+	if (end == COPY_AGAIN && IS_ENABLED(CONFIG_X86_64))
+		memcpy(copy.text + insn->length + X86_COPY_FAULT, fault_text, X86_FAULT_SIZE);
 	if (end == COPY_JUMP)
 		__text_gen_insn(copy.text + insn->length, JMP32_INSN_OPCODE,
 				slot + insn->length, next, JMP32_INSN_SIZE);
@@ -611,16 +615,41 @@ static int x86_make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
  * and faults as the branch would. If the operand can be read by then, the copy must
  * not branch, since a call would leave the address of a slot on the stack. So it
  * pushes the operand: FF /6 instead of /2 or /4 (SDM Vol. 2, A.4) reads it in the
- * same way, and changes no flag and only the stack pointer.
+ * same way, and changes no flag and only the stack pointer. Without prefixes that do
+ * nothing, the longest has ten bytes.
  */
 static int x86_make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
 {
 	unsigned int modrm = insn_offset_modrm(insn);
 	u8 push[MAX_INSN_SIZE];
 
+	if (insn->length + X86_COPY_FAULT + X86_FAULT_SIZE > sizeof_field(struct x86_copy, text))
+		return kprobe_refuse((unsigned long)p->addr, -EILSEQ,
+				     "this indirect branch is too long");
 	memcpy(push, buf, sizeof(push));
 	push[modrm] = (push[modrm] & ~0x38) | 6 << 3;
 	return x86_make_copy(p, insn, push, COPY_AGAIN, &p->ainsn.step);
+}
+
+/* The copy of a return, or of a branch through a register: see X86_FAULT_TEXT. */
+static int x86_make_faulter(struct kprobe *p)
+{
+	struct x86_copy copy = {
+		.len = X86_FAULT_SIZE,
+		.addr = p->addr,
+	};
+	void *slot;
+
+	if (!IS_ENABLED(CONFIG_X86_64))
+		return 0;
+	slot = get_insn_slot();
+	if (!slot)
+		return -ENOMEM;
+	memset(copy.text, INT3_INSN_OPCODE, sizeof(copy.text));
+	memcpy(copy.text, fault_text, X86_FAULT_SIZE);
+	x86_add_copy(slot, &copy);
+	p->ainsn.step = slot;
+	return 0;
 }
 
 static void x86_drop_copy(kprobe_opcode_t **where)
@@ -675,10 +704,10 @@ int x86_insn_prepare(struct kprobe *p)
 
 	a->len = insn.length;
 	p->opcode = buf[0];
-	if (a->kind == X86_CALL_IND || a->kind == X86_JMP_IND) {
-		if (a->src == X86_NO_REG)
+	if (a->kind == X86_CALL_IND || a->kind == X86_JMP_IND || a->kind == X86_RET) {
+		if (a->kind != X86_RET && a->src == X86_NO_REG)
 			return x86_make_reader(p, &insn, buf);
-		return 0;
+		return x86_make_faulter(p);
 	}
 	if (x86_always_emulated(a->kind))
 		return 0;

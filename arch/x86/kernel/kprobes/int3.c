@@ -141,10 +141,12 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 	if (!copy || addr != (unsigned long)copy->text + copy->len)
 		return false;
 
-	/* The operand can be read now: make this another hit. */
+	/* The operand can be read. If it could not be before, make this another hit. */
 	if (copy->again) {
-		regs->sp += sizeof(long);
-		regs->ip = (unsigned long)copy->addr;
+		if (x86_is_canonical(int3_emulate_pop(regs)))
+			regs->ip = (unsigned long)copy->addr;
+		else
+			regs->ip = addr + X86_COPY_FAULT;
 		return true;
 	}
 
@@ -230,7 +232,7 @@ static __always_inline bool int3_leave_copy(struct pt_regs *regs)
 	}
 #endif
 
-	if (likely(!copy) || regs->ip >= (unsigned long)copy->text + copy->len)
+	if (likely(!copy) || !x86_copy_is_before(copy, regs->ip))
 		return false;
 	regs->ip = (unsigned long)copy->addr;
 	return true;
