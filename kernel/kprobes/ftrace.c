@@ -44,17 +44,22 @@ static void kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
 			       struct ftrace_ops *ops, struct ftrace_regs *fregs);
 #endif
 
+/*
+ * The sysctl kernel.ftrace_enabled would silence all points on ftrace sites. PERMANENT
+ * makes it fail while there are any, and the first of them if ftrace is off already.
+ */
 static struct ftrace_side plain_side = {
 	.ops = {
 		.func = kprobe_ftrace_call,
-		.flags = FTRACE_OPS_FL_SAVE_REGS,
+		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_PERMANENT,
 	},
 };
 
 static struct ftrace_side ipmodify_side = {
 	.ops = {
 		.func = kprobe_ftrace_call,
-		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_PERMANENT |
+			 FTRACE_OPS_FL_IPMODIFY,
 	},
 };
 
@@ -310,20 +315,41 @@ static int side_forget(struct ftrace_side *side, unsigned long *ips, unsigned in
 }
 
 /*
+ * With IPMODIFY, ftrace asks the owners of direct trampolines, and one that is just being
+ * changed answers -EAGAIN. Returns false after many tries: somebody else may be in its way.
+ */
+static bool side_try_again(int *ret, unsigned int *tries)
+{
+	if (*ret != -EAGAIN)
+		return false;
+	if (++*tries == 100) {
+		*ret = -EBUSY;
+		return false;
+	}
+	schedule_timeout_uninterruptible(1);
+	return true;
+}
+
+/*
  * Adds addresses to the filter of a side. ftrace takes all of them or none.
  */
 static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
 {
+	unsigned int tries = 0;
 	int ret;
 
 	if (!nr)
 		return 0;
-	ret = ftrace_set_filter_ips(&side->ops, ips, nr, 0, 0);
+	do {
+		ret = ftrace_set_filter_ips(&side->ops, ips, nr, 0, 0);
+	} while (side_try_again(&ret, &tries));
 	if (ret)
 		return ret;
 	if (!side->nr) {
 		arch_kprobe_ftrace_ops(&side->ops);
-		ret = register_ftrace_function(&side->ops);
+		do {
+			ret = register_ftrace_function(&side->ops);
+		} while (side_try_again(&ret, &tries));
 		if (ret) {
 			side_forget(side, ips, nr);
 			return ret;
@@ -370,7 +396,8 @@ static unsigned int side_ips(struct ftrace_side *side, struct list_head *points,
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0; or, with none of them armed, -EBUSY if a function has another user with
- * IPMODIFY, another error from ftrace, or -ENOMEM.
+ * IPMODIFY, or a direct trampoline that cannot share it, or if ftrace is switched off;
+ * another error from ftrace; or -ENOMEM.
  */
 int kprobe_ftrace_arm(struct list_head *points)
 {

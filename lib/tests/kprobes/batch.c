@@ -383,6 +383,134 @@ static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 }
 
+/* Or it would silence the points. */
+static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
+{
+	static const char name[] = "sys/kernel/ftrace_enabled";
+	struct kpt_probe *site = kpt_probe(test, kpt_traced);
+	struct kpt_probe *post = kpt_alloc_with(test, kpt_traced2, true, true);
+	ssize_t ret;
+
+	if (!IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kunit_skip(test, "no files in /proc/sys");
+	KUNIT_EXPECT_EQ(test, kpt_write_sysctl(test, name, "0\n"), (ssize_t)-EBUSY);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
+	kpt_unregister(test, site);
+
+	ret = kpt_write_sysctl(test, name, "0\n");
+	KUNIT_EXPECT_EQ(test, ret, 2l);
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &site->kp), -EBUSY);
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+	ret = kpt_write_sysctl(test, name, "1\n");
+	KUNIT_EXPECT_EQ(test, ret, 2l);
+
+	kpt_register(test, post);
+	KUNIT_EXPECT_EQ(test, kpt_write_sysctl(test, name, "0\n"), (ssize_t)-EBUSY);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+	kpt_unregister(test, post);
+}
+
+#if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
+/**
+ * struct direct - a function with a direct trampoline, which does nothing but return
+ * @ops:   its ops
+ * @on:	   how often it was to share the function
+ * @off:   how often it was told that it need not share it any more
+ * @again: how often it is not ready to answer
+ */
+struct direct {
+	struct ftrace_ops ops;
+	unsigned int on;
+	unsigned int off;
+	unsigned int again;
+};
+
+static int direct_command(struct ftrace_ops *ops, enum ftrace_ops_cmd cmd)
+{
+	struct direct *d = container_of(ops, struct direct, ops);
+
+	if (cmd == FTRACE_OPS_CMD_DISABLE_SHARE_IPMODIFY_PEER)
+		d->off++;
+	if (cmd != FTRACE_OPS_CMD_ENABLE_SHARE_IPMODIFY_PEER)
+		return 0;
+	if (d->again) {
+		d->again--;
+		return -EAGAIN;
+	}
+	d->on++;
+	return 0;
+}
+
+static struct direct direct;
+
+static void remove_direct(void *unused)
+{
+	unregister_ftrace_direct(&direct.ops, (unsigned long)kpt_asm_returns, true);
+}
+
+static void add_direct(struct kunit *test, void *addr)
+{
+	memset(&direct, 0, sizeof(direct));
+	direct.ops.ops_func = direct_command;
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&direct.ops, (unsigned long)addr, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_direct(&direct.ops,
+						     (unsigned long)kpt_asm_returns), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_direct, NULL), 0);
+}
+
+/* Whether it has the first point with the right to redirect calls, or a later one. */
+static void direct_trampoline_shares_the_function(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
+	struct kpt_probe *post = kpt_alloc_with(test, kpt_traced2, true, true);
+	unsigned int i;
+
+	add_direct(test, site->kp.addr);
+	for (i = 1; i <= 2; i++) {
+		kpt_register(test, post);
+		KUNIT_EXPECT_EQ(test, direct.on, i);
+		KUNIT_EXPECT_EQ(test, direct.off, i - 1);
+		KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+		kpt_unregister(test, post);
+		KUNIT_EXPECT_EQ(test, direct.on, i);
+		KUNIT_EXPECT_EQ(test, direct.off, i);
+		if (i == 1)
+			kpt_probe_post(test, kpt_traced);
+	}
+	KUNIT_EXPECT_EQ(test, site->pre, 2);
+	KUNIT_EXPECT_EQ(test, post->post, 2);
+}
+
+static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
+{
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
+	struct kpt_probe *post = kpt_alloc_with(test, kpt_traced2, true, true);
+	unsigned int i;
+
+	add_direct(test, site->kp.addr);
+	for (i = 0; i < 2; i++) {
+		direct.ops.ops_func = NULL;
+		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+		direct.ops.ops_func = direct_command;
+		/* For longer than anybody waits. */
+		direct.again = UINT_MAX;
+		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+		KUNIT_EXPECT_EQ(test, direct.on, i);
+		direct.again = 3;
+		kpt_register(test, post);
+		KUNIT_EXPECT_EQ(test, direct.on, i + 1);
+		KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+		kpt_unregister(test, post);
+		if (!i)
+			kpt_probe_post(test, kpt_traced);
+	}
+	KUNIT_EXPECT_EQ(test, site->pre, 2);
+	KUNIT_EXPECT_EQ(test, post->post, 2);
+}
+#endif
+
 /* A point that is there gets the right for the batch, before that is refused. */
 static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
 {
@@ -676,6 +804,11 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
 	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
+	KUNIT_CASE(ftrace_cannot_be_switched_off_under_points),
+#if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
+	KUNIT_CASE(direct_trampoline_shares_the_function),
+	KUNIT_CASE(direct_trampoline_that_cannot_share_is_ebusy),
+#endif
 	KUNIT_CASE(right_is_given_back_when_a_batch_is_refused),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	KUNIT_CASE(redirected_call_stays_redirected),

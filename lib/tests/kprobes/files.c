@@ -192,17 +192,23 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 	return line ?: "(not in kprobes/points)";
 }
 
-#ifdef CONFIG_OPTPROBES
-static ssize_t write_sysctl(struct kunit *test, const char *text)
+/* Writes to a file of /proc/sys; returns what write() does. */
+ssize_t kpt_write_sysctl(struct kunit *test, const char *name, const char *text)
 {
 	struct kpt_mount own = { }, *m = procfs.mnt ? &procfs : &own;
 	ssize_t ret;
 
 	if (!IS_ENABLED(CONFIG_PROC_SYSCTL) || (!m->mnt && mount("proc", m)))
 		return -ENODEV;
-	ret = kpt_write(test, m, "sys/debug/kprobes-optimization", text);
+	ret = kpt_write(test, m, name, text);
 	unmount(&own);
 	return ret;
+}
+
+#ifdef CONFIG_OPTPROBES
+static ssize_t write_sysctl(struct kunit *test, const char *text)
+{
+	return kpt_write_sysctl(test, "sys/debug/kprobes-optimization", text);
 }
 
 static void allow_jumps(void *test)

@@ -107,7 +107,7 @@ static const char *const offline_path[] __initconst = {
 	"sev_es_play_dead", "sev_es_ap_hlt_loop", "xen_pv_play_dead", "tboot_shutdown",
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver",
 	"wakeup_long64", "wakeup_pmode_return", "do_suspend_lowlevel",
-	"restore_processor_state", "__restore_processor_state",
+	"restore_processor_state", "__restore_processor_state", "create_image",
 	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
 	"idt_invalidate",
 };
