@@ -232,6 +232,21 @@ static void branch_target_inside_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(target), kpt_jump_target, "a branch leads inside");
 }
 
+/* Without their prefix, some of their opcodes would. */
+static void vector_instructions_do_not_branch(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < KPT_VECTORS; i++) {
+		pr = kpt_probe(test, (char *)kpt_vector + kpt_vector_at + i * sizeof(u32));
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+		kpt_unregister(test, pr);
+	}
+	KUNIT_EXPECT_EQ(test, kpt_vector(7), KPT_RESULT(7ul));
+}
+
 /* At each of the inner bytes, and right after them. */
 static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 {
@@ -2381,6 +2396,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(disabled_at_registration_becomes_one_when_enabled),
 	KUNIT_CASE(branch_target_inside_refuses),
 	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
+	KUNIT_CASE(vector_instructions_do_not_branch),
 	KUNIT_CASE(branch_that_leads_inside_is_named),
 	KUNIT_CASE(return_into_the_bytes_of_a_jump_refuses),
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),

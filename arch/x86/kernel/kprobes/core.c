@@ -74,13 +74,14 @@ static const char *const hit_path[] __initconst = {
  * In the middle of a task switch, a handler would run on the stack of one task with
  * another one as current. At the end of ret_from_fork_asm(), lockdep and RCU believe that
  * the task is in user space already. The other functions run with page tables that map no
- * handlers, or from a copy that would have the breakpoint but no point.
+ * handlers, or from a copy that would have the breakpoint but no point. ibt_selftest() waits
+ * for the exception of a jump to where no ENDBR is, which an emulated jump does not raise.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
-	"asm_acpi_mp_play_dead",
+	"asm_acpi_mp_play_dead", "ibt_selftest",
 };
 
 /*

@@ -88,10 +88,19 @@ void x86_reach_batch(void)
 	reach_forget_function();
 }
 
+/*
+ * After VEX and EVEX opcodes have other meanings, none of which matters here. Neither does
+ * that of ADD.
+ */
+static u8 reach_opcode(struct insn *insn)
+{
+	return insn_is_avx(insn) ? 0x00 : insn->opcode.bytes[0];
+}
+
 /* The target of a direct branch, or 0. */
 static unsigned long reach_branch_target(struct insn *insn, unsigned long addr)
 {
-	u8 op = insn->opcode.bytes[0];
+	u8 op = reach_opcode(insn);
 
 	switch (op) {
 	case 0x0f:
@@ -114,14 +123,14 @@ static unsigned long reach_branch_target(struct insn *insn, unsigned long addr)
 
 static bool reach_is_indirect_jump(struct insn *insn)
 {
-	return insn->opcode.bytes[0] == 0xff &&
+	return reach_opcode(insn) == 0xff &&
 	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
 }
 
 /* A no-op, or an instruction that may be the last before the next function. */
 static bool reach_is_last(struct insn *insn)
 {
-	switch (insn->opcode.bytes[0]) {
+	switch (reach_opcode(insn)) {
 	case 0x0f:	/* UD2, NOP */
 		return insn->opcode.bytes[1] == 0x0b || insn->opcode.bytes[1] == 0x1f;
 	case 0x90:
@@ -138,7 +147,7 @@ static bool reach_is_last(struct insn *insn)
  */
 static bool reach_is_odd(struct insn *insn)
 {
-	switch (insn->opcode.bytes[0]) {
+	switch (reach_opcode(insn)) {
 	case 0x9d:	/* POPF */
 	case 0xfd:	/* STD */
 		return true;
@@ -147,7 +156,7 @@ static bool reach_is_odd(struct insn *insn)
 	case 0x8e:	/* MOV to a segment register */
 	case 0xc4:	/* LES */
 	case 0xc5:	/* LDS */
-		return !IS_ENABLED(CONFIG_X86_64) && !insn_is_avx(insn);
+		return !IS_ENABLED(CONFIG_X86_64);
 	case 0x0f:	/* POP FS, LFS */
 		return !IS_ENABLED(CONFIG_X86_64) &&
 		       (insn->opcode.bytes[1] == 0xa1 || insn->opcode.bytes[1] == 0xb4);

@@ -98,6 +98,27 @@ static int text_read(u8 *buf, unsigned long addr, unsigned int len)
 	return 0;
 }
 
+/*
+ * If there is a prefix where it expects the opcode, the decoder takes it for that: a
+ * legacy prefix after REX, a second REX, or more prefixes than it counts. The CPU goes on
+ * (SDM Vol. 2, 2.2.1), so its instruction is a longer one.
+ */
+static bool text_ends_in_prefix(struct insn *insn)
+{
+	insn_attr_t attr = inat_get_opcode_attribute(insn->opcode.bytes[0]);
+
+	if (insn_is_avx(insn) || insn_is_rex2(insn))
+		return false;
+	return inat_is_legacy_prefix(attr) ||
+	       (IS_ENABLED(CONFIG_X86_64) && (inat_is_rex_prefix(attr) ||
+					      inat_is_rex2_prefix(attr)));
+}
+
+static int text_decode(struct insn *insn, const u8 *buf)
+{
+	return insn_decode_kernel(insn, buf) || text_ends_in_prefix(insn) ? -EILSEQ : 0;
+}
+
 /**
  * x86_insn_read - decode an instruction as it is without probes
  * @insn: the result
@@ -115,7 +136,7 @@ int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
 		return -EILSEQ;
 	text_restore_at(text, FRONT, addr - FRONT, sizeof(text));
 	memcpy(buf, text + FRONT, MAX_INSN_SIZE);
-	return insn_decode_kernel(insn, buf) ? -EILSEQ : 0;
+	return text_decode(insn, buf);
 }
 EXPORT_SYMBOL_IF_KUNIT(x86_insn_read);
 
@@ -145,7 +166,7 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 	text_restore_at(t->buf, i, t->addr, sizeof(t->buf));
 	if (x86_text_debugged(t->buf[i], addr))
 		return -EBUSY;
-	return insn_decode_kernel(insn, t->buf + i) ? -EILSEQ : 0;
+	return text_decode(insn, t->buf + i);
 }
 
 /**
@@ -302,7 +323,7 @@ static int text_decode_around(unsigned long addr)
 	for (back = 1; back <= LOOK_BACK; back++) {
 		/* If nothing can be decoded here, it is neither a hit nor a miss. */
 		hits[back] = false;
-		if (!insn_decode_kernel(&insn, buf + FRONT + LOOK_BACK - back)) {
+		if (!text_decode(&insn, buf + FRONT + LOOK_BACK - back)) {
 			if (insn.length <= back)
 				hits[back] = hits[back - insn.length];
 			if (hits[back])
