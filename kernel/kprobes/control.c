@@ -57,6 +57,18 @@ static void kprobes_points_stop(struct seq_file *m, void *v)
 	mutex_unlock(&kprobe_mutex);
 }
 
+/*
+ * Where the text of a module has been, other text may be by now. The function tracer even
+ * keeps the symbols of text that was freed. Symbols of the kernel's own init text are kept.
+ */
+static const char *kprobes_symbol(struct kprobe_point *pt, unsigned long *offset,
+				  char **module, char *name)
+{
+	if (kprobe_point_gone(pt) && !is_kernel_inittext(pt->node.key))
+		return NULL;
+	return kallsyms_lookup(pt->node.key, NULL, offset, module, name);
+}
+
 static void kprobes_show_symbol(struct seq_file *m, struct kprobe_point *pt)
 {
 	unsigned long offset = 0;
@@ -64,9 +76,9 @@ static void kprobes_show_symbol(struct seq_file *m, struct kprobe_point *pt)
 	char *module = NULL;
 	const char *symbol;
 
-	/* Nothing else keeps a module's name if the text of the point is gone. */
+	/* A module that fails to load takes its name away. */
 	guard(preempt)();
-	symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
+	symbol = kprobes_symbol(pt, &offset, &module, name);
 	if (symbol)
 		seq_printf(m, "%s+0x%lx  %s ", symbol, offset, module ? module : " ");
 	else
@@ -179,7 +191,7 @@ static int kprobes_points_show(struct seq_file *m, void *v)
 	kprobes_show_missed(m, pt);
 	/* As in kprobes_show_symbol(). */
 	scoped_guard(preempt) {
-		symbol = kallsyms_lookup(pt->node.key, NULL, &offset, &module, name);
+		symbol = kprobes_symbol(pt, &offset, &module, name);
 		seq_printf(m, "  %s+0x%lx  %s", symbol ?: "?", offset, module ?: "-");
 	}
 	kprobes_show_why(m, pt);

@@ -253,7 +253,7 @@ guest_tests()
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
 	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \
-		"$build/$kernel" tests TESTS="$names" WATCH="$watch" \
+		"$build/$kernel" tests TESTS="$names" WATCH="$watch" SLOW=$slow \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
 		FUZZ_DEFS="${FUZZ_DEFS:-}" FUZZ_SEED="${FUZZ_SEED:-}" \
 		STRESS_SECONDS="${STRESS_SECONDS:-}" TOGGLE_SECONDS="${TOGGLE_SECONDS:-}" \

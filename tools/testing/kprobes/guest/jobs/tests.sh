@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Run the tests in /tests that TESTS names, each in a shell of its own.
 # A line for each: ok, not ok or skip, its name and what it proves; the lines
-# with the reasons follow. WATCH is what watches them, see watch.sh.
+# with the reasons follow. WATCH is what watches them, see watch.sh. SLOW is by how much
+# longer than elsewhere the kernel may take.
 # shellcheck disable=SC1091
 . /lib.sh
 . /watch.sh
@@ -17,7 +18,7 @@ run_test()
 	dmesg -n 6
 	marks test "$name"
 	rm -f /tmp/failed
-	timeout $((300 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) /bin/sh "$1" >/tmp/out 2>&1
+	timeout $((300 * ${SLOW:-1} + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) /bin/sh "$1" >/tmp/out 2>&1
 	case $? in
 	0) echo "ok - $name: $proves" ;;
 	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;

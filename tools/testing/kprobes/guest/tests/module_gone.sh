@@ -14,6 +14,8 @@ matches "the list" "$(cat $kp/list)" '[0-9a-f]{8,16}  [kr]  .*\[GONE\].*'
 
 # The next module may use the memory: nothing may be written to it.
 load kprobe_target
+matches "the list then" "$(cat $kp/list)" '[0-9a-f]{8,16}  [kr]  0x[0-9a-f]+ \[GONE\].*'
+matches "the points then" "$(grep gone $kp/points)" '.*  \?\+0x0  -  .*'
 call add 3
 call recurse 3
 is "the module's calls" "$(awk '$1 == "add" { print $2 }' $target/calls)" 3
