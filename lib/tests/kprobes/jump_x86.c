@@ -417,6 +417,12 @@ static void branch_target_of_a_numbered_cold_part_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(numbered), kpt_jump_numbered, "a branch leads inside");
 }
 
+static void branch_target_of_the_cold_part_of_merged_functions_refuses(struct kunit *test)
+{
+	check_stays_breakpoint(test, AT(merged), kpt_jump_merged, "a branch leads inside");
+	check_stays_breakpoint(test, AT(fused), kpt_jump_fused, "a branch leads inside");
+}
+
 #ifdef CONFIG_X86_32
 static void target_of_a_computed_jump_inside_refuses(struct kunit *test)
 {
@@ -2409,6 +2415,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
 	KUNIT_CASE(branch_target_of_a_numbered_cold_part_refuses),
+	KUNIT_CASE(branch_target_of_the_cold_part_of_merged_functions_refuses),
 #ifdef CONFIG_X86_32
 	KUNIT_CASE(target_of_a_computed_jump_inside_refuses),
 	KUNIT_CASE(branch_target_of_a_neighbour_inside_refuses),

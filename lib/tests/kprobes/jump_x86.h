@@ -114,6 +114,9 @@ KPT_JUMP_TARGET(split);
 KPT_JUMP_TARGET(twin);
 /* of its cold part, whose name ends in a number, */
 KPT_JUMP_TARGET(numbered);
+/* of its cold part, whose name is made from another name of the function, */
+KPT_JUMP_TARGET(merged);
+KPT_JUMP_TARGET(fused);
 /* and the fix-up of a fault, if the argument is no address; */
 KPT_JUMP_TARGET(fixup);
 /* at the n-th byte of a jump, and right after the jump. */

@@ -289,6 +289,11 @@ SPLIT split, split.cold
 SPLIT twin, twin.cold
 /* Some compilers number cold parts. */
 SPLIT numbered, numbered.cold.12
+/* Of functions that compilers have merged, one has given its name to the cold part. */
+SPLIT merged, merged.cold
+SYM_FUNC_ALIAS_LOCAL(kpt_jump_a_merged, kpt_jump_merged)
+SPLIT fused, z_fused.cold
+SYM_FUNC_ALIAS_LOCAL(kpt_jump_z_fused, kpt_jump_fused)
 
 /* The other way round: the bytes are in the cold part. The probe is at its entry. */
 	.pushsection .text.unlikely, "ax", @progbits

@@ -36,6 +36,7 @@
 
 #include <linux/array_size.h>
 #include <linux/bitmap.h>
+#include <linux/bsearch.h>
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
 #include <linux/extable.h>
@@ -45,6 +46,7 @@
 #include <linux/memory.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/stringhash.h>
 
@@ -76,16 +78,6 @@ static void reach_forget_function(void)
 	bitmap_free(function.targets);
 	function.targets = NULL;
 	function.start = 0;
-}
-
-/**
- * x86_reach_batch - begin or end a batch of plans: forget the last function
- *
- * Context: kprobe_mutex held.
- */
-void x86_reach_batch(void)
-{
-	reach_forget_function();
 }
 
 /*
@@ -224,7 +216,7 @@ static int reach_scan(unsigned long start, unsigned long end)
 	return inside && indirect ? KPROBE_WHY_INDIRECT : 0;
 }
 
-static int reach_scan_symbol(void *unused, unsigned long addr)
+static int reach_scan_symbol(unsigned long addr)
 {
 	unsigned long size, offset;
 
@@ -234,92 +226,169 @@ static int reach_scan_symbol(void *unused, unsigned long addr)
 }
 
 /*
- * GCC 8 gives the cold part of a function a number: function.cold.12. kallsyms looks
- * up only whole names, so search all names of the kernel once. Other compilers do not
- * use such names.
+ * A function and its cold part branch into each other. GCC calls the part as the function,
+ * with ".cold" after it, and GCC 8 a number after that. But the function may have other
+ * names as well: those of functions that are the same, and which GCC has merged with it. Of
+ * these kallsyms_lookup() gives one. And different functions may have the same name. So
+ * all symbols are walked twice, for the cold parts and then for what may be their functions.
+ * Pairs that do not belong together do no harm.
  */
-static struct {
-	struct x86_cold {
+struct reach_parts {
+	const char *module;	/* or NULL for the kernel itself */
+	bool known;
+	struct reach_cold {
 		unsigned long addr;
 		unsigned int hash;	/* of the function's name */
-	} *part;
-	unsigned int nr;
-	bool known;
-} numbered;
+	} *cold;
+	unsigned int nr_cold;
+	unsigned int room_cold;
+	struct reach_pair {
+		unsigned long function;
+		unsigned long cold;
+	} *pair;
+	unsigned int nr_pairs;
+	unsigned int room_pairs;
+};
 
-/* If @name is that of such a part, the length of the function's name; else 0. */
-static size_t reach_numbered_cold(const char *symbol)
+/* The first is kept for good, the second for a batch. */
+static struct reach_parts kernel_parts, module_parts;
+
+/* If @symbol is that of a cold part, the length of the function's name; else 0. */
+static size_t reach_cold_base(const char *symbol)
 {
-	const char *dot = strstr(symbol, ".cold.");
+	const char *dot = strstr(symbol, ".cold");
 
-	return dot && isdigit(dot[6]) ? dot - symbol : 0;
+	return dot && (!dot[5] || (dot[5] == '.' && isdigit(dot[6]))) ? dot - symbol : 0;
 }
 
-static unsigned int reach_hash_name(const char *name, size_t len)
+static int reach_cold_cmp(const void *a, const void *b)
 {
-	return full_name_hash(NULL, name, len);
+	const struct reach_cold *x = a, *y = b;
+
+	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-static int reach_count_numbered(void *unused, const char *symbol, unsigned long addr)
+/* The array with room for one more; or NULL, and it stays as it is. */
+static void *reach_more(void *array, unsigned int nr, unsigned int *room, size_t size)
 {
-	if (reach_numbered_cold(symbol))
-		numbered.nr++;
-	return 0;
+	unsigned int more = max(2 * nr, 16U);
+
+	if (nr < *room)
+		return array;
+	array = kvrealloc(array, array_size(more, size), GFP_KERNEL);
+	if (array)
+		*room = more;
+	return array;
 }
 
-static int reach_note_numbered(void *unused, const char *symbol, unsigned long addr)
+static int reach_note_cold(void *data, const char *symbol, unsigned long addr)
 {
-	size_t len = reach_numbered_cold(symbol);
+	struct reach_parts *parts = data;
+	size_t len = reach_cold_base(symbol);
+	struct reach_cold *cold;
 
-	if (len) {
-		numbered.part->addr = addr;
-		numbered.part->hash = reach_hash_name(symbol, len);
-		numbered.part++;
-	}
-	return 0;
-}
-
-static int reach_find_numbered(void)
-{
-	if (numbered.known)
+	if (!len)
 		return 0;
-	numbered.nr = 0;
-	kallsyms_on_each_symbol(reach_count_numbered, NULL);
-	if (numbered.nr) {
-		numbered.part = kvmalloc_array(numbered.nr, sizeof(*numbered.part),
-					       GFP_KERNEL);
-		if (!numbered.part)
-			return -ENOMEM;
-		/* The second pass finds the same: freed init text is left out of both. */
-		kallsyms_on_each_symbol(reach_note_numbered, NULL);
-		numbered.part -= numbered.nr;
-	}
-	numbered.known = true;
+	cold = reach_more(parts->cold, parts->nr_cold, &parts->room_cold, sizeof(*cold));
+	if (!cold)
+		return -ENOMEM;
+	parts->cold = cold;
+	cold[parts->nr_cold++] = (struct reach_cold){
+		.addr = addr,
+		.hash = full_name_hash(NULL, symbol, len),
+	};
 	return 0;
 }
 
-/* The parts of all functions whose names have this hash: extra parts do no harm. */
-static int reach_scan_numbered(const char *name, size_t len)
+static int reach_note_function(void *data, const char *symbol, unsigned long addr)
 {
-	unsigned int hash = reach_hash_name(name, len), i;
+	struct reach_cold key = { .hash = full_name_hash(NULL, symbol, strlen(symbol)) };
+	struct reach_parts *parts = data;
+	struct reach_cold *cold;
+	struct reach_pair *pair;
+
+	cold = bsearch(&key, parts->cold, parts->nr_cold, sizeof(key), reach_cold_cmp);
+	if (!cold)
+		return 0;
+	while (cold > parts->cold && cold[-1].hash == key.hash)
+		cold--;
+	for (; cold < parts->cold + parts->nr_cold && cold->hash == key.hash; cold++) {
+		pair = reach_more(parts->pair, parts->nr_pairs, &parts->room_pairs,
+				  sizeof(*pair));
+		if (!pair)
+			return -ENOMEM;
+		parts->pair = pair;
+		pair[parts->nr_pairs++] = (struct reach_pair){
+			.function = addr,
+			.cold = cold->addr,
+		};
+	}
+	return 0;
+}
+
+static int reach_each_symbol(const char *module,
+			     int (*fn)(void *, const char *, unsigned long), void *data)
+{
+	if (module)
+		return module_kallsyms_on_each_symbol(module, fn, data);
+	return kallsyms_on_each_symbol(fn, data);
+}
+
+static void reach_forget_parts(struct reach_parts *parts)
+{
+	kvfree(parts->cold);
+	kvfree(parts->pair);
+	memset(parts, 0, sizeof(*parts));
+}
+
+static int reach_find_parts(struct reach_parts *parts, const char *module)
+{
 	int ret;
 
-	ret = reach_find_numbered();
-	for (i = 0; !ret && i < numbered.nr; i++) {
-		if (numbered.part[i].hash == hash)
-			ret = reach_scan_symbol(NULL, numbered.part[i].addr);
+	if (parts->known && parts->module == module)
+		return 0;
+	reach_forget_parts(parts);
+	ret = reach_each_symbol(module, reach_note_cold, parts);
+	if (!ret && parts->nr_cold) {
+		sort(parts->cold, parts->nr_cold, sizeof(*parts->cold), reach_cold_cmp, NULL);
+		ret = reach_each_symbol(module, reach_note_function, parts);
 	}
-	return ret;
+	if (ret) {
+		reach_forget_parts(parts);
+		return ret;
+	}
+	kvfree(parts->cold);
+	parts->cold = NULL;
+	parts->module = module;
+	parts->known = true;
+	return 0;
 }
 
-/* In a module: a symbol with the wanted name, or with the name and a number. */
-static int reach_scan_named(void *name, const char *symbol, unsigned long addr)
+/**
+ * x86_reach_batch - begin or end a batch of plans: forget what may change
+ *
+ * Context: kprobe_mutex held.
+ */
+void x86_reach_batch(void)
 {
-	size_t len = str_has_prefix(symbol, name);
+	reach_forget_function();
+	reach_forget_parts(&module_parts);
+}
 
-	if (!len || (symbol[len] && (symbol[len] != '.' || !isdigit(symbol[len + 1]))))
-		return 0;
-	return reach_scan_symbol(NULL, addr);
+static int reach_scan_parts(const char *module)
+{
+	struct reach_parts *parts = module ? &module_parts : &kernel_parts;
+	struct reach_pair *pair;
+	int ret;
+
+	ret = reach_find_parts(parts, module);
+	for (pair = parts->pair; !ret && pair < parts->pair + parts->nr_pairs; pair++) {
+		if (pair->function == function.start)
+			ret = reach_scan_symbol(pair->cold);
+		else if (pair->cold == function.start)
+			ret = reach_scan_symbol(pair->function);
+	}
+	return ret;
 }
 
 /*
@@ -344,40 +413,22 @@ static bool reach_takes_labels(const char *symbol)
 	return false;
 }
 
-/* A function and its .cold part branch into each other. Names may repeat. */
 static int reach_scan_other_part(void)
 {
-	char name[KSYM_NAME_LEN + sizeof(".cold")];
+	char name[KSYM_NAME_LEN];
 	const char *symbol;
-	char *module, *dot;
-	size_t len;
-	int ret;
+	char *module;
 
 	symbol = kallsyms_lookup(function.start, NULL, NULL, &module, name);
 	if (!symbol)
 		return KPROBE_WHY_UNKNOWN;
-	if (symbol != name)
-		strscpy(name, symbol, sizeof(name));
-	if (reach_takes_labels(name))
+	if (reach_takes_labels(symbol))
 		return KPROBE_WHY_INDIRECT;
-
-	dot = strstr(name, ".cold");
-	if (dot) {
-		*dot = '\0';
-		if (!module)
-			return kallsyms_on_each_match_symbol(reach_scan_symbol, name, NULL);
-		return module_kallsyms_on_each_symbol(module, reach_scan_named, name);
-	}
-
-	if (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
-	    (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) && function.falls))
+	if (!reach_cold_base(symbol) &&
+	    (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
+	     (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) && function.falls)))
 		return KPROBE_WHY_SHARED;
-	len = strlen(name);
-	strcat(name, ".cold");
-	if (module)
-		return module_kallsyms_on_each_symbol(module, reach_scan_named, name);
-	ret = kallsyms_on_each_match_symbol(reach_scan_symbol, name, NULL);
-	return ret ?: reach_scan_numbered(name, len);
+	return reach_scan_parts(module);
 }
 
 /*
