@@ -9,6 +9,7 @@ oops_goes_on='
 	pre:plain:jump:null post:plain:jump:bug return:plain:jump:bad
 	pre:traced:ftrace:bug post:traced:ftrace:null return:traced:ftrace:null
 	return:plain:breakpoint:bug insn:moved:jump:null
+	insn:first:breakpoint:bad insn:first:jump:bad
 	pre:plain:jump:warn pre:plain:breakpoint:warn pre:traced:ftrace:warn
 	pre:plain:jump:fixed post:plain:breakpoint:fixed pre:traced:ftrace:fixed
 	pre:plain:jump:hang'
@@ -51,7 +52,10 @@ oops_verdict()
 				need("report", report[what])
 			}
 			if (how == "insn") {
-				need("instruction", "\nkprobes: the instruction that crashed is displaced from " fn "\\+")
+				if (n[2] == "first")
+					need("instruction", "\nRIP: 0010:" fn "\\+")
+				else
+					need("instruction", "\nkprobes: the instruction that crashed is displaced from " fn "\\+")
 				need("caller of the probed function", "\n oops_caller\\+")
 				never("a handler that has not crashed", "a handler of the probe")
 			} else if (what != "fixed") {

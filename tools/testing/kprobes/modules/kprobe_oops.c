@@ -6,8 +6,8 @@
  *
  * sets a probe on oops_plain(), oops_traced() or oops_moved(), waits until it is in STATE,
  * and lets a thread call the function. The handler (HOW is pre, post, or return) does WHAT.
- * If HOW is insn, the handler does no harm, but an instruction of oops_moved() after the
- * probed one does. Then another thread calls the function on the same CPU, where nothing
+ * If HOW is insn, the handler does no harm, but the probed instruction of oops_first() does,
+ * or that of oops_moved() after it. Then another thread calls the function on the same CPU, where nothing
  * crashes any more and the handler has to run; the probe is removed, and calls do not hit
  * it. The log has a line for the begin, and one for the end if the machine goes on that far.
  */
@@ -56,10 +56,22 @@ asm(".pushsection .text\n"
 "	add	%rdx, %rax\n"
 	ASM_RET
 "	.size oops_moved, . - oops_moved\n"
+"	.balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
+"	.type oops_first, @function\n"
+"oops_first:\n"
+	ASM_ENDBR
+"	mov	oops_moved_from(%rip), %rcx\n"
+"	xor	%eax, %eax\n"
+"2:	mov	(%rcx), %rdx\n"
+"	lea	1(%rdx,%rdi,2), %rdx\n"
+"	lea	(%rdx,%rdi), %rax\n"
+	ASM_RET
+"	.size oops_first, . - oops_first\n"
 "	.popsection\n"
 "	.pushsection .rodata\n"
 "	.balign 4\n"
 "oops_moved_at: .long 1b - oops_moved\n"
+"oops_first_at: .long 2b - oops_first\n"
 "	.popsection\n");
 #endif
 
@@ -185,6 +197,8 @@ static int set_probe(const char *how, bool with_fault)
 #ifdef CONFIG_X86_64
 	if (target == oops_moved)
 		probe.addr = (kprobe_opcode_t *)((u8 *)target + oops_moved_at);
+	if (target == oops_first)
+		probe.addr = (kprobe_opcode_t *)((u8 *)target + oops_first_at);
 #endif
 	return_probe.kp.addr = (kprobe_opcode_t *)target;
 	if (with_fault) {
@@ -255,10 +269,16 @@ static bool call_on(unsigned int cpu)
 	return READ_ONCE(ret) == RESULT(7ul);
 }
 
-static void aim_moved(bool bad)
+static void aim_insn(enum what at)
 {
 #ifdef CONFIG_X86_64
-	WRITE_ONCE(oops_moved_from, bad ? (unsigned long *)8 : &oops_moved_zero);
+	unsigned long *from = &oops_moved_zero;
+
+	if (at == NULL_POINTER)
+		from = (unsigned long *)8;
+	else if (at == BAD_POINTER)
+		from = (unsigned long *)(1ul << (BITS_PER_LONG - 2));
+	WRITE_ONCE(oops_moved_from, from);
 #endif
 }
 
@@ -279,6 +299,8 @@ static int run(const char *how, const char *name, const char *state, const char 
 #ifdef CONFIG_X86_64
 	if (!strcmp(name, "moved"))
 		target = oops_moved;
+	if (!strcmp(name, "first"))
+		target = oops_first;
 #endif
 	ret = set_probe(how, doing == FIXED);
 	if (ret)
@@ -293,9 +315,9 @@ static int run(const char *how, const char *name, const char *state, const char 
 	fixed = 0;
 	pr_crit("begin %s %s %s %s\n", how, name, state, what);
 	WRITE_ONCE(todo, doing);
-	aim_moved(doing == NULL_POINTER);
+	aim_insn(doing);
 	returned = call_on(cpu);
-	aim_moved(false);
+	aim_insn(NOTHING);
 	WRITE_ONCE(todo, NOTHING);
 	during = hits;
 	works = call_on(cpu);
