@@ -318,11 +318,22 @@ int __init kprobe_add_name_blacklist(const char *name)
 	return name_set_add(&named, blacklist_name_hash(name));
 }
 
+/*
+ * The compiler calls KCSAN at memory accesses, those on the path of a hit included: a return
+ * probe there would hit itself.
+ */
+static bool __init blacklist_is_kcsan(const char *name)
+{
+	return IS_ENABLED(CONFIG_KCSAN) &&
+	       (str_has_prefix(name, "__tsan_") || str_has_prefix(name, "kcsan_") ||
+		str_has_prefix(name, "__kcsan_"));
+}
+
 static int __init blacklist_refuse_named(void *unused, const char *name, unsigned long addr)
 {
 	int ret;
 
-	if (!name_set_has(&named, blacklist_name_hash(name)))
+	if (!name_set_has(&named, blacklist_name_hash(name)) && !blacklist_is_kcsan(name))
 		return 0;
 	ret = kprobe_add_ksym_blacklist(addr);
 	return ret == -ENOMEM ? ret : 0;
@@ -425,7 +436,7 @@ int __init kprobe_blacklist_init(void)
 		ret = blacklist_refuse_detours();
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
-	if (!ret && named.nr) {
+	if (!ret && (named.nr || IS_ENABLED(CONFIG_KCSAN))) {
 		name_set_sort(&named);
 		ret = kallsyms_on_each_symbol(blacklist_refuse_named, NULL);
 	}

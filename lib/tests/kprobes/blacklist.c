@@ -309,6 +309,10 @@ static const struct hit_path {
 	{ "memcpy" },
 	{ "memset" },
 	{ "__x86_return_thunk" },
+#ifdef CONFIG_KCSAN
+	{ "__tsan_write8" },
+	{ "kcsan_disable_current" },
+#endif
 	{ "default_idle" },
 };
 
