@@ -12,6 +12,7 @@
 
 #include <linux/linkage.h>
 #include <linux/module.h>
+#include <linux/stringify.h>
 
 /* Five bytes, at +2 of the functions. */
 #define FIVE_NOPS	"nop; nop; nop; nop; nop"
@@ -19,6 +20,7 @@
 
 #define FUNCTION(name, five_bytes, target)				\
 	asm(".pushsection .text, \"ax\"\n"				\
+	    "	.balign	" __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"	\
 	    "	.type	" #name ", @function\n"				\
 	    #name ":\n"							\
 	    "	xorl	%eax, %eax\n"					\

@@ -20,12 +20,17 @@ patched() { sed -n 's/.* \(kprobe_target_near+[^ ]*\)  kprobe_target  others pat
 
 load kprobe_target
 load kprobe_gate module=kprobe_target going=1
-for symbol in add near; do
-	for offset in $(seq 0 40); do
-		echo "p:kt/$symbol$offset kprobe_target:kprobe_target_$symbol+$offset" \
+# on FUNCTION LAST: events on what can be probed up to there
+on()
+{
+	for offset in $(seq 0 "$2"); do
+		echo "p:kt/$1$offset kprobe_target:kprobe_target_$1+$offset" \
 			2>/dev/null >>$tracing/kprobe_events
 	done
-done
+}
+# Not on the return of that: it may be so short that a jump has to displace it.
+on add 9
+on near 40
 event_on kt
 echo 0 >$optimization
 echo 1 >$optimization
