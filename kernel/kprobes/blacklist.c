@@ -252,7 +252,7 @@ static u64 blacklist_name_hash(const char *name)
 {
 	static const siphash_key_t key;
 
-	/* Where function pointers point to descriptors, the symbol of the code has a dot first. */
+	/* Where function pointers point to descriptors, the symbol of the code begins with a dot. */
 	if (*name == '.')
 		name++;
 	return siphash(name, strcspn(name, "."), &key);
@@ -319,24 +319,31 @@ int __init kprobe_add_name_blacklist(const char *name)
 }
 
 /*
- * The compiler calls KCSAN at memory accesses, those on the path of a hit included: a return
- * probe there would hit itself.
+ * Compiled code calls KCSAN at memory accesses, and KCOV at branches. So does the code that
+ * handles a hit, and would hit a probe there again.
  */
-static bool __init blacklist_is_kcsan(const char *name)
+static bool __init blacklist_is_sanitizer(const char *name)
 {
+	if (IS_ENABLED(CONFIG_KCOV) && str_has_prefix(name, "__sanitizer_cov_"))
+		return true;
 	return IS_ENABLED(CONFIG_KCSAN) &&
 	       (str_has_prefix(name, "__tsan_") || str_has_prefix(name, "kcsan_") ||
 		str_has_prefix(name, "__kcsan_"));
 }
 
+/* With KALLSYMS_ALL, data has symbols, too. */
+static int blacklist_refuse_text(unsigned long addr)
+{
+	int ret = kernel_text_address(addr) ? kprobe_add_ksym_blacklist(addr) : 0;
+
+	return ret == -ENOMEM ? ret : 0;
+}
+
 static int __init blacklist_refuse_named(void *unused, const char *name, unsigned long addr)
 {
-	int ret;
-
-	if (!name_set_has(&named, blacklist_name_hash(name)) && !blacklist_is_kcsan(name))
+	if (!name_set_has(&named, blacklist_name_hash(name)) && !blacklist_is_sanitizer(name))
 		return 0;
-	ret = kprobe_add_ksym_blacklist(addr);
-	return ret == -ENOMEM ? ret : 0;
+	return blacklist_refuse_text(addr);
 }
 
 /* The names of what is in the draft from @first on. */
@@ -368,13 +375,11 @@ static int blacklist_note_name(void *data, const char *name, unsigned long addr)
 static int blacklist_refuse_piece(void *data, const char *name, unsigned long addr)
 {
 	struct draft_names *names = data;
-	int ret;
 
 	if (!blacklist_is_piece(name) ||
 	    !name_set_has(&names->set, blacklist_name_hash(name)))
 		return 0;
-	ret = kprobe_add_ksym_blacklist(addr);
-	return ret == -ENOMEM ? ret : 0;
+	return blacklist_refuse_text(addr);
 }
 
 /* Of the kernel, or of the module of that name. */
@@ -436,7 +441,7 @@ int __init kprobe_blacklist_init(void)
 		ret = blacklist_refuse_detours();
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
-	if (!ret && (named.nr || IS_ENABLED(CONFIG_KCSAN))) {
+	if (!ret && (named.nr || IS_ENABLED(CONFIG_KCSAN) || IS_ENABLED(CONFIG_KCOV))) {
 		name_set_sort(&named);
 		ret = kallsyms_on_each_symbol(blacklist_refuse_named, NULL);
 	}

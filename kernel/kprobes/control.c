@@ -54,6 +54,8 @@ static void *kprobes_points_next(struct seq_file *m, void *v, loff_t *pos)
 
 static void kprobes_points_stop(struct seq_file *m, void *v)
 {
+	/* To tell why a point is no jump, the architecture may have looked at its module. */
+	arch_kprobes_batch(false);
 	mutex_unlock(&kprobe_mutex);
 }
 
@@ -76,7 +78,7 @@ static void kprobes_show_symbol(struct seq_file *m, struct kprobe_point *pt)
 	char *module = NULL;
 	const char *symbol;
 
-	/* A module that fails to load takes its name away. */
+	/* The names are in struct module, which is freed after a grace period. */
 	guard(preempt)();
 	symbol = kprobes_symbol(pt, &offset, &module, name);
 	if (symbol)

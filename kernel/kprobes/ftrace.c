@@ -315,8 +315,8 @@ static int side_forget(struct ftrace_side *side, unsigned long *ips, unsigned in
 }
 
 /*
- * With IPMODIFY, ftrace asks the owners of direct trampolines, and one that is just being
- * changed answers -EAGAIN. Returns false after many tries: somebody else may be in its way.
+ * With IPMODIFY, ftrace asks the owners of direct trampolines. An owner that is busy returns
+ * -EAGAIN. Give up after many tries: it may be waiting for something that we hold.
  */
 static bool side_try_again(int *ret, unsigned int *tries)
 {

@@ -45,17 +45,32 @@ int kprobe_test_oops(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops);
 
+struct each_symbol {
+	int (*fn)(void *data, const char *name, unsigned long addr);
+	void *data;
+};
+
+static int testing_symbol(void *arg, const char *name, unsigned long addr)
+{
+	struct each_symbol *each = arg;
+
+	/* With KALLSYMS_ALL, data has symbols, too. */
+	return kernel_text_address(addr) ? each->fn(each->data, name, addr) : 0;
+}
+
 /**
- * kprobe_test_each_symbol - call a function with each symbol of the kernel's own
- * @fn:	  the function; ends the walk if it returns something else than 0
+ * kprobe_test_each_symbol - call a function for each symbol of the kernel's own text
+ * @fn:	  the function; the walk ends if it returns anything but 0
  * @data: its first argument
  *
  * Context: may sleep.
- * Return: what @fn has returned last.
+ * Return: the last value that @fn returned.
  */
 int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void *data)
 {
-	return kallsyms_on_each_symbol(fn, data);
+	struct each_symbol each = { .fn = fn, .data = data };
+
+	return kallsyms_on_each_symbol(testing_symbol, &each);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_each_symbol);
 

@@ -383,6 +383,11 @@ static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 }
 
+static void switch_ftrace_on(void *test)
+{
+	kpt_write_sysctl(test, "sys/kernel/ftrace_enabled", "1\n");
+}
+
 /* Or it would silence the points. */
 static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
 {
@@ -398,6 +403,7 @@ static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 	kpt_unregister(test, site);
 
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, switch_ftrace_on, test), 0);
 	ret = kpt_write_sysctl(test, name, "0\n");
 	KUNIT_EXPECT_EQ(test, ret, 2l);
 	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &site->kp), -EBUSY);

@@ -456,7 +456,7 @@ static const char * const more_out_of_bounds[] = {
 	/* Other page tables, or a copy of the text. */
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
-	/* Emulated, its jump would do what must fault. */
+	/* Its jump must fault, and would not if it were emulated. */
 	"ibt_selftest",
 	/* A CPU that comes online, goes offline, sleeps, or boots another kernel. */
 	"common_startup_64", "sev_verify_cbit", "soft_restart_cpu", "vc_boot_ghcb",

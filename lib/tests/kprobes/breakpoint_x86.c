@@ -357,8 +357,8 @@ static const unsigned long nowhere[] = {
 };
 
 /*
- * If the exception returned there, the return would fault. A jump that executes the branch
- * itself leaves that to the CPU: here, it has a post-handler.
+ * If the exception returned there, the return would fault. A jump without a post-handler
+ * executes the branch itself, and TCG faults at its target.
  */
 static void check_far(struct kunit *test, const struct far *far, bool post, bool jump)
 {

@@ -451,7 +451,7 @@ static void each_is_found_while_others_come_and_go(struct kunit *test)
 	}
 }
 
-#define PASSERS_BY	(IS_ENABLED(CONFIG_KCSAN) ? 1000 : 4000)
+#define PASSERS_BY	(IS_ENABLED(CONFIG_KCSAN) ? 500 : 4000)
 
 /* Leaves a tombstone where the address of @p is looked up. */
 static void come_and_go(struct kunit *test, struct kprobe *p)

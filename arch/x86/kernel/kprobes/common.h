@@ -150,9 +150,9 @@ static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
  *
  *	movabs 0x8000000000000000, %al
  *
- * It is all that the copy of a branch through a register, or of a return, consists of. In
- * a copy that pushes the operand it comes after the breakpoint, and another one: the
- * address after the first belongs to the trap.
+ * For a return or a branch through a register, the copy is this instruction and nothing
+ * else. A copy that pushes the operand has it after two breakpoints: the address after the
+ * first one belongs to the trap.
  */
 #define X86_FAULT_TEXT	{ 0xa0, 0, 0, 0, 0, 0, 0, 0, 0x80 }
 #define X86_FAULT_SIZE	9

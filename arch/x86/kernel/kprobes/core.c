@@ -74,8 +74,8 @@ static const char *const hit_path[] __initconst = {
  * In the middle of a task switch, a handler would run on the stack of one task with
  * another one as current. At the end of ret_from_fork_asm(), lockdep and RCU believe that
  * the task is in user space already. The other functions run with page tables that map no
- * handlers, or from a copy that would have the breakpoint but no point. ibt_selftest() waits
- * for the exception of a jump to where no ENDBR is, which an emulated jump does not raise.
+ * handlers, or from a copy that would have the breakpoint but no point. ibt_selftest()
+ * expects an exception from a jump to code without ENDBR, which an emulated jump does not raise.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",

@@ -176,7 +176,10 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	} else if (d->post && p->ainsn.step == d->step) {
 		next = DETOUR_POST;
 	} else {
-		/* The hit is late, and the point or the post-handler was not there yet. */
+		/*
+		 * The instruction faults, see X86_FAULT_TEXT. Or the hit is late, and the
+		 * point or the post-handler was not there yet.
+		 */
 		regs->ip = (unsigned long)p->ainsn.step;
 		next = DETOUR_AWAY;
 	}

@@ -4,7 +4,8 @@
  *
  * This is for instructions whose effect depends on their address, and for common
  * simple ones at points with a post-handler. It is on the path of a hit: all of it
- * is inline, so nothing here can carry a probe.
+ * is inline, so nothing here can carry a probe. Only with KCSAN, pagefault_disable() is not;
+ * by then the context is marked.
  */
 #include <linux/array_size.h>
 #include <linux/bits.h>

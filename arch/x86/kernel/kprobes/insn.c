@@ -564,7 +564,7 @@ void x86_insn_batch(void)
 enum copy_end {
 	COPY_JUMP,	/* a jump to the next instruction */
 	COPY_TRAP,	/* a breakpoint, for a post-handler */
-	COPY_AGAIN,	/* a breakpoint that undoes a push, and goes back to the point */
+	COPY_AGAIN,	/* a breakpoint that undoes a push; then another hit, or a fault */
 };
 
 static const u8 fault_text[X86_FAULT_SIZE] = X86_FAULT_TEXT;
@@ -623,7 +623,8 @@ static int x86_make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
 	unsigned int modrm = insn_offset_modrm(insn);
 	u8 push[MAX_INSN_SIZE];
 
-	if (insn->length + X86_COPY_FAULT + X86_FAULT_SIZE > sizeof_field(struct x86_copy, text))
+	if (IS_ENABLED(CONFIG_X86_64) &&
+	    insn->length + X86_COPY_FAULT + X86_FAULT_SIZE > sizeof_field(struct x86_copy, text))
 		return kprobe_refuse((unsigned long)p->addr, -EILSEQ,
 				     "this indirect branch is too long");
 	memcpy(push, buf, sizeof(push));

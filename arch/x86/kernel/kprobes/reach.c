@@ -220,6 +220,9 @@ static int reach_scan_symbol(unsigned long addr)
 {
 	unsigned long size, offset;
 
+	/* That memory holds something else by now. */
+	if (system_state >= SYSTEM_FREEING_INITMEM && is_kernel_inittext(addr))
+		return 0;
 	if (!kallsyms_lookup_size_offset(addr, &size, &offset) || offset)
 		return 0;
 	return reach_scan(addr, addr + size);
@@ -227,11 +230,11 @@ static int reach_scan_symbol(unsigned long addr)
 
 /*
  * A function and its cold part branch into each other. GCC calls the part as the function,
- * with ".cold" after it, and GCC 8 a number after that. But the function may have other
- * names as well: those of functions that are the same, and which GCC has merged with it. Of
- * these kallsyms_lookup() gives one. And different functions may have the same name. So
- * all symbols are walked twice, for the cold parts and then for what may be their functions.
- * Pairs that do not belong together do no harm.
+ * with ".cold" after it, and GCC 8 a number after that. GCC also merges identical functions,
+ * so a function may have several names, and kallsyms_lookup() returns only one of them. And
+ * different functions may have the same name. So all symbols are walked twice, for the cold
+ * parts and then for what may be their functions. A pair of two that do not belong together
+ * costs a jump at most.
  */
 struct reach_parts {
 	const char *module;	/* or NULL for the kernel itself */
@@ -308,7 +311,8 @@ static int reach_note_function(void *data, const char *symbol, unsigned long add
 	struct reach_pair *pair;
 
 	cold = bsearch(&key, parts->cold, parts->nr_cold, sizeof(key), reach_cold_cmp);
-	if (!cold)
+	/* With KALLSYMS_ALL, data has symbols, too. */
+	if (!cold || !kernel_text_address(addr))
 		return 0;
 	while (cold > parts->cold && cold[-1].hash == key.hash)
 		cold--;

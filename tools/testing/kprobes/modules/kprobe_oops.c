@@ -6,8 +6,8 @@
  *
  * sets a probe on oops_plain(), oops_traced() or oops_moved(), waits until it is in STATE,
  * and lets a thread call the function. The handler (HOW is pre, post, or return) does WHAT.
- * If HOW is insn, the handler does no harm, but the probed instruction of oops_first() does,
- * or that of oops_moved() after it. Then another thread calls the function on the same CPU, where nothing
+ * If HOW is insn, an instruction crashes instead of the handler: in oops_first() the probed
+ * one, in oops_moved() the one after it. Then another thread calls the function on the same CPU, where nothing
  * crashes any more and the handler has to run; the probe is removed, and calls do not hit
  * it. The log has a line for the begin, and one for the end if the machine goes on that far.
  */
@@ -301,6 +301,9 @@ static int run(const char *how, const char *name, const char *state, const char 
 		target = oops_moved;
 	if (!strcmp(name, "first"))
 		target = oops_first;
+#else
+	if (!strcmp(name, "moved") || !strcmp(name, "first"))
+		return -EINVAL;
 #endif
 	ret = set_probe(how, doing == FIXED);
 	if (ret)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Run the tests in /tests that TESTS names, each in a shell of its own.
 # A line for each: ok, not ok or skip, its name and what it proves; the lines
-# with the reasons follow. WATCH is what watches them, see watch.sh. SLOW is by how much
-# longer than elsewhere the kernel may take.
+# with the reasons follow. WATCH is what watches them, see watch.sh. SLOW is what
+# to multiply the time limit by.
 # shellcheck disable=SC1091
 . /lib.sh
 . /watch.sh

@@ -16,8 +16,8 @@ is "hits in init text" "$(traced rootfs)" 1
 matches "the probe in init text" "$(grep 'populate_rootfs+0x[04] ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x[0-9a-f]+  *\[GONE\](\[FTRACE\])?'
 matches "its point" "$(grep 'populate_rootfs+0x[04] ' $kp/points)" '[0-9a-f]{8,16}  gone  .*'
 
-# The first instruction after an ENDBR and the call of ftrace, if there are both. It becomes
-# a jump while the kernel boots, and that is gone, too.
+# The first instruction after an ENDBR and the call of ftrace, if there are both. If the point
+# has become a jump while the kernel boots, that is gone, too.
 if grep -q 'populate_rootfs+0x4 ' $kp/list; then
 	is "hits behind the site" "$(traced inside)" 1
 	matches "the probe behind the site" "$(grep 'populate_rootfs+0x9 ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x9  *\[GONE\]'
