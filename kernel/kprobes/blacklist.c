@@ -252,7 +252,7 @@ static u64 blacklist_name_hash(const char *name)
 {
 	static const siphash_key_t key;
 
-	/* Where function pointers point to descriptors, the symbol of the code begins with a dot. */
+	/* Where there are function descriptors, the symbol of the code begins with a dot. */
 	if (*name == '.')
 		name++;
 	return siphash(name, strcspn(name, "."), &key);

@@ -465,9 +465,9 @@ static const char * const more_out_of_bounds[] = {
 	"native_load_gdt", "native_load_tr_desc", "native_write_gdt_entry",
 	"native_write_msr", "native_write_cr3", "cpuhp_ap_report_dead", "play_dead_common",
 	"mwait_play_dead", "arch_cpu_idle_dead", "wakeup_long64", "wakeup_pmode_return",
-	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state", "create_image",
-	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
-	"idt_invalidate",
+	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
+	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
+	"native_gdt_invalidate", "idt_invalidate",
 	/* What a CPU calls once it has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",

@@ -171,7 +171,8 @@ int main(int argc, char **argv)
 	override = !strcmp(kind, "override");
 	symbols = !strcmp(kind, "symbols");
 	if (argc < 3 || argc > 4 || (*kind && !session && !override && !symbols)) {
-		fprintf(stderr, "bpf_insns FLAGS COMMAND [session | override | symbols] <ADDRESSES\n");
+		fprintf(stderr,
+			"bpf_insns FLAGS COMMAND [session | override | symbols] <ADDRESSES\n");
 		return 1;
 	}
 	while (scanf("%ms", &word) == 1) {

@@ -238,11 +238,11 @@ guest_tests()
 	shift 4
 	for f; do
 		is_picked "$(basename "$f" .sh)" "$prefix" || continue
-		for option in $(sed -n 's/^# needs: config //p' "$f"); do
+		while read -r option; do
 			config_options | grep -x "$option=y" >/dev/null && continue
 			unmet="; $(basename "$f" .sh) needs $option"
 			continue 2
-		done
+		done < <(sed -n 's/^# needs: config //p' "$f")
 		names="$names $(basename "$f" .sh)"
 		cmdline="$cmdline $(sed -n 's/^# needs: cmdline //p' "$f")"
 	done
