@@ -300,11 +300,12 @@ REFUSE "rsm", .byte 0x0f, 0xaa
 REFUSE "hlt", hlt
 REFUSE "hlt with lock", .byte 0xf0, 0xf4
 REFUSE "cmov with a prefix that the decoder takes for another's", .byte 0xf3, 0x0f, 0x41, 0xf5
+/* On 32 bits, text that cannot be decoded keeps the functions around from having jumps. */
 #ifdef CONFIG_X86_64
 REFUSE "a prefix after rex", .byte 0x48, 0x66, 0x89, 0xd8
 REFUSE "rex after rex", .byte 0x48, 0x48, 0x89, 0xd8
-#endif
 REFUSE "more prefixes than the decoder counts", .byte 0x66, 0xf2, 0x3e, 0x26, 0x67, 0x89, 0xd8
+#endif
 REFUSE "an operand of mov from cr0 that is ignored", .byte 0x0f, 0x20, 0x40, 0x00
 REFUSE "mwait", .byte 0x0f, 0x01, 0xc9
 REFUSE "mwaitx", .byte 0x0f, 0x01, 0xfb
