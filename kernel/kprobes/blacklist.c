@@ -382,15 +382,6 @@ static int blacklist_refuse_piece(void *data, const char *name, unsigned long ad
 	return blacklist_refuse_text(addr);
 }
 
-/* Of the kernel, or of the module of that name. */
-static int blacklist_each_symbol(const char *modname,
-				 int (*fn)(void *, const char *, unsigned long), void *data)
-{
-	if (modname)
-		return module_kallsyms_on_each_symbol(modname, fn, data);
-	return kallsyms_on_each_symbol(fn, data);
-}
-
 /* Adds the pieces of what is in the draft from @first on. */
 static int blacklist_refuse_pieces(const char *modname, unsigned int first)
 {
@@ -398,10 +389,10 @@ static int blacklist_refuse_pieces(const char *modname, unsigned int first)
 	int ret;
 
 	sort(draft.range + first, draft.nr - first, sizeof(*draft.range), draft_entry_cmp, NULL);
-	ret = blacklist_each_symbol(modname, blacklist_note_name, &names);
+	ret = kprobe_each_symbol(modname, blacklist_note_name, &names);
 	if (!ret) {
 		name_set_sort(&names.set);
-		ret = blacklist_each_symbol(modname, blacklist_refuse_piece, &names);
+		ret = kprobe_each_symbol(modname, blacklist_refuse_piece, &names);
 	}
 	name_set_free(&names.set);
 	return ret;

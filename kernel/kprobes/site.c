@@ -117,6 +117,25 @@ kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
 }
 
 /**
+ * kprobe_each_symbol - call a function for each symbol of the kernel, or of a module
+ * @module: the module's name, or NULL for the kernel itself
+ * @fn:	    the function; the walk ends if it returns anything but 0
+ * @data:   its first argument
+ *
+ * With KALLSYMS_ALL, some of them are of data.
+ *
+ * Context: may sleep.
+ * Return: the last value that @fn returned.
+ */
+int kprobe_each_symbol(const char *module, int (*fn)(void *, const char *, unsigned long),
+		       void *data)
+{
+	if (module)
+		return module_kallsyms_on_each_symbol(module, fn, data);
+	return kallsyms_on_each_symbol(fn, data);
+}
+
+/**
  * kprobe_resolve - find the address to probe
  * @addr:   kprobe::addr
  * @symbol: kprobe::symbol_name

@@ -679,66 +679,14 @@ static int call_again_and_again(void *unused)
 
 /*
  * The handler that faults is another probe's. It stays, so it may fault when the leaving
- * probe's own handlers are done.
+ * probe's own handlers are done. In a batch, probes without fault handlers leave before it and
+ * after it.
  */
-static void check_lingering(struct kunit *test, bool disable)
+static void check_lingering(struct kunit *test, bool disable, bool batch)
 {
 	struct lingering *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 	struct fault_probe *stays = fault_alloc(test, kpt_traced, NULL);
-	unsigned int cpu = raw_smp_processor_id(), round, late = 0;
-	struct fault_probe *fp;
-
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
-	KUNIT_ASSERT_NOT_NULL(test, l);
-	fp = &l->fp;
-	set_cpus_allowed_ptr(current, cpumask_of(cpu));
-	stays->pr.kp.fault_handler = NULL;
-	stays->pr.on_pre = pre_loads;
-	stays->pr.arg = kpt_bad_address(test);
-	kpt_register(test, &stays->pr);
-	fp->pr.kp.addr = (kprobe_opcode_t *)kpt_traced;
-	fp->pr.kp.fault_handler = record_fault;
-	fp->on_fault = lingers;
-	kpt_thread(test, call_again_and_again, NULL, cpumask_any_but(cpu_online_mask, cpu),
-		   "faults");
-	if (disable)
-		kpt_register(test, &fp->pr);
-	for (round = 0; round < LINGER_ROUNDS; round++) {
-		WRITE_ONCE(fp->faults, 0);
-		if (!disable)
-			kpt_register(test, &fp->pr);
-		else if (round)
-			KUNIT_EXPECT_EQ(test, enable_kprobe(&fp->pr.kp), 0);
-		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(fp->faults)));
-		if (disable)
-			KUNIT_EXPECT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
-		else
-			kpt_unregister(test, &fp->pr);
-		late += READ_ONCE(l->inside);
-		/* If it ran on, it has ended before the next round. */
-		KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(l->inside)));
-	}
-	KUNIT_EXPECT_EQ(test, late, 0);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-
-static void no_fault_handler_runs_after_unregister(struct kunit *test)
-{
-	check_lingering(test, false);
-}
-
-static void no_fault_handler_runs_after_disable(struct kunit *test)
-{
-	check_lingering(test, true);
-}
-
-/* The same in a batch, between probes without fault handlers. */
-static void check_lingering_in_a_batch(struct kunit *test, bool disable)
-{
-	struct lingering *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
-	struct fault_probe *stays = fault_alloc(test, kpt_traced, NULL);
-	unsigned int cpu = raw_smp_processor_id(), round, late = 0;
+	unsigned int cpu = raw_smp_processor_id(), round, late = 0, nr = batch ? 3 : 1;
 	struct fault_probe *fp;
 	struct kprobe *kps[3];
 
@@ -754,40 +702,53 @@ static void check_lingering_in_a_batch(struct kunit *test, bool disable)
 	fp->pr.kp.addr = (kprobe_opcode_t *)kpt_traced;
 	fp->pr.kp.fault_handler = record_fault;
 	fp->on_fault = lingers;
-	kps[0] = &kpt_alloc(test, kpt_traced)->kp;
-	kps[1] = &fp->pr.kp;
-	kps[2] = &kpt_alloc(test, kpt_traced)->kp;
+	kps[batch] = &fp->pr.kp;
+	if (batch) {
+		kps[0] = &kpt_alloc(test, kpt_traced)->kp;
+		kps[2] = &kpt_alloc(test, kpt_traced)->kp;
+	}
 	kpt_thread(test, call_again_and_again, NULL, cpumask_any_but(cpu_online_mask, cpu),
 		   "faults");
-	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, nr), 0);
 	for (round = 0; round < LINGER_ROUNDS; round++) {
 		WRITE_ONCE(fp->faults, 0);
 		if (round && disable)
-			KUNIT_EXPECT_EQ(test, enable_kprobes(kps, ARRAY_SIZE(kps)), 0);
+			KUNIT_EXPECT_EQ(test, enable_kprobes(kps, nr), 0);
 		else if (round)
-			KUNIT_EXPECT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+			KUNIT_EXPECT_EQ(test, register_kprobes(kps, nr), 0);
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(fp->faults)));
 		if (disable)
-			KUNIT_EXPECT_EQ(test, disable_kprobes(kps, ARRAY_SIZE(kps)), 0);
+			KUNIT_EXPECT_EQ(test, disable_kprobes(kps, nr), 0);
 		else
-			unregister_kprobes(kps, ARRAY_SIZE(kps));
+			unregister_kprobes(kps, nr);
 		late += READ_ONCE(l->inside);
+		/* If it ran on, it has ended before the next round. */
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(l->inside)));
 	}
 	if (disable)
-		unregister_kprobes(kps, ARRAY_SIZE(kps));
+		unregister_kprobes(kps, nr);
 	KUNIT_EXPECT_EQ(test, late, 0);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+static void no_fault_handler_runs_after_unregister(struct kunit *test)
+{
+	check_lingering(test, false, false);
+}
+
+static void no_fault_handler_runs_after_disable(struct kunit *test)
+{
+	check_lingering(test, true, false);
+}
+
 static void no_fault_handler_of_a_batch_runs_after_unregister(struct kunit *test)
 {
-	check_lingering_in_a_batch(test, false);
+	check_lingering(test, false, true);
 }
 
 static void no_fault_handler_of_a_batch_runs_after_disable(struct kunit *test)
 {
-	check_lingering_in_a_batch(test, true);
+	check_lingering(test, true, true);
 }
 #endif
 

@@ -1094,12 +1094,13 @@ static void let_it_begin(struct stop *stop)
 	WRITE_ONCE(step, CHANGES);
 }
 
-static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
+/* @back: to the plain ops; else from them */
+static void check_nested_hit(struct kunit *test, bool back)
 {
 	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
 	unsigned int cpu = raw_smp_processor_id(), other;
+	struct kpt_probe *pr, *post = NULL;
 	struct task_struct *task;
-	struct kpt_probe *pr;
 	unsigned long ip;
 
 	if (num_online_cpus() < 2)
@@ -1112,18 +1113,30 @@ static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, ip, 0, 0), 0);
 	KUNIT_ASSERT_EQ(test, register_ftrace_function(&in_between), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, (void *)ip), 0);
+	if (back)
+		post = kpt_probe_post(test, kpt_traced);
 	other = cpumask_any_but(cpu_online_mask, cpu);
 	task = kpt_thread(test, call_between, NULL, other, "between");
 	stop_at(test, &stop);
-	kpt_probe_post(test, kpt_traced);
+	if (back)
+		kpt_unregister(test, post);
+	else
+		kpt_probe_post(test, kpt_traced);
 	go_on(test);
 	KUNIT_EXPECT_EQ(test, stop.times, 1);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(step), OVER);
 	kpt_stop(test, task);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	if (back)
+		KUNIT_EXPECT_EQ(test, post->pre, 0);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 	kunit_release_action(test, remove_in_between, (void *)ip);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
+{
+	check_nested_hit(test, false);
 }
 
 /*
@@ -1132,36 +1145,8 @@ static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
  */
 static void nested_hit_of_a_point_that_moves_back_is_counted_once(struct kunit *test)
 {
-	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
-	unsigned int cpu = raw_smp_processor_id(), other;
-	struct kpt_probe *pr, *post;
-	struct task_struct *task;
-	unsigned long ip;
-
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
-	set_cpus_allowed_ptr(current, cpumask_of(cpu));
-	step = IDLE;
 	kpt_probe(test, kpt_traced2);
-	pr = kpt_probe(test, kpt_traced);
-	ip = (unsigned long)pr->kp.addr;
-	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, ip, 0, 0), 0);
-	KUNIT_ASSERT_EQ(test, register_ftrace_function(&in_between), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, (void *)ip), 0);
-	post = kpt_probe_post(test, kpt_traced);
-	other = cpumask_any_but(cpu_online_mask, cpu);
-	task = kpt_thread(test, call_between, NULL, other, "between");
-	stop_at(test, &stop);
-	kpt_unregister(test, post);
-	go_on(test);
-	KUNIT_EXPECT_EQ(test, stop.times, 1);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(step), OVER);
-	kpt_stop(test, task);
-	KUNIT_EXPECT_EQ(test, pr->pre, 2);
-	KUNIT_EXPECT_EQ(test, post->pre, 0);
-	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
-	kunit_release_action(test, remove_in_between, (void *)ip);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	check_nested_hit(test, true);
 }
 
 /**

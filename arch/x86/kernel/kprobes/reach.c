@@ -330,14 +330,6 @@ static int reach_note_function(void *data, const char *symbol, unsigned long add
 	return 0;
 }
 
-static int reach_each_symbol(const char *module,
-			     int (*fn)(void *, const char *, unsigned long), void *data)
-{
-	if (module)
-		return module_kallsyms_on_each_symbol(module, fn, data);
-	return kallsyms_on_each_symbol(fn, data);
-}
-
 static void reach_forget_parts(struct reach_parts *parts)
 {
 	kvfree(parts->cold);
@@ -352,10 +344,10 @@ static int reach_find_parts(struct reach_parts *parts, const char *module)
 	if (parts->known && parts->module == module)
 		return 0;
 	reach_forget_parts(parts);
-	ret = reach_each_symbol(module, reach_note_cold, parts);
+	ret = kprobe_each_symbol(module, reach_note_cold, parts);
 	if (!ret && parts->nr_cold) {
 		sort(parts->cold, parts->nr_cold, sizeof(*parts->cold), reach_cold_cmp, NULL);
-		ret = reach_each_symbol(module, reach_note_function, parts);
+		ret = kprobe_each_symbol(module, reach_note_function, parts);
 	}
 	if (ret) {
 		reach_forget_parts(parts);
