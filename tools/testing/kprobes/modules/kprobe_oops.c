@@ -4,13 +4,13 @@
  *
  *	echo "HOW TARGET STATE WHAT" >/sys/kernel/debug/kprobe_oops/run
  *
- * sets a probe on oops_plain(), oops_traced(), oops_moved() or oops_first(), waits until it is
- * in STATE, and lets a thread call the function. The handler (HOW is pre, post, or return) does WHAT.
- * If HOW is insn, an instruction crashes instead of the handler: in oops_first() the probed
- * one, in oops_moved() the one after it. Then another thread calls the function on the same
- * CPU, where nothing crashes any more and the handler has to run; the probe is removed, and
- * calls do not hit it. The log has a line for the begin, and one for the end if the machine
- * goes on that far.
+ * sets a probe on oops_plain(), oops_traced(), oops_moved() or oops_first(), waits until it
+ * is in STATE, and lets a thread call the function. The handler (HOW is pre, post or return)
+ * does WHAT. If HOW is insn, an instruction crashes instead of the handler: in oops_first()
+ * the probed one, in oops_moved() the one after it. Then another thread calls the function
+ * on the same CPU. Nothing crashes any more, and the handler has to run. Last, the probe is
+ * removed, and calls do not hit it. The log has a line for the start, and one for the end
+ * if the machine goes on that far.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
