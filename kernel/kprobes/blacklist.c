@@ -63,20 +63,12 @@ bool kprobe_is_prefix(unsigned long start, unsigned long size)
 static int blacklist_draft_add(unsigned long start, unsigned long end, unsigned int prefix)
 {
 	struct kprobe_refused *range;
-	unsigned int room;
 
-	if (draft.nr == draft.room) {
-		room = max(2 * draft.room, 64U);
-		range = kvmalloc_array(room, sizeof(*range), GFP_KERNEL);
-		if (!range)
-			return -ENOMEM;
-		if (draft.nr)
-			memcpy(range, draft.range, draft.nr * sizeof(*range));
-		kvfree(draft.range);
-		draft.range = range;
-		draft.room = room;
-	}
-	draft.range[draft.nr++] = (struct kprobe_refused){
+	range = kprobe_array_more(draft.range, draft.nr, &draft.room, sizeof(*range));
+	if (!range)
+		return -ENOMEM;
+	draft.range = range;
+	range[draft.nr++] = (struct kprobe_refused){
 		.start = start - prefix,
 		.end = end,
 		.prefix = prefix,
@@ -182,49 +174,6 @@ int kprobe_add_area_blacklist(unsigned long start, unsigned long end)
 	return 0;
 }
 
-static int __init blacklist_refuse_symbol(const char *name)
-{
-	kprobe_opcode_t *addr = kprobe_lookup_name(name, 0);
-	int ret = addr ? kprobe_add_ksym_blacklist((unsigned long)addr) : 0;
-
-	return ret == -ENOMEM ? ret : 0;
-}
-
-/*
- * ftrace calls tracers from here. Functions on the path of a hit may be traced, so a
- * hit here could lead here again, before it is recognised as recursion. Labels in this
- * code are separate symbols.
- */
-static int __init blacklist_refuse_ftrace_callers(void)
-{
-	static const char *const callers[] __initconst = {
-		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
-	};
-	unsigned int i;
-	int ret = 0;
-
-	for (i = 0; IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && !ret && i < ARRAY_SIZE(callers); i++)
-		ret = blacklist_refuse_symbol(callers[i]);
-	return ret;
-}
-
-/*
- * Detours of architectures with struct optimized_kprobe are copies of a template. A
- * breakpoint in the template would be copied, too, to where there is no point. On
- * powerpc the copies lie in the kernel's own text.
- */
-static int __init blacklist_refuse_detours(void)
-{
-#ifdef CONFIG_KPROBE_OPTINSN
-	int ret = kprobe_add_area_blacklist((unsigned long)optprobe_template_entry,
-					    (unsigned long)optprobe_template_end);
-
-	return ret ? : blacklist_refuse_symbol("optinsn_slot");
-#else
-	return 0;
-#endif
-}
-
 int __weak __init arch_populate_kprobe_blacklist(void)
 {
 	return 0;
@@ -272,18 +221,12 @@ static int blacklist_hash_cmp(const void *a, const void *b)
 
 static int name_set_add(struct name_set *set, u64 hash)
 {
-	unsigned int room;
-	u64 *more;
+	u64 *more = kprobe_array_more(set->hash, set->nr, &set->room, sizeof(*more));
 
-	if (set->nr == set->room) {
-		room = max(2 * set->room, 64U);
-		more = kvrealloc(set->hash, array_size(room, sizeof(*more)), GFP_KERNEL);
-		if (!more)
-			return -ENOMEM;
-		set->hash = more;
-		set->room = room;
-	}
-	set->hash[set->nr++] = hash;
+	if (!more)
+		return -ENOMEM;
+	set->hash = more;
+	more[set->nr++] = hash;
 	return 0;
 }
 
@@ -316,6 +259,41 @@ static void name_set_free(struct name_set *set)
 int __init kprobe_add_name_blacklist(const char *name)
 {
 	return name_set_add(&named, blacklist_name_hash(name));
+}
+
+/*
+ * ftrace calls tracers from here. Functions on the path of a hit may be traced, so a
+ * hit here could lead here again, before it is recognised as recursion. Labels in this
+ * code are separate symbols.
+ */
+static int __init blacklist_refuse_ftrace_callers(void)
+{
+	static const char *const callers[] __initconst = {
+		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
+	};
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && !ret && i < ARRAY_SIZE(callers); i++)
+		ret = kprobe_add_name_blacklist(callers[i]);
+	return ret;
+}
+
+/*
+ * Detours of architectures with struct optimized_kprobe are copies of a template. A
+ * breakpoint in the template would be copied, too, to where there is no point. On
+ * powerpc the copies lie in the kernel's own text.
+ */
+static int __init blacklist_refuse_detours(void)
+{
+#ifdef CONFIG_KPROBE_OPTINSN
+	int ret = kprobe_add_area_blacklist((unsigned long)optprobe_template_entry,
+					    (unsigned long)optprobe_template_end);
+
+	return ret ? : kprobe_add_name_blacklist("optinsn_slot");
+#else
+	return 0;
+#endif
 }
 
 /*

@@ -13,6 +13,7 @@
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "internal.h"
@@ -133,6 +134,33 @@ int kprobe_each_symbol(const char *module, int (*fn)(void *, const char *, unsig
 	if (module)
 		return module_kallsyms_on_each_symbol(module, fn, data);
 	return kallsyms_on_each_symbol(fn, data);
+}
+
+/**
+ * kprobe_array_more - make room for one more element at the end of an array
+ * @array: the array, or NULL; kvfree() frees it
+ * @nr:    how many elements it has
+ * @room:  for how many it has room; updated
+ * @size:  the size of an element
+ *
+ * Context: may sleep.
+ * Return: the array, which may have moved; or NULL, with the array as it was.
+ */
+void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t size)
+{
+	unsigned int more = max(2 * nr, 64U);
+	void *new;
+
+	if (nr < *room)
+		return array;
+	new = kvmalloc_array(more, size, GFP_KERNEL);
+	if (!new)
+		return NULL;
+	if (nr)
+		memcpy(new, array, nr * size);
+	kvfree(array);
+	*room = more;
+	return new;
 }
 
 /**

@@ -271,19 +271,6 @@ static int reach_cold_cmp(const void *a, const void *b)
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* The array with room for one more; or NULL, and it stays as it is. */
-static void *reach_more(void *array, unsigned int nr, unsigned int *room, size_t size)
-{
-	unsigned int more = max(2 * nr, 16U);
-
-	if (nr < *room)
-		return array;
-	array = kvrealloc(array, array_size(more, size), GFP_KERNEL);
-	if (array)
-		*room = more;
-	return array;
-}
-
 static int reach_note_cold(void *data, const char *symbol, unsigned long addr)
 {
 	struct reach_parts *parts = data;
@@ -292,7 +279,7 @@ static int reach_note_cold(void *data, const char *symbol, unsigned long addr)
 
 	if (!len)
 		return 0;
-	cold = reach_more(parts->cold, parts->nr_cold, &parts->room_cold, sizeof(*cold));
+	cold = kprobe_array_more(parts->cold, parts->nr_cold, &parts->room_cold, sizeof(*cold));
 	if (!cold)
 		return -ENOMEM;
 	parts->cold = cold;
@@ -317,8 +304,8 @@ static int reach_note_function(void *data, const char *symbol, unsigned long add
 	while (cold > parts->cold && cold[-1].hash == key.hash)
 		cold--;
 	for (; cold < parts->cold + parts->nr_cold && cold->hash == key.hash; cold++) {
-		pair = reach_more(parts->pair, parts->nr_pairs, &parts->room_pairs,
-				  sizeof(*pair));
+		pair = kprobe_array_more(parts->pair, parts->nr_pairs, &parts->room_pairs,
+					 sizeof(*pair));
 		if (!pair)
 			return -ENOMEM;
 		parts->pair = pair;
