@@ -2,22 +2,22 @@
 /*
  * Kprobes: the manager, which registers and unregisters probes.
  *
- * It does not know any architecture. The files of kernel/kprobes/ do the rest;
- * kprobes/internal.h describes them, the data structures and their locks.
+ * It has no architecture code. The files of kernel/kprobes/ do the rest;
+ * kprobes/internal.h describes them, and the data structures and their locks.
  *
  * A single probe is a batch of one:
  *
  *   registering	Resolve the targets and allocate memory, without a lock.
  *			Find or make the points, in order of address, so that
  *			the architecture analyses a function once for all probes
- *			in it. Arm the new points together. When nothing can
- *			fail any more, let hits see the new users, in the order
- *			in which they were given.
+ *			in it. Arm the new points together. Once nothing can
+ *			fail, make the new users visible to hits, in the order
+ *			given.
  *
  *   unregistering	Unlink the users from their points. Disarm the points
- *			that have no enabled user any more. Wait once, for all of
- *			them, until handlers that started before are done. Free
- *			them.
+ *			left without an enabled user. Wait once for all of them,
+ *			until the handlers that were already running have
+ *			finished. Free them.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -36,7 +36,7 @@ static bool initialised;
 
 /* ----------------------------- Registering ------------------------------ */
 
-/* What placing a user overwrites in the caller's structure, to restore it on failure. */
+/* A user to place, and what placing it overwrites in the caller's structure. */
 struct placement {
 	struct kprobe_user *user;
 	kprobe_opcode_t *addr;
@@ -53,7 +53,7 @@ static int kprobe_placement_cmp(const void *a, const void *b)
 	return 0;
 }
 
-/* Fills in @order, by address. */
+/* Fills in @order, sorted by address. */
 static void kprobe_plan_placements(struct placement *order, struct kprobe_user **users,
 				   int num)
 {
@@ -74,9 +74,9 @@ static void kprobe_plan_placements(struct placement *order, struct kprobe_user *
 }
 
 /*
- * Turns jumps that do not fit the new users back into breakpoints: those at their
- * points, because their detours do not run the new handlers, and those that replace
- * the bytes of their points.
+ * Turns jumps that the new users invalidate back into breakpoints: jumps at their
+ * points, whose detours do not run the new handlers, and jumps of other points that
+ * replace the bytes of theirs.
  */
 static void kprobe_users_settle(struct placement *order, int num)
 {
@@ -157,7 +157,7 @@ static void kprobe_users_link(struct kprobe_user **users, int num)
 		kprobe_link_user(users[i]);
 	for (i = 0; i < num; i++) {
 		kprobe_optimizer_want(users[i]->point);
-		/* The jump before it may be possible again, with another detour. */
+		/* If kprobe_users_settle() undid that jump, plan it again. */
 		kprobe_obstacle_gone(users[i]->addr);
 	}
 }
@@ -198,7 +198,7 @@ out:
 	return ret;
 }
 
-/* Makes a user, or an ERR_PTR, of a probe of any kind. All begin with a kprobe. */
+/* Makes the user of a probe of any kind, or an ERR_PTR. Every kind begins with a kprobe. */
 typedef struct kprobe_user *(*kprobe_make_user_t)(void *probe);
 
 /*
@@ -229,8 +229,8 @@ static int kprobe_batch_try(void **probe, struct kprobe_user **users, int num,
 }
 
 /*
- * How often targets are looked up, if modules come and go between looking up and
- * locking. Each time needs another module: more than a few are no coincidence.
+ * How often to look up targets if modules come and go between the lookup and the lock.
+ * Each retry takes another such module, and more than a few are no coincidence.
  */
 #define MAX_LOOKUPS	8
 
@@ -296,7 +296,8 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  * @kps: the probes
  * @num: how many
  *
- * This is much cheaper than one by one: the text is patched in one round for all of them.
+ * This is much cheaper than registering them one by one: the text is patched in one
+ * round for all of them.
  *
  * Context: may sleep. Not from a handler.
  * Return: 0 with all of them registered; or the error of one of them, see
@@ -312,7 +313,7 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 /* ---------------------------- Unregistering ----------------------------- */
 
 /*
- * Hides the users of all registered probes in the array from hits, and collects them in
+ * Hides the users of the registered probes in the array from hits, and collects them in
  * @leaving. Returns true if their handlers may be running.
  */
 static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *leaving)
@@ -348,10 +349,10 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 }
 
 /*
- * Collects the points of the users in @batch, disarms them and takes them out of the
- * table, in this order, and before the caller waits. A CPU that takes the
- * breakpoint late finds no point, sees that the breakpoint is gone, too, and
- * executes the instruction.
+ * Collects the points of the users in @batch. Disarms those left without an enabled
+ * user, then removes those left without any user from the table. The order matters: a
+ * CPU that takes the breakpoint late finds no point, sees that the breakpoint is gone
+ * as well, and executes the instruction. Both come before the caller waits.
  */
 static void kprobe_users_disarm(struct list_head *leaving, struct list_head *batch)
 {
@@ -368,7 +369,7 @@ static void kprobe_users_disarm(struct list_head *leaving, struct list_head *bat
 	}
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, batch);
-	/* This takes grace periods for a point that stays armed, so not for the others. */
+	/* After disarming, because this takes grace periods for a point that is armed. */
 	list_for_each_entry(user, leaving, batch) {
 		if (user->run.post)
 			kprobe_release_post(user->point);
@@ -395,7 +396,7 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 	/* The last handlers could fault until now: see fault.c. */
 	list_for_each_entry(user, leaving, batch) {
 		again |= kprobe_fault_del(user);
-		/* Late returns must not show a point that is freed. */
+		/* Late returns must not show a freed point. */
 		if (user->hook)
 			kretprobe_leave_point(user->hook);
 	}
@@ -410,7 +411,7 @@ static void kprobe_points_free(struct list_head *batch)
 
 	list_for_each_entry_safe(pt, next, batch, kp.list) {
 		if (pt->nr_users) {
-			/* One of those that have left may have prevented a jump. */
+			/* A user that has left may have prevented a jump. */
 			kprobe_optimizer_want(pt);
 			continue;
 		}
@@ -444,8 +445,8 @@ static void kprobe_users_free(struct list_head *leaving)
  * @kps: the probes
  * @num: how many
  *
- * On return no handler of any of them is running or will run. A probe that is not
- * registered gets its addr cleared, and does not affect the others.
+ * On return no handler of any of them is running or will run. If a probe is not
+ * registered, its addr is cleared, and the others are removed as usual.
  *
  * Context: may sleep. Not from a handler.
  */
@@ -494,7 +495,7 @@ EXPORT_SYMBOL_GPL(unregister_kprobe);
  * @rp: the probe, see struct kretprobe for what to fill in
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, and calls of the function are probed from now on; or, with
+ * Return: 0, and calls to the function are probed from now on; or, with
  * nothing changed, an error of register_kprobe(), or
  *
  * * -EINVAL: the target is not the entry of a function, or the function
@@ -561,7 +562,7 @@ EXPORT_SYMBOL_GPL(unregister_kretprobes);
  * @jp: the probe, see struct jprobe for what to fill in
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, and the handler sees each call of the function from now on; or,
+ * Return: 0, and the handler sees each call to the function from now on; or,
  * with nothing changed, an error of register_kprobe(); -EINVAL too if the target
  * is not the entry of a function, or there is no handler.
  */
@@ -631,7 +632,7 @@ static struct notifier_block kprobe_exceptions_nb = {
 	.priority = INT_MAX,
 };
 
-/* After debuggers, which may let a handler go on that has crashed. */
+/* Runs after debuggers, which may let a crashed handler continue. */
 static int __kprobe_hit kprobe_die(struct notifier_block *nb, unsigned long what, void *args)
 {
 	if (what == DIE_OOPS)
@@ -650,7 +651,7 @@ static int __init kprobes_init(void)
 
 	ret = kprobe_blacklist_init();
 	if (ret) {
-		pr_err("cannot make the blacklist: %d; nothing can be probed\n", ret);
+		pr_err("cannot build the blacklist: %d; nothing can be probed\n", ret);
 		return ret;
 	}
 	kretprobe_init();
@@ -663,7 +664,7 @@ static int __init kprobes_init(void)
 	if (ret)
 		return ret;
 
-	/* Some architectures register a probe. */
+	/* Some architectures register a probe here. */
 	initialised = true;
 	ret = arch_init_kprobes();
 	if (ret)

@@ -156,8 +156,8 @@ struct kprobe {
  * @regs: registers at the entry, or at the return
  *
  * Context: as kprobe_pre_handler_t.
- * Return: of an entry handler, non-zero to leave this call unprobed; of a return
- * handler, ignored.
+ * Return: from an entry handler, non-zero to leave this call unprobed; ignored from a
+ * return handler.
  */
 typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri,
 				   struct pt_regs *regs);
@@ -437,7 +437,7 @@ static inline bool kprobe_optimized(const struct kprobe *p)
 	return READ_ONCE(p->flags) & KPROBE_FLAG_OPTIMIZED;
 }
 
-/* True if @p is hit through ftrace. Always inline: a hit calls it before it is recorded. */
+/* True if @p is hit through ftrace. Always inline: it runs before the hit is recorded. */
 static __always_inline bool kprobe_ftrace(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_FTRACE;

@@ -14,8 +14,8 @@
 #ifdef CONFIG_KPROBES
 
 /*
- * For functions on the path of a hit: neither probes nor the function tracer may
- * touch them, and sanitizers, which allow both, are not called.
+ * For functions on the hit path: neither probes nor the function tracer may touch
+ * them, and they do not call sanitizers, whose functions allow both.
  */
 #define __kprobe_hit	__noinstr_section(".kprobes.text")
 
@@ -91,9 +91,9 @@ DECLARE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
 /**
  * kprobe_in_task - does the probed code run in the context of a task?
- * @traps: what kprobes' own exceptions have added to preempt_count() since
+ * @traps: what kprobes' own exceptions have added to preempt_count() since that code
  *
- * Most hits occur there, and this test is cheaper than kprobe_context().
+ * Most hits occur in tasks, and this test is cheaper than kprobe_context().
  *
  * Return: true if kprobe_context() is KPROBE_CTX_TASK.
  */
@@ -122,8 +122,8 @@ static __always_inline unsigned int kprobe_context(unsigned int traps)
  * kprobe_running_point - decode a value of kprobe_cpu::running
  * @running: the value
  *
- * Generated code cannot store an immediate of 64 bits. It stores an odd value: one
- * more than the address of a word that holds the address of the point.
+ * Generated code cannot store a 64-bit immediate. It stores an odd value: one more
+ * than the address of a word that holds the address of the point.
  *
  * Return: the point, or NULL if the value is NULL.
  */
@@ -193,9 +193,10 @@ static __always_inline struct kprobe *kprobe_running(void)
  * kprobe_enter - show a point whose handlers are about to run here
  * @p: the point
  *
- * Handlers of the same context may already be running: those of a return probe may
- * be called in another context than its function was, and cover what runs there.
- * A covered handler continues afterwards, so other CPUs have to know of it.
+ * Handlers of the same context may already be running: a return handler may run in
+ * another context than the one its function was called in, and then covers the handler
+ * that runs there. The covered handler continues afterwards, so other CPUs have to know
+ * of it.
  *
  * Context: any. Preemption is off until kprobe_leave().
  * Return: what was shown, for kprobe_leave().
@@ -265,8 +266,8 @@ static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 
 	preempt_disable_notrace();
 	/*
-	 * The architecture's fault handler reads the status. So does a hit of an interrupt
-	 * that finds a handler running: some architectures die of a stale one.
+	 * The architecture's fault handler reads the status. So does a hit in an interrupt
+	 * that finds a handler running: on some architectures, a stale status is fatal.
 	 */
 	raw_local_irq_save(flags);
 	prev = raw_cpu_read(current_kprobe);
@@ -301,7 +302,8 @@ void kprobe_busy_end(void);
  * Its exception handlers find a point by get_kprobe(), with preemption off, and
  * call p->pre_handler. If that returns 0, they call p->post_handler after the
  * instruction, if it is set. It may be set at any time, and then stays set for the
- * life of the point.
+ * life of the point. With ARCH_HAS_KPROBE_CONTEXTS it may be cleared again, so an
+ * architecture only tests it there, and calls kprobe_run_post().
  *
  * arch_prepare_kprobe() checks the instruction and copies it; arch_remove_kprobe()
  * undoes that. Once a point is armed, it is hit; once it is disarmed, new hits
@@ -322,7 +324,7 @@ void kprobe_busy_end(void);
  *
  * arch_init_kprobes() may register a probe on the trampoline of return probes.
  * arch_trampoline_kprobe() recognises its point. That point stays armed while all
- * others are switched off, because calls that have begun will return.
+ * others are switched off, because calls in flight will return to it.
  *
  * arch_remove_kprobe() is called for a disarmed point after synchronize_rcu() or, with
  * ARCH_HAS_KPROBE_CONTEXTS, once no CPU shows it as running. The point itself is freed an
@@ -346,11 +348,12 @@ int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
  * an offset, and returns where the probe goes: by default, their sum. An
  * architecture may have its own kprobe_lookup_name(), too: the offset is added to
  * what that returns, and the sum is treated like any address.
- * arch_kprobes_sync() returns when the breakpoints that were being handled at the
+ * arch_kprobes_sync() returns when all breakpoints that were being handled at the
  * call are done; an architecture with ARCH_HAS_KPROBE_CONTEXTS has to implement it,
- * and interrupts every CPU. arch_prepare_post() is called before a point gets its
- * first post-handler. arch_kprobes_batch() is called before and after the points of
- * a batch are prepared, which is done in order of address.
+ * by interrupting every CPU. arch_prepare_post() is called before a probe with a
+ * post-handler is added to a point, even if the point has one already.
+ * arch_kprobes_batch() is called before and after the points of a batch are prepared,
+ * which is done in order of address.
  *
  * ftrace knows a site by its first MCOUNT_INSN_SIZE bytes. An architecture on which it
  * patches more than these defines __ARCH_KPROBE_FTRACE_SIZE in asm/kprobes.h.
@@ -443,8 +446,8 @@ struct optimized_kprobe {
  * kprobe_mutex alone.
  *
  * A task may be preempted in a detour, and continue after the point was removed. The
- * point and the detour are there until it has left. If the detour uses the out-of-line
- * copy, too, arch_remove_kprobe() has to free that as one that a task may be in.
+ * point and the detour stay until it has left. If the detour also uses the out-of-line
+ * copy, arch_remove_kprobe() has to free that copy as one that a task may be in.
  */
 int arch_prepare_optimized_kprobe(struct optimized_kprobe *op, struct kprobe *orig);
 int arch_check_optimized_kprobe(struct optimized_kprobe *op);
@@ -564,7 +567,7 @@ kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
 {
 	unsigned long ret;
 
-	/* What the handlers call must not look like a hit of its own. */
+	/* A hit in code that the handlers call is missed, as in any handler. */
 	kprobe_busy_begin();
 	ret = __kretprobe_trampoline_handler(regs, frame_pointer);
 	kprobe_busy_end();

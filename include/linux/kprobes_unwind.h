@@ -13,7 +13,7 @@
 struct llist_node;
 struct task_struct;
 
-/* Bytes of the trampoline that stand for it when they are a return address. */
+/* A return address this close to the trampoline's start, in bytes, means the trampoline. */
 #ifndef __ARCH_KRETPROBE_CALL
 #define __ARCH_KRETPROBE_CALL	1
 #endif
@@ -34,7 +34,7 @@ static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 	return addr - (unsigned long)trampoline < __ARCH_KRETPROBE_CALL;
 }
 
-/* Finds the return address that a trampoline has replaced: kretprobe_calls_find(). */
+/* Finds the return address that a trampoline has replaced, as kretprobe_calls_find() does. */
 static nokprobe_inline unsigned long
 kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)
 {

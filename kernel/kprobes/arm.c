@@ -10,7 +10,7 @@
 #include "internal.h"
 
 /**
- * kprobe_batch_add - add a point to a batch, unless it is in one
+ * kprobe_batch_add - add a point to a batch, unless it is in one already
  * @pt:	   the point
  * @batch: linked by kprobe::list
  *
@@ -90,9 +90,9 @@ int kprobe_points_arm(struct list_head *points)
 		ret = kprobe_ftrace_arm(&ftrace);
 	/*
 	 * A CPU that hits the breakpoint must find the point in the table, fully
-	 * initialised. The release that added the point does not order the store
-	 * to the text that follows. Pairs with the exception: a CPU reads the table
-	 * for this breakpoint only after it.
+	 * initialised. The release that added the point does not order the later
+	 * store to the text. Pairs with the exception: a CPU looks up the point
+	 * only after taking it.
 	 */
 	smp_wmb();
 	if (!ret && !list_empty(points))
@@ -111,8 +111,8 @@ int kprobe_points_arm(struct list_head *points)
  * kprobe_points_disarm - disarm a batch
  * @points: the batch; its order may change
  *
- * The caller has to call kprobe_quiesce() and then kprobe_optimizer_free() before
- * anything else happens to the points.
+ * The caller must call kprobe_quiesce() and then kprobe_optimizer_free() before it
+ * does anything else with the points.
  *
  * Context: kprobe_mutex held; may sleep.
  */

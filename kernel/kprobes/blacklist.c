@@ -4,15 +4,15 @@
  *
  * A function is on the blacklist because of NOKPROBE_SYMBOL(), because of its section,
  * or because the architecture says so. Compilers split functions: if "f" may not be
- * probed, then "f.cold" and "f.part.0" may not either. They also merge functions, which
- * then have the pieces of one and the names of all. And a static function that the
- * architecture names may exist as "f.constprop.0" only, or several times. So the symbols
- * are walked twice when the list is made: for all names of what is refused, then for the
- * pieces.
+ * probed, then "f.cold" and "f.part.0" may not either. They also merge identical
+ * functions: the result has the names of all of them, and the pieces of one. And a static
+ * function that the architecture names may exist only as "f.constprop.0", or several
+ * times. So building the list takes two walks over the symbols: the first collects all
+ * names of the refused functions, the second their pieces.
  *
- * The list is a sorted array of ranges. It is made at boot, and replaced as a whole
- * when a module with its own entries is loaded or unloaded, which is rare. Readers,
- * such as a debugger, take no lock.
+ * The list is a sorted array of ranges. It is built at boot, and replaced as a whole
+ * when a module with entries of its own is loaded or unloaded, which is rare. Readers
+ * take no lock: one of them is the debugger.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -36,7 +36,7 @@ static struct {
 	unsigned int room;
 } draft;
 
-/* The most padding before a function. */
+/* The longest padding before a function, in bytes. */
 #define PREFIX_MAX	64
 
 /**
@@ -127,7 +127,7 @@ static int blacklist_draft_publish(void)
  * kprobe_add_ksym_blacklist - refuse a function
  * @entry: any address in it
  *
- * The padding before the function is refused, too. This is for
+ * The padding before the function is refused as well. For
  * arch_populate_kprobe_blacklist().
  *
  * Context: kprobe_mutex held; may sleep.
@@ -154,7 +154,7 @@ int kprobe_add_ksym_blacklist(unsigned long entry)
  * @start: first byte
  * @end:   one past the last
  *
- * This is for arch_populate_kprobe_blacklist().
+ * For arch_populate_kprobe_blacklist().
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0, or -ENOMEM.
@@ -185,8 +185,8 @@ bool __weak arch_within_kprobe_blacklist(unsigned long addr)
 }
 
 /*
- * Names of functions, up to the first dot: what comes after it is from the compiler. The
- * hash is too long for two names to have the same one by accident.
+ * Hashes of function names up to the first dot: the compiler adds what comes after it.
+ * With 64 bits, two names do not have the same hash by accident.
  */
 struct name_set {
 	u64 *hash;
@@ -194,7 +194,7 @@ struct name_set {
 	unsigned int room;
 };
 
-/* What the architecture refuses by name. */
+/* The functions that are refused by name. */
 static struct name_set named __initdata;
 
 static u64 blacklist_name_hash(const char *name)
@@ -248,10 +248,10 @@ static void name_set_free(struct name_set *set)
 
 /**
  * kprobe_add_name_blacklist - refuse functions of the kernel by name
- * @name: without what a compiler appends
+ * @name: the name, without suffixes from the compiler
  *
- * All functions of that name are refused, and all that compilers have made of them. There
- * may be none. This is for arch_populate_kprobe_blacklist().
+ * All functions of that name are refused, with all their pieces and clones. There may be
+ * none. For arch_populate_kprobe_blacklist().
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0, or -ENOMEM.
@@ -262,8 +262,8 @@ int __init kprobe_add_name_blacklist(const char *name)
 }
 
 /*
- * ftrace calls tracers from here. Functions on the path of a hit may be traced, so a
- * hit here could lead here again, before it is recognised as recursion. Labels in this
+ * ftrace calls tracers from this code. Functions on the hit path may be traced, so a
+ * hit here could lead back here before it is recognised as recursion. Labels in this
  * code are separate symbols.
  */
 static int __init blacklist_refuse_ftrace_callers(void)
@@ -281,7 +281,7 @@ static int __init blacklist_refuse_ftrace_callers(void)
 
 /*
  * Detours of architectures with struct optimized_kprobe are copies of a template. A
- * breakpoint in the template would be copied, too, to where there is no point. On
+ * breakpoint in the template would be copied along, to an address without a point. On
  * powerpc the copies lie in the kernel's own text.
  */
 static int __init blacklist_refuse_detours(void)
@@ -297,8 +297,8 @@ static int __init blacklist_refuse_detours(void)
 }
 
 /*
- * Compiled code calls KCSAN at memory accesses, and KCOV at branches. So does the code that
- * handles a hit, and would hit a probe there again.
+ * Instrumented code calls KCSAN at memory accesses, and KCOV at branches. Some of it runs
+ * on the hit path, and would hit a probe in these functions again.
  */
 static bool __init blacklist_is_sanitizer(const char *name)
 {
@@ -324,7 +324,7 @@ static int __init blacklist_refuse_named(void *unused, const char *name, unsigne
 	return blacklist_refuse_text(addr);
 }
 
-/* The names of what is in the draft from @first on. */
+/* The names of the functions in the draft, from entry @first on. */
 struct draft_names {
 	struct name_set set;
 	unsigned int first;
@@ -360,7 +360,7 @@ static int blacklist_refuse_piece(void *data, const char *name, unsigned long ad
 	return blacklist_refuse_text(addr);
 }
 
-/* Adds the pieces of what is in the draft from @first on. */
+/* Adds the pieces of the functions in the draft, from entry @first on. */
 static int blacklist_refuse_pieces(const char *modname, unsigned int first)
 {
 	struct draft_names names = { .first = first };
@@ -447,7 +447,7 @@ static int blacklist_draft_begin(unsigned long start, unsigned long end)
 }
 
 /**
- * kprobe_blacklist_add_module - add the functions that a module marks
+ * kprobe_blacklist_add_module - add the functions that a module refuses
  * @mod: a module that is being loaded
  *
  * Context: kprobe_mutex held; may sleep.
@@ -551,7 +551,7 @@ bool within_kprobe_blacklist(unsigned long addr)
 
 	guard(rcu)();
 	bl = rcu_dereference(kprobe_blacklist);
-	/* Until it is made, no probe can be set. A debugger may ask earlier. */
+	/* Before the list is built no probe can be set, but a debugger may ask. */
 	if (!bl)
 		return false;
 

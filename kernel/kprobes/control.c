@@ -8,8 +8,8 @@
  *	points		0400	how each point is hit, how often, and what it missed
  *	hits		0600	whether hits are counted
  *
- * Tools parse list, enabled and blacklist, so their formats do not change. points is for
- * people, and may get more columns. The manual describes all of them.
+ * Tools parse list, enabled and blacklist, so the formats of these do not change. points
+ * is for people, and may gain columns. The manual describes all of them.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -25,7 +25,7 @@
 
 #define ADDR_DIGITS	((int)(2 * sizeof(long)))
 
-/* Readers see addresses if they do in /proc/kallsyms. */
+/* Only readers that see addresses in /proc/kallsyms see them here. */
 static unsigned long kprobes_shown_addr(struct seq_file *m, unsigned long addr)
 {
 	return kallsyms_show_value(m->file->f_cred) ? addr : 0;
@@ -54,14 +54,14 @@ static void *kprobes_points_next(struct seq_file *m, void *v, loff_t *pos)
 
 static void kprobes_points_stop(struct seq_file *m, void *v)
 {
-	/* To tell why a point is no jump, the architecture may have looked at its module. */
+	/* arch_detour_branch() may have left data about a module, which can go after this. */
 	arch_kprobes_batch(false);
 	mutex_unlock(&kprobe_mutex);
 }
 
 /*
- * Where the text of a module has been, other text may be by now. The function tracer even
- * keeps the symbols of text that was freed. Symbols of the kernel's own init text are kept.
+ * Other text may have replaced the text of a module that is gone, and ftrace even keeps
+ * symbols of freed text. The symbols of the kernel's own init text stay valid.
  */
 static const char *kprobes_symbol(struct kprobe_point *pt, unsigned long *offset,
 				  char **module, char *name)

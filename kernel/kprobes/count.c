@@ -2,15 +2,16 @@
 /*
  * Kprobes: counting the hits of each point, if that is switched on.
  *
- * A hit calls what kprobe_point::only points to. While hits are counted, that is the
- * point's counter in place of its only user: the pre-handler of the counter adds one, and
+ * A hit calls the handlers that kprobe_point::only points to. While hits are counted, these
+ * are the counter's rather than the only user's: the counter's pre-handler adds one, and
  * then runs the pre-handlers of all users. So a hit need not check whether it is counted,
  * and counting costs nothing while it is off. Detours call a counter like an only user.
  *
- * A counter has a number for each CPU, which no other CPU writes: a hit that is
- * interrupted by another one is counted as well.
+ * A counter has a number for each CPU, which no other CPU writes. If one hit interrupts
+ * another, both are counted.
  *
- * If there is no memory for a point's counter, it is hit as usual, but not counted.
+ * If there is no memory for a point's counter, its hits are handled as usual, but not
+ * counted.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -36,7 +37,7 @@ struct kprobe_counter {
 	struct rcu_head rcu;
 };
 
-/* The counter is freed only after the last hit that has read it: preemption is off. */
+/* Preemption is off, so the counter is not freed before this hit is done. */
 static int __kprobe_hit count_hit(struct kprobe *p, struct pt_regs *regs)
 {
 	struct kprobe_point *pt = to_point(p);
@@ -79,8 +80,8 @@ void kprobe_counter_add(struct kprobe_point *pt)
 	counter->run.pre = count_hit;
 	counter->run.self = &pt->kp;
 	/*
-	 * A hit that has found the counter of before may read this pointer in count_hit():
-	 * its dependent reads are ordered after what was stored above.
+	 * A hit that was sent to the previous counter may read this pointer in count_hit().
+	 * Its dependent reads are ordered after the stores above.
 	 */
 	smp_store_release(&pt->counter, counter);
 }
@@ -103,7 +104,7 @@ void kprobe_counter_free(struct kprobe_point *pt)
 }
 
 /**
- * kprobe_counter_handlers - get what a hit calls in order to be counted
+ * kprobe_counter_handlers - get the handlers that count a point's hits
  * @pt: the point
  *
  * Context: kprobe_mutex held.
@@ -112,7 +113,7 @@ void kprobe_counter_free(struct kprobe_point *pt)
 struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
 {
 	lockdep_assert_held(&kprobe_mutex);
-	/* Before the first user is linked, a hit belongs to nobody. */
+	/* A hit before the first user is linked is a hit of no probe. */
 	if (!counting || !pt->counter || list_empty(&pt->users))
 		return NULL;
 	return &pt->counter->run;
@@ -135,7 +136,7 @@ bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 	lockdep_assert_held(&kprobe_mutex);
 	if (!pt->counter)
 		return false;
-	/* Hits count meanwhile. */
+	/* More hits may be counted meanwhile. */
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(*per_cpu_ptr(pt->counter->hits, cpu));
 	*hits = sum;
@@ -144,10 +145,10 @@ bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 
 /**
  * kprobes_count - switch the counting of hits on or off
- * @on: start at 0; otherwise discard the numbers
+ * @on: true to start from 0, false to stop and discard the numbers
  *
- * Probes stay armed, and no hit is lost. Jumps are breakpoints for a moment, since
- * their detours name what they call.
+ * Probes stay armed, and no hit is lost. Jumps become breakpoints for a moment, because
+ * a detour holds the address of the handler that it calls.
  *
  * Context: may sleep, and waits for the other CPUs if there are jumps.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: what runs on this CPU, and waiting for it, on architectures with one
- * current_kprobe for all contexts. running.c does this for the others.
+ * Kprobes: which handler runs on this CPU, and waiting for handlers, on architectures
+ * with one current_kprobe for all contexts. running.c is for the others.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-/* Shown for code that is not a handler. */
+/* Shown by kprobe_busy_begin(), where no handler runs. */
 static struct kprobe not_a_handler = {
 	.addr = (void *)get_kprobe,
 };
@@ -42,8 +42,8 @@ void __kprobe_hit kprobe_busy_end(void)
  * kprobe_abandon - forget the handler that runs here
  *
  * After an oops the task is gone, and its handler with it, while the CPU continues. If
- * the handler were still shown, all hits there would be missed, and no probe could be
- * unregistered there.
+ * the handler were still shown, this CPU would miss all hits, and could not unregister
+ * any probe.
  *
  * Context: an oops, in the context of the handler.
  */
@@ -64,8 +64,8 @@ NOKPROBE_SYMBOL(kprobe_abandon);
  * kprobe_quiesce - wait for handlers
  * @points: a batch
  *
- * On return, no handler is running that saw the points as they were before the
- * caller changed them.
+ * On return, all handlers that saw the points as they were before the caller changed
+ * them have finished.
  *
  * Context: kprobe_mutex held; may sleep.
  */

@@ -3,17 +3,17 @@
  * Kprobes: fault handlers.
  *
  * The architecture notices a fault in a handler, or in a displaced instruction, finds
- * the point, and calls kprobe_run_fault(). Which handler has faulted is not known:
- * noting that would cost every hit. So the fault handlers of all probes of the point
- * run, in the order of registration, until one of them has handled the fault.
+ * the point, and calls kprobe_run_fault(). It is not known which handler has faulted:
+ * recording that would slow down every hit. So the fault handlers of all probes of the
+ * point run, in the order of registration, until one of them has handled the fault.
  *
- * When a probe is unregistered or disabled, its last handler may still be running, and
- * fault. So fault handlers are on a separate list, and are removed from it after the
- * handlers are done. If there are any, unregistering then waits a second time, for the
- * fault handlers.
+ * While a probe is being unregistered or disabled, its last handler may still be running,
+ * and may fault. So fault handlers are on a separate list, and leave it only after the
+ * handlers have finished. If there are any, unregistering then waits a second time, for
+ * the fault handlers.
  *
- * The return handler of a disabled return probe still runs for calls in flight. Only
- * while it runs does the probe have a fault handler then: kretprobe_run_off() notes it.
+ * The return handler of a disabled return probe still runs for calls in flight. The fault
+ * handler of such a probe is on only while that handler runs: see kretprobe_run_off().
  */
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
@@ -22,10 +22,10 @@
 
 #include "internal.h"
 
-/* A bit for each context in which fault handlers run: a fault in them runs none. */
+/* A bit for each context in which a fault handler runs: its own faults run none. */
 static DEFINE_PER_CPU(unsigned int, fault_running);
 
-/* By context, the fault handler of the disabled return probe whose handler runs. */
+/* By context, the fault handler of the disabled return probe whose return handler runs. */
 static DEFINE_PER_CPU(struct kprobe_faulter *, fault_off[KPROBE_NR_CTX]);
 
 /**
@@ -33,7 +33,7 @@ static DEFINE_PER_CPU(struct kprobe_faulter *, fault_off[KPROBE_NR_CTX]);
  * @f: the fault handler; or NULL
  *
  * Context: preemption off, the point is shown.
- * Return: what is to be passed to kprobe_fault_leave().
+ * Return: the argument for kprobe_fault_leave().
  */
 struct kprobe_faulter *kprobe_fault_enter(struct kprobe_faulter *f)
 {

@@ -5,8 +5,8 @@
  * The call at a function's entry belongs to ftrace, which patches it. Arming a point
  * there adds its address to the filter of one of two ftrace_ops. A probe with a
  * post-handler may change the instruction pointer, so its point goes into the ops with
- * IPMODIFY. ftrace allows only one such user of a function; livepatch is another. All
- * other points go into the ops that coexists with any user.
+ * IPMODIFY. ftrace allows a function only one such user, and a live patch is one. All
+ * other points go into the other ops, which coexists with any user.
  *
  * Points are added and removed in batches, because ftrace walks all of its records for
  * each change of a filter. An empty filter selects all functions, so the ops are
@@ -45,8 +45,9 @@ static void kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
 #endif
 
 /*
- * The sysctl kernel.ftrace_enabled would silence all points on ftrace sites. PERMANENT
- * makes it fail while there are any, and the first of them if ftrace is off already.
+ * Writing 0 to the sysctl kernel.ftrace_enabled would silence all points on ftrace sites.
+ * PERMANENT makes that fail while there are any. If ftrace is off already, arming the
+ * first point fails instead.
  */
 static struct ftrace_side plain_side = {
 	.ops = {
@@ -97,11 +98,10 @@ void kprobe_ftrace_kill(void)
  * separates the stages. So no hit sees more than two of them, and if a hit sees the last
  * one, its first call has made a note.
  *
- * There is a note for each context of a CPU, because hits nest. ftrace may mistake one
- * context for another, once, in an interrupt that has not updated preempt_count() yet,
- * so they nest within a context, too. So a note is a bit, which the first call pushes
- * and the second call pops. The stages are written with kprobe_mutex held, the notes by
- * the calls.
+ * Hits nest, so each context of a CPU has its own notes. Hits also nest within a context:
+ * ftrace may mistake one context for another, once, in an interrupt that has not updated
+ * preempt_count() yet. So a note is a bit, which the first call pushes and the second call
+ * pops. The stages are written with kprobe_mutex held, the notes by the calls.
  */
 enum move_stage {
 	MOVE_NONE,
@@ -142,9 +142,9 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 }
 
 /*
- * Is one of our ops called, but not the one that the point is armed in? Where ftrace
- * has one trampoline for all ops, a task that was preempted in it may call with the ops
- * of others, or none, after ours have become the only ones.
+ * Is this a call of one of our ops, but not of the one that the point is armed in? Where
+ * ftrace has one trampoline for all ops, a task that was preempted in it may pass the ops
+ * of another user, or none, after ours have become the only ones.
  */
 static __always_inline bool kprobe_ftrace_other_side(struct kprobe_point *pt,
 						     struct ftrace_ops *ops)
@@ -158,7 +158,7 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 {
 	if (unlikely(!pt))
 		return false;
-	/* Pairs with the end of side_move(): if the move is over, the ops are new. */
+	/* Pairs with the end of side_move(): if the move is over, pt->ops is the new one. */
 	if (unlikely(pt == smp_load_acquire(&move.pt)))
 		return kprobe_ftrace_moving(pt, ops);
 	return likely(!kprobe_ftrace_other_side(pt, ops));
@@ -166,8 +166,8 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /*
- * @sp is the stack pointer at the site, or 0 if our own trampoline saved the registers.
- * Their address gives it then, so the common hit need not keep it.
+ * @sp is the stack pointer at the site, or 0 if our own trampoline saved the registers:
+ * then it follows from their address, so the common hit need not keep it.
  */
 static __always_inline void kprobe_ftrace_leave(struct pt_regs *regs, unsigned long sp)
 {
@@ -262,8 +262,8 @@ void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
  * kprobe_ftrace_call_hit - handle a call from the architecture's trampoline
  * @regs: registers after the site
  *
- * ftrace calls the trampoline if the function has no other user, so the ops need no
- * test.
+ * ftrace calls the trampoline only if the function has no other user, so there is no
+ * need to check the ops.
  *
  * Context: any that calls traced functions.
  */
@@ -276,9 +276,9 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 #else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /*
- * The handlers of these architectures find the point by its address, and do not test the
- * ops. If the address of the site is not that of the point, they know how to find it:
- * a call for an unknown address is left to them.
+ * The handlers of these architectures find the point by its address, and do not check the
+ * ops. If the point is not at the address of the site, they know how to find it, so a call
+ * for an unknown address is left to them.
  */
 static void __kprobe_hit kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
 					    struct ftrace_ops *ops, struct ftrace_regs *fregs)
@@ -330,9 +330,7 @@ static bool side_try_again(int *ret, unsigned int *tries)
 	return true;
 }
 
-/*
- * Adds addresses to the filter of a side. ftrace takes all of them or none.
- */
+/* Adds addresses to the filter of a side. ftrace takes all of them or none. */
 static int side_arm(struct ftrace_side *side, unsigned long *ips, unsigned int nr)
 {
 	unsigned int tries = 0;
@@ -430,7 +428,7 @@ int kprobe_ftrace_arm(struct list_head *points)
  * kprobe_ftrace_disarm - disarm points on ftrace sites
  * @points: armed ones, linked by kprobe::list
  *
- * If there is no memory, this is slower, but still works.
+ * Without memory this is slower, but it still works.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -509,11 +507,12 @@ static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 
 /**
  * kprobe_ftrace_choose - choose the ops of a point again
- * @pt: a point on an ftrace site that has got its first post-handler, or lost its last;
- *	armed or not
+ * @pt: a point on an ftrace site, armed or not, that has gained its first post-handler or
+ *	lost its last
  *
- * The point is added to the new filter, then the calls of the new ops count, and then it
- * is removed from the old filter. A hit meanwhile counts once.
+ * First the point is added to the new filter. Then the calls of the new ops count in place
+ * of the old ones. Then the point is removed from the old filter. A hit meanwhile counts
+ * once.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0, or an error of kprobe_ftrace_arm() with nothing changed.

@@ -18,8 +18,8 @@
 /*
  * Retires the points in [start, end). Their users stay until they are unregistered, and
  * report that the text is gone. The text is restored only if it may still run
- * (@running): a module's exit leaves it to the kernel to wait for its asynchronous
- * functions, and the kernel does so after this.
+ * (@running). That of a module may: the kernel waits for the module's asynchronous
+ * functions only after the notifiers.
  */
 static void kprobe_text_gone(unsigned long start, unsigned long end, bool running)
 {
@@ -78,7 +78,7 @@ struct coming_module {
 	const struct module *mod;
 };
 
-/* Those that the notifier has seen; under kprobe_mutex. */
+/* The modules being loaded that the notifier has seen; under kprobe_mutex. */
 static LIST_HEAD(coming);
 
 static struct coming_module *kprobe_find_coming(const struct module *mod)
@@ -97,8 +97,9 @@ static struct coming_module *kprobe_find_coming(const struct module *mod)
  * @mod: the module
  *
  * The symbols of a module can be found before its notifiers are called. Until then its
- * functions are not on the blacklist. If loading fails then, for instance because of a
- * live patch, the state changes, and the text is freed without a call of the notifier.
+ * functions are not on the blacklist. If loading fails before that, for instance because
+ * of a live patch, the state of the module changes, and its text is freed without a call
+ * to the notifier.
  *
  * Context: kprobe_mutex held; preemption off since the module was found.
  * Return: true if its text may be probed: the blacklist covers it, and the notifier is
@@ -128,7 +129,7 @@ static int kprobe_module_comes(struct module *mod)
 	return 0;
 }
 
-/* It is live now, or about to go. */
+/* The module is live now, or about to go. */
 static void kprobe_module_came(struct module *mod)
 {
 	struct coming_module *c = kprobe_find_coming(mod);
@@ -159,7 +160,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 			if (!mem->size || (event == MODULE_STATE_LIVE &&
 					   type != MOD_INIT_TEXT))
 				continue;
-			/* Asynchronous functions in it may run until it is freed. */
+			/* Its asynchronous functions may run until the text is freed. */
 			kprobe_text_gone((unsigned long)mem->base,
 					 (unsigned long)mem->base + mem->size, true);
 		}
@@ -186,7 +187,7 @@ static struct notifier_block kprobe_module_nb = {
  * @event: its new state
  *
  * Context: may sleep; not from a stage.
- * Return: what would become of the loading: 0, or an errno.
+ * Return: 0, or the errno with which loading would fail.
  */
 int kprobe_test_module_event(struct module *mod, unsigned long event)
 {

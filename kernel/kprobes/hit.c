@@ -31,8 +31,8 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 	if (likely(pt))
 		return &pt->kp;
 	/*
-	 * The caller now checks whether the breakpoint is still there: what it
-	 * reads must not be older than the table. Pairs with kprobe_points_disarm().
+	 * The caller now checks whether the breakpoint is still there. The text that
+	 * it reads must not be older than the table. Pairs with kprobe_points_disarm().
 	 */
 	smp_rmb();
 	return NULL;
@@ -84,7 +84,7 @@ int __kprobe_hit kprobe_run_pre(struct kprobe *p, struct pt_regs *regs)
  * kprobe_run_post - run the post-handlers of a point
  * @p:	   the point
  * @regs:  registers after the instruction
- * @flags: passed on
+ * @flags: passed on to the handlers
  *
  * Context: as kprobe_run_pre().
  */
@@ -107,9 +107,9 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
  * Several CPUs may miss hits at once, and all must be counted. Missed hits are rare, so
  * an atomic is cheap enough.
  *
- * The count is in the callers' structures, while kprobe_cpu::running shows another
- * point, so kprobe_quiesce() does not see this. But this runs with interrupts off,
- * and the interrupt that kprobe_quiesce() sends to the CPU waits for its end.
+ * This writes to the callers' structures while kprobe_cpu::running shows another point,
+ * so kprobe_quiesce() does not see it in progress. But interrupts are off here, and the
+ * CPU takes the interrupt of kprobe_quiesce() only after this is done.
  *
  * Context: any, preemption off.
  */

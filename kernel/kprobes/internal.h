@@ -27,17 +27,16 @@
  *	jprobe.c	jprobes
  *	control.c	files in debugfs; testing.c: what the KUnit suites need
  *
- * The manager calls the other files. They call it only through the API in
- * linux/kprobes.h.
+ * The manager calls into the other files. They use the manager only through the
+ * API in linux/kprobes.h.
  *
  * Points and users
  * ----------------
- * A *point* (struct kprobe_point) is a probed address. It owns all that a hit
- * or the text patcher needs, including the struct kprobe that the architecture
+ * A *point* (struct kprobe_point) is a probed address. It owns everything that a
+ * hit or the text patcher needs, including the struct kprobe that the architecture
  * works with. A *user* (struct kprobe_user) describes one registered struct kprobe
- * as it was when it was registered. A point has one or more users; the path of a hit
- * is the same for both. Kprobes write to the caller's struct kprobe, but do not rely
- * on anything in it once it is registered.
+ * as it was at registration. A point has one or more users. Kprobes write to the
+ * caller's struct kprobe, but rely on nothing in it once it is registered.
  *
  * The life of a point
  * -------------------
@@ -72,13 +71,13 @@
  * A caller may hold event_mutex, or be a module notifier. Handlers hold none of
  * these, and must not call functions that take them.
  *
- * A hit reads points, users and tables with preemption or interrupts off and
- * without a lock. What it can reach is unlinked first and freed after an RCU grace
- * period, which no caller waits for. A task can be preempted in executable memory, so
- * that is freed after a tasks-RCU grace period, see slots.c.
+ * A hit reads points, users and tables without a lock, with preemption or interrupts
+ * off. Anything it can reach is unlinked first and freed after an RCU grace period;
+ * no caller waits for that. A task can be preempted in a slot, so executable memory is
+ * freed after a tasks-RCU grace period, see slots.c.
  *
- * Most architectures reorder memory accesses more than x86 does. What a hit relies on
- * without a lock, and the file that explains why it holds:
+ * Most architectures reorder memory accesses more than x86 does. A hit relies on the
+ * following without a lock; the file named explains why it holds:
  *
  *	table.c		a point that is found is initialised
  *	arm.c		a breakpoint that is hit has its point in the table; if no
@@ -168,9 +167,9 @@ static __always_inline unsigned long addr_bucket(const struct addr_array *a,
 }
 
 /*
- * Needs no lock, and works in any context. If the owner of the node frees it by RCU,
- * it stays valid until preemption or interrupts are on again. @key is not ADDR_NO_KEY,
- * which a tombstone would match: a test of it here would cost each hit.
+ * Works in any context, without a lock. If the owner of the node frees it by RCU, it
+ * stays valid until preemption or interrupts are on again. @key must not be ADDR_NO_KEY,
+ * which would match a tombstone: testing for it here would slow down every hit.
  */
 static __always_inline struct addr_node *addr_table_find(const struct addr_table *t,
 							 unsigned long key)
@@ -248,9 +247,9 @@ enum kprobe_state {
  *
  * @all:	in kprobe_points
  * @nr_users:	users that are placed here, linked or not
- * @nr_enabled: enabled ones among @users
- * @nr_post:	those of @nr_enabled that have a post-handler
- * @nr_want_post: those of @nr_users that have a post-handler
+ * @nr_enabled: how many of @users are enabled
+ * @nr_post:	how many of @nr_enabled have a post-handler
+ * @nr_want_post: how many of @nr_users have a post-handler
  * @state:	how it is hit; written by kprobe_point_move() only
  * @counter:	counts the hits, if that is switched on; or NULL
  * @opt:	in a list of the optimizer, by @state
@@ -291,7 +290,8 @@ struct kprobe_point {
 /**
  * struct kprobe_handlers - what a hit runs
  * @pre:  the pre-handler, or NULL
- * @self: its first argument: the probe, or what return probes and jprobes need
+ * @self: the first argument of both: the probe, or private data of a return probe or
+ *	  jprobe
  * @post: the post-handler, or NULL
  */
 struct kprobe_handlers {
@@ -308,13 +308,13 @@ struct kprobe_handlers {
  * @kp:	     the caller's structure, which handlers get
  * @run:     what a hit runs, as registered; return probes and jprobes have their own
  *	     pre-handler
- * @hook:    what hits need to know of a return probe; NULL for other probes
+ * @hook:    the part of a return probe that hits use; NULL for other probes
  * @faulter: the fault handler; NULL if there is none
  * @point:   the point that it is placed on
  * @addr:    the address that the target resolved to
  * @entry:   @addr is the entry of a function
  * @jprobe:  it is a jprobe
- * @enabled: its handlers are to run
+ * @enabled: hits run its handlers
  * @rcu:     frees it once no hit uses it
  */
 struct kprobe_user {
@@ -390,7 +390,7 @@ void kprobe_release_point(struct kprobe_point *pt);
 
 int kprobe_run_all_pre(struct kprobe_point *pt, struct pt_regs *regs);
 
-/* Like kprobe_run_pre(), and inline. */
+/* The inline form of kprobe_run_pre(). */
 static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 						struct pt_regs *regs)
 {
@@ -465,7 +465,7 @@ static inline int kprobe_gone_init(void) { return 0; }
  * @list:    in kprobe_point::faulters
  * @kp:	     the caller's structure, which @handler gets
  * @handler: as registered
- * @on:	     faults are to run it; see also kprobe_fault_enter()
+ * @on:	     faults run it; see also kprobe_fault_enter()
  * @rcu:     frees it once no fault uses it
  */
 struct kprobe_faulter {
@@ -489,7 +489,7 @@ void kprobe_fault_leave(struct kprobe_faulter *prev);
 
 /**
  * struct kprobe_refused - a function that may not be probed
- * @start:  its first byte, or that of the padding in front of it
+ * @start:  its first byte, or that of the padding before it
  * @end:    one past its last
  * @prefix: bytes of padding
  */
@@ -534,7 +534,7 @@ void kprobe_blacklist_del_module(struct module *mod, bool going);
  * @last:     the highest
  * @table:    finds a page by address
  * @nr_pages: number of pages
- * @alloc:    allocates contiguous executable pages; NULL if it cannot
+ * @alloc:    allocates contiguous executable pages, or returns NULL
  * @free:     frees them
  * @skew:     offset of the pages from a page boundary
  */
@@ -591,7 +591,7 @@ static __always_inline bool slot_cache_covers(const struct slot_cache *c,
 	return addr_table_find(&c->table, slot_page_key(c, addr));
 }
 
-/* The same in any context. */
+/* The same, in any context. */
 static __always_inline bool slot_cache_has(const struct slot_cache *c,
 					   unsigned long addr)
 {
@@ -707,18 +707,18 @@ static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
 /* ------------------------------ kretprobe.c ----------------------------- */
 
 /**
- * struct kretprobe_hook - what hits and returns need to know of a return probe
+ * struct kretprobe_hook - the part of a return probe that hits and returns use
  * @rp:	     the caller's structure; NULL once no handler of the probe can run
  * @point:   shown while a return handler runs; replaced by one without probes when
  *	     the probe is unregistered
- * @handler: what returns run: @return_handler; kretprobe_run_off() while a probe that has
- *	     a fault handler is disabled; a function that does nothing, once it is
+ * @handler: called on return: @return_handler; kretprobe_run_off() while a probe with a
+ *	     fault handler is disabled; a function that does nothing once the probe is
  *	     unregistered
  * @return_handler: as registered
  * @entry_handler: as registered
  * @faulter: the probe's fault handler, or NULL
- * @self:    the pre-handler gets this in place of a user's probe, see
- *	     kprobe_handlers::self; nothing in it is used
+ * @self:    passed to the pre-handler in place of a user's probe, see
+ *	     kprobe_handlers::self; only its address is used
  */
 struct kretprobe_hook {
 	struct kretprobe *rp;
@@ -735,7 +735,7 @@ static __always_inline struct kretprobe_hook *kretprobe_to_hook(struct kprobe *s
 	return container_of(self, struct kretprobe_hook, self);
 }
 
-/* No instance was free for a call. */
+/* Counts a call for which no instance was free. */
 static __always_inline void kretprobe_miss(struct kretprobe_hook *hook)
 {
 	struct kretprobe *rp = READ_ONCE(hook->rp);
@@ -748,8 +748,8 @@ static __always_inline void kretprobe_miss(struct kretprobe_hook *hook)
 /**
  * struct kretprobe_usage - how many instances return probes have
  * @in_use: calls in flight
- * @most:   instances that have been in use at any time; calls take the first free one
- *	    of their CPU, so this is about the most calls that were in flight at once
+ * @most:   instances that have ever been in use; a call takes the first free one of its
+ *	    CPU, so this is roughly the largest number of calls in flight at once
  * @total:  all instances
  */
 struct kretprobe_usage {

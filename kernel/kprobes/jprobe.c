@@ -3,7 +3,7 @@
  * Kprobes: jprobes, for old modules.
  *
  * A jprobe is a user of the point at a function's entry. Its handler has the prototype
- * of the function. A hit calls the handler in place of a pre-handler, like any
+ * of the function. In place of a pre-handler, a hit calls the handler as an ordinary
  * function: register arguments are loaded from the registers of the hit, and stack
  * arguments are copied.
  *
@@ -12,10 +12,9 @@
  * copies. So nothing has to be restored after the handler, and the hit continues like
  * that of any probe. A function may have any number of jprobes and other probes.
  *
- * jprobe_return() goes back to where the handler was called, however deep in the
- * handler's call chain it is called. In each context of a CPU there is only one
- * handler that it can end, since hits in a handler are missed. A handler may also
- * return.
+ * jprobe_return() goes back to where the handler was called, from any depth of the
+ * handler's call chain. Each context of a CPU has at most one handler that it can end,
+ * because hits in a handler are missed. A handler may also just return.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -50,9 +49,10 @@ static __always_inline void **jprobe_this_frame(void)
 
 /*
  * A handler that ends with jprobe_return() does not return, and neither do the functions
- * on the way there. A tracer that follows calls would take the next return of the task
- * for theirs. So the graph tracer is paused. fprobes cannot be paused, so the calls that
- * they have hooked since are forgotten. Calls in interrupts have returned.
+ * between the two. A tracer that matches returns with calls would take the next return of
+ * the task for one of theirs. So the graph tracer is paused. fprobes cannot be paused, so
+ * the calls that they have hooked since are forgotten. Calls in interrupts have returned
+ * by then.
  */
 #ifdef CONFIG_RETHOOK
 static __always_inline struct llist_node *jprobe_hooks(void)
@@ -110,7 +110,7 @@ NOKPROBE_SYMBOL(jprobe_abandon);
 /**
  * jprobe_return - end the handler of a jprobe
  *
- * The rest of the handler, and of the functions on the way here, does not run.
+ * The rest of the handler, and of the functions between it and this one, does not run.
  * Outside of such a handler, this only logs a warning, once.
  *
  * Context: in the handler, or a function called by it.

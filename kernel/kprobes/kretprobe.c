@@ -2,11 +2,10 @@
 /*
  * Kprobes: return probes.
  *
- * A return probe is a user of the point at a function's entry. When that is
- * hit, an instance is taken for the call: it keeps the true return address, which
- * a trampoline replaces on the stack, and the data that the handlers share. When the
- * function returns, to the trampoline, the return handler runs and the instance is
- * free again.
+ * A return probe is a user of the point at a function's entry. A hit takes an instance
+ * for the call. The instance keeps the true return address, which is replaced by that of
+ * a trampoline, and the data that the handlers share. When the function returns, to the
+ * trampoline, the return handler runs and the instance becomes free again.
  *
  * One of two back ends tracks the calls in flight: kretprobe_rethook.c where the
  * architecture uses rethook, kretprobe_calls.c where it does not. Each embeds
@@ -41,8 +40,8 @@ static int kretprobe_no_handler(struct kretprobe_instance *ri, struct pt_regs *r
 }
 
 /*
- * Runs the return handler of a probe that is off, for a call that began before that.
- * Its faults still go to the fault handler: see fault.c.
+ * Runs the return handler of a disabled probe, for a call that was already in flight. Its
+ * faults still go to the fault handler: see fault.c.
  */
 static int kretprobe_run_off(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
@@ -125,12 +124,12 @@ void kretprobe_ready(struct kprobe_user *user)
 }
 
 /**
- * kretprobe_switch - choose what runs the return handler of a probe
+ * kretprobe_switch - choose how the return handler of a probe is called
  * @hook: the probe
  * @on:	  it is being enabled; otherwise disabled
  *
- * After the next kprobe_quiesce(), only kretprobe_run_off() runs the handler of a probe
- * that is off. Without a fault handler that makes no difference.
+ * After the next kprobe_quiesce(), the handler of a disabled probe runs only through
+ * kretprobe_run_off(). A probe without a fault handler does not need this.
  *
  * Context: kprobe_mutex held.
  */
@@ -155,11 +154,11 @@ void kretprobe_stop(struct kretprobe_hook *hook)
 }
 
 /**
- * kretprobe_leave_point - do not show the point any more when a call returns
+ * kretprobe_leave_point - stop showing the point when calls return
  * @hook: the probe; stopped, and without a running handler
  *
- * The point may be freed a grace period after this: what reads @point and shows it has
- * preemption off.
+ * The point may be freed a grace period after this: preemption is off while @point is
+ * read and shown.
  *
  * Context: kprobe_mutex held.
  */
@@ -180,7 +179,7 @@ void kretprobe_free(struct kretprobe_hook *hook)
 	kretprobe_hook_release(hook);
 }
 
-/* Refuse a number that does not fit in memory before any of it is allocated. */
+/* Checked first, so that a number that cannot fit in memory allocates nothing. */
 static bool kretprobe_instances_fit(size_t size, int nr)
 {
 	u64 bytes = (u64)size * nr;

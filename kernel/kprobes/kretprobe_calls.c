@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: the calls of return probes that are in flight, on architectures that do not
- * use rethook for them.
+ * Kprobes: the calls in flight of return probes, on architectures that do not use rethook
+ * for them.
  *
  * They form a list in the task, newest first, which only the task itself changes. An
- * interrupt may add its own calls in front between any two instructions, and has
- * removed them when it returns.
+ * interrupt may put its own calls before them at any instruction, and has removed these
+ * by the time it returns.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -70,7 +70,7 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
 	calls_describe(ri, regs);
-	/* Stores stay in order here for other CPUs, too: this is x86. */
+	/* Other CPUs see the stores in this order, too: only x86 has this function. */
 	barrier();
 	WRITE_ONCE(current->kretprobe_instances.first, &ri->llist);
 	barrier();
@@ -137,7 +137,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 		handler = READ_ONCE(hook->handler);
 		handler(ri, regs);
 		barrier();
-		/* Calls that interrupts have put before it have returned. */
+		/* Interrupts have removed the calls that they put before it. */
 		ri = calls_instance(READ_ONCE(calls->first));
 		WRITE_ONCE(calls->first, ri->llist.next);
 		barrier();
@@ -226,7 +226,7 @@ static noinline int __kprobe_hit kretprobe_calls_pre_low(struct kretprobe_chunk 
 	return 0;
 }
 
-/* The same without an entry handler, and mostly without a function call. */
+/* The same without an entry handler, and usually without a function call. */
 static int __kprobe_hit kretprobe_calls_pre_plain(struct kprobe *self,
 						  struct pt_regs *regs)
 {
@@ -257,8 +257,8 @@ kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
 /* -------------------------------- Return -------------------------------- */
 
 /*
- * Calls that ended without a return, for instance by an oops in a task that continues
- * in other functions, come before the one that returns now.
+ * Calls that ended without a return, for instance because of an oops in a task that goes
+ * on elsewhere, come before the one that returns now.
  */
 static struct kretprobe_instance *__kprobe_hit
 calls_skip_abandoned(struct llist_head *calls, void *frame)
@@ -319,12 +319,12 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
 /* ---------------------------- Finding calls ----------------------------- */
 
 /*
- * The task may be running, and its calls may return. The instance that this looks at
- * then belongs to another call, and so do those that follow. But all of them were in
- * use after this began, and chunks are freed after an RCU grace period, so they stay
- * while preemption is off. The place on the stack identifies the call. A list that
- * changes may contain loops, so the walk is bounded. The call that @cur points to is
- * only compared, not read: it may be freed, and then nothing is found.
+ * The task may be running, and its calls may return during the walk. Then the current
+ * instance, and those after it, belong to other calls. But all of them were in use at some
+ * time since the walk began, and chunks are freed only after an RCU grace period, so they
+ * stay in memory while preemption is off. A call is identified by its place on the stack.
+ * A list that changes may contain loops, so the walk is bounded. The call that @cur points
+ * to is compared but not dereferenced: it may have been freed, and then nothing is found.
  */
 static unsigned long __kprobe_hit
 calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **cur)
@@ -399,7 +399,7 @@ void kprobe_flush_task(struct task_struct *tk)
 {
 	struct llist_node *node = __llist_del_all(&tk->kretprobe_instances);
 
-	/* May run in a softirq that interrupted a handler, whose hit must stay current. */
+	/* This may be a softirq over a handler, so it must not change what is shown. */
 	while (node) {
 		struct llist_node *next = node->next;
 
@@ -411,8 +411,8 @@ NOKPROBE_SYMBOL(kprobe_flush_task);
 
 #if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)
 /*
- * An idle task never exits. Its CPU goes offline in the middle of what it calls, and
- * lets it start from the beginning later. The CPU is dead here.
+ * An idle task never exits. Its CPU goes offline in the middle of the task's calls, and
+ * the task starts over when the CPU comes back. The CPU is dead here.
  */
 static int calls_flush_idle(unsigned int cpu)
 {
@@ -435,11 +435,11 @@ core_initcall(calls_hotplug_init);
 #endif
 
 /**
- * kretprobe_hook_of - get what hits need of the probe that an instance belongs to
+ * kretprobe_hook_of - get the hook of the probe that an instance belongs to
  * @ri: the instance
  *
  * Context: in one of the probe's handlers.
- * Return: it.
+ * Return: the hook.
  */
 struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
 {
@@ -452,7 +452,7 @@ struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
  *
  * Context: in one of the probe's handlers, or anywhere with preemption off
  * while the call is in flight.
- * Return: the probe; or NULL if it has been unregistered, which no handler sees.
+ * Return: the probe; or NULL if it has been unregistered, which its handlers never see.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
@@ -467,7 +467,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * Context: in the probe's handlers.
  * Return: the true return address, which is not on the stack during the call,
  * however many return probes and tracers follow the call. In an entry handler
- * it is 0 on architectures that do not have it on the stack.
+ * it is 0 on architectures that do not keep it on the stack.
  */
 __kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 {
@@ -522,7 +522,7 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
  * @usage: the numbers are added to these
  *
  * Context: may sleep; the probe stays registered.
- * Return: true; false on architectures that do not know.
+ * Return: true; the stub for architectures without a pool returns false.
  */
 bool kretprobe_hook_usage(struct kretprobe_hook *hook, struct kretprobe_usage *usage)
 {

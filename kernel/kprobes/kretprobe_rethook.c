@@ -14,7 +14,7 @@
 
 /**
  * struct kretprobe_rethook - a return probe, and its rethook
- * @hook: what hits need of the probe; the data of @rh
+ * @hook: the part of the probe that hits use; also the data of @rh
  * @rh:	  owns the instances
  * @rcu:  frees this once no handler uses it any more
  */
@@ -116,18 +116,18 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
 {
 	struct kretprobe_rethook *kr = to_rethook(hook);
 
-	/* Calls in flight outlive this: get_kretprobe() */
+	/* Calls in flight outlive this, and may call get_kretprobe(). */
 	WRITE_ONCE(kr->rh->data, NULL);
 	rethook_free(kr->rh);
 	kfree_rcu(kr, rcu);
 }
 
 /**
- * kretprobe_hook_of - get what hits need of the probe that an instance belongs to
+ * kretprobe_hook_of - get the hook of the probe that an instance belongs to
  * @ri: the instance
  *
  * Context: in one of the probe's handlers.
- * Return: it.
+ * Return: the hook.
  */
 struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
 {
@@ -140,7 +140,7 @@ struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
  *
  * Context: in one of the probe's handlers, or anywhere with preemption off
  * while the call is in flight.
- * Return: the probe; or NULL if it has been unregistered, which no handler sees.
+ * Return: the probe; or NULL if it has been unregistered, which its handlers never see.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
@@ -157,7 +157,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * Context: in the probe's handlers.
  * Return: the true return address, which is not on the stack during the call,
  * however many return probes and tracers follow the call. In an entry handler
- * it is 0 on architectures that do not have it on the stack.
+ * it is 0 on architectures that do not keep it on the stack.
  */
 __kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 {

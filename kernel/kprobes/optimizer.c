@@ -2,13 +2,13 @@
 /*
  * Kprobes: turning breakpoints into jumps.
  *
- * A point starts as a breakpoint. If the architecture can, a worker soon turns it into
- * a jump to a detour. No caller waits for that, and the worker changes all points that
- * have been queued by then together. The states are those of enum kprobe_state.
+ * A point starts as a breakpoint. Where that is possible, a worker soon turns it into a
+ * jump to a detour. No caller waits for that, and the worker changes all points queued
+ * by then together. The states are those of enum kprobe_state.
  *
  * A *queued* point waits for the worker. A *diverted* point has its detour: it is hit
- * through the breakpoint, but the hit continues in the detour. So nothing new enters
- * the bytes that the jump will replace, except for tasks that are already on the way
+ * through the breakpoint, but the hit continues in the detour. So the only tasks that
+ * can still enter the bytes that the jump will replace are those already on the way
  * there. When these have left, the worker writes the jumps, in one round for all points.
  *
  * When have they left? A task is on the way if it is about to execute one of the
@@ -16,8 +16,8 @@
  * there. None of these instructions sleeps, and a task that sleeps in a displaced call
  * returns after the jump (the architecture makes sure, see
  * arch/x86/kernel/kprobes/reach.c). So such a task is preempted or interrupted there,
- * as in a slot, and the wait is the same; slots.c has the argument. A kernel with
- * PREEMPT_DYNAMIC is built for full preemption, whatever is chosen at boot.
+ * as in a slot, and the wait is the same; slots.c has the argument. It covers a kernel
+ * with PREEMPT_DYNAMIC: that is built for full preemption, whatever is chosen at boot.
  *
  * A jump becomes a breakpoint again at once when the point is disarmed, when a
  * probe is added to it, or when a probe is set in the replaced bytes. There is no need
@@ -58,14 +58,14 @@ static LIST_HEAD(jumps);
 
 static unsigned int allowed = 1;
 
-/* Nothing waits for the optimizer. Changes under kprobe_mutex. */
+/* No point waits for the worker. Written under kprobe_mutex. */
 static bool idle = true;
 static DECLARE_WAIT_QUEUE_HEAD(idle_wait);
 
 static void optimizer_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(optimizer_work, optimizer_work_fn);
 
-/* Changes the state of a point, and moves it to a list of the optimizer, or off. */
+/* Changes the state of a point, and moves it to @list or, if that is NULL, to none. */
 static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
 			   struct list_head *list)
 {
@@ -120,9 +120,9 @@ static int optimizer_queued_by_address(void *unused, const struct list_head *a,
  * text that is about to be freed, and for points whose breakpoints the caller has
  * removed.
  *
- * Hits may still be in the detours. If this returns true, the caller has to call
- * kprobe_quiesce() and then kprobe_optimizer_free(). kprobe_optimizer_settle() does
- * all that for points that stay armed.
+ * Hits may still be in the detours. If this returns true, the caller must call
+ * kprobe_quiesce() or arch_kprobes_sync(), and then kprobe_optimizer_free().
+ * kprobe_optimizer_settle() does all that for points that stay armed.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: true if there are such detours.
@@ -220,7 +220,7 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 }
 
 /**
- * kprobe_only - get the handlers of a point that has a single probe
+ * kprobe_only - get the handlers that a detour may call directly
  * @p:	  the point
  * @pre:  set to the pre-handler
  * @post: set to the post-handler, or NULL
@@ -228,8 +228,9 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
  * The answer is valid until kprobe_optimizer_undo() is called for the point.
  *
  * Context: kprobe_mutex held.
- * Return: the first argument of the handlers; NULL if the point has several probes, or
- * its probe is disabled or has no pre-handler.
+ * Return: the first argument of the handlers, which are those of the point's only probe
+ * or, while hits are counted, of its counter; NULL if hits are not counted and the point
+ * has several probes, or its probe is disabled or has no pre-handler.
  */
 struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 			   kprobe_post_handler_t *post)
@@ -261,13 +262,13 @@ bool kprobe_wants_post(struct kprobe *p)
 }
 
 /*
- * How long to wait; under kprobe_mutex. Some architectures have an area of fixed size,
- * which may stay full as long as the probes exist, and a breakpoint of a debugger may stay
- * for days. So do not ask too often.
+ * How long to wait before the next try; under kprobe_mutex. On some architectures the
+ * memory for detours has a fixed size and may stay full as long as the probes exist, and
+ * a debugger's breakpoint may stay for days. So do not try too often.
  */
 static unsigned long retry_delay = RETRY_DELAY;
 
-/* There may be memory again, or the debugger's breakpoint gone: retry those points. */
+/* There may be memory now, or the debugger's breakpoint may be gone: try again. */
 static void optimizer_retry(struct work_struct *work)
 {
 	struct kprobe_point *pt;
@@ -282,7 +283,7 @@ static void optimizer_retry(struct work_struct *work)
 
 static DECLARE_DELAYED_WORK(optimizer_retry_work, optimizer_retry);
 
-/* A detour was made: those that wait need not do so for as long as none could be. */
+/* A detour could be made, so the points that wait need not wait so long. */
 static void optimizer_retry_soon(void)
 {
 	if (retry_delay == RETRY_DELAY)
@@ -322,7 +323,7 @@ static void optimizer_wait_for_tasks(void)
 	if (IS_ENABLED(CONFIG_KPROBE_OPTINSN))
 		return;
 
-	/* Hits that were about to enter the old copies have entered them. */
+	/* Hits that were about to enter the old copies have done so after this. */
 	arch_kprobes_sync();
 	mutex_unlock(&kprobe_mutex);
 
@@ -341,14 +342,14 @@ static void optimizer_work_fn(struct work_struct *work)
 	mutex_lock(&kprobe_mutex);
 	list_sort(NULL, &queued, optimizer_queued_by_address);
 	/*
-	 * Points that are queued meanwhile make another batch, for which the work is queued
-	 * again: as long as there are more and more, these would never become jumps.
+	 * Points queued from here on make another batch, for which the work is queued again.
+	 * Otherwise a steady stream of them would keep these from ever becoming jumps.
 	 */
 	for (left = list_count_nodes(&queued); left; left -= nr) {
 		nr = min(left, OPTIMIZE_CHUNK);
 		optimizer_make_detours(nr);
 		mutex_unlock(&kprobe_mutex);
-		/* Nobody else can end a grace period of tasks-RCU while this goes on. */
+		/* Without this, the loop would hold up grace periods of tasks-RCU. */
 		cond_resched_tasks_rcu_qs();
 		mutex_lock(&kprobe_mutex);
 	}
@@ -367,7 +368,7 @@ static void optimizer_work_fn(struct work_struct *work)
 		optimizer_move(pt, KPROBE_JUMP, &jumps);
 	kprobe_batch_end(&batch);
 out:
-	/* Else the work is queued again. */
+	/* Otherwise the work has been queued again. */
 	if (list_empty(&queued)) {
 		WRITE_ONCE(idle, true);
 		wake_up_all(&idle_wait);
@@ -378,9 +379,10 @@ out:
 /**
  * kprobe_optimizer_hurry - let the points that wait become jumps now
  *
- * A reader that asks whether a probe is a jump, just after it was set, shall not be told
- * "no" only because more probes might have come. A grace period of tasks can take very
- * long, so this is no guarantee: it returns after a second, or on a fatal signal.
+ * The worker is delayed so that it finds more points to work on. A reader that looks at a
+ * new probe should not find a breakpoint for that reason alone. A tasks-RCU grace period
+ * can take very long, so there is no guarantee: this returns after a second, or on a fatal
+ * signal.
  *
  * Context: may sleep, without kprobe_mutex.
  */
@@ -398,10 +400,10 @@ void kprobe_optimizer_hurry(void)
  * wait_for_kprobe_optimizer - wait until all points that can be jumps are jumps
  *
  * On return every point that was registered or enabled before the call has become
- * a jump, unless that is impossible, or there was no memory for it yet, or it has been
- * undone since.
+ * a jump, unless that is impossible, or will be tried again for lack of memory or because
+ * of a debugger, or has been undone since.
  *
- * Context: may sleep, for some grace periods. Not from a handler.
+ * Context: may sleep, for several grace periods. Not from a handler.
  */
 void wait_for_kprobe_optimizer(void)
 {

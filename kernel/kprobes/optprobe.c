@@ -2,22 +2,22 @@
 /*
  * Kprobes: detours of architectures that implement struct optimized_kprobe.
  *
- * The optimizer calls arch_detour_*(). This file implements these with the functions of
- * arm and powerpc. These architectures replace one instruction with one jump, so no task
- * can be on the way into the replaced bytes, and a diverted point is still an ordinary
- * breakpoint until it becomes a jump.
+ * The optimizer calls arch_detour_*(). This file implements these on top of the functions
+ * of arm and powerpc. These architectures replace one instruction with one jump, so no
+ * task can be about to enter the middle of the replaced bytes, and a diverted point is an
+ * ordinary breakpoint until it becomes a jump.
  *
- * A detour has the address of its point and calls opt_pre_handler(), which does
- * the same as any hit. So the detour stays valid when probes are added and removed.
+ * A detour holds the address of its point and calls opt_pre_handler(), which handles the
+ * hit like any other. So the detour stays valid when probes are added and removed.
  * But it runs no post-handler, and ignores a changed instruction pointer, so points
  * with post-handlers stay breakpoints. A probe that changes the instruction pointer
  * must have a post-handler.
  *
- * A task can be preempted in a detour before it gets to the handlers, and its CPU does
- * not show the point then. The slot is freed after such tasks have left, see slots.c,
- * and the point has to wait for them, too: kprobe_point_free(). If the probes are gone
- * by then, no handler runs. If a probe with a post-handler has been added meanwhile,
- * only its pre-handler runs for this hit.
+ * A task can be preempted in a detour before it gets to the handlers, while its CPU does
+ * not show the point. The slot is freed only after such tasks have left, see slots.c, and
+ * so is the point: kprobe_point_free(). If the probes are gone when the task continues,
+ * no handler runs. If a probe with a post-handler has been added, only its pre-handler
+ * runs for this hit.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -29,7 +29,7 @@
 
 #include "internal.h"
 
-/* The optimizer relies on it when it does not wait for tasks. */
+/* The optimizer relies on this, and does not wait for tasks. */
 static_assert(sizeof(kprobe_opcode_t) == MAX_OPTIMIZED_LENGTH);
 
 static struct optimized_kprobe *optprobe_of(struct kprobe *p)
@@ -79,7 +79,7 @@ struct slot_cache kprobe_detour_slots = {
  */
 kprobe_opcode_t *get_optinsn_slot(void)
 {
-	/* The difference of two symbols, which is not a constant expression. */
+	/* It may be the difference of two symbols, which is not a constant expression. */
 	kprobe_detour_slots.size = MAX_OPTINSN_SIZE * sizeof(kprobe_opcode_t);
 	return get_detour_slot();
 }
@@ -183,7 +183,7 @@ int arch_detour_prepare(struct kprobe *p)
 	return 0;
 }
 
-/* Makes the architecture's list of the points in a list of the optimizer's. */
+/* Makes the architecture's list from a list of the optimizer. */
 static void optprobe_list(struct list_head *points, struct list_head *ops)
 {
 	struct kprobe *p;

@@ -7,7 +7,7 @@
  * displacing undo these steps. When a user is linked, unlinked, enabled or disabled,
  * this file chooses what hits of its point run.
  *
- * Nothing here arms a point, or waits: the callers do.
+ * Nothing here arms a point or waits for handlers: the callers do.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -62,10 +62,10 @@ static void point_name(const struct kprobe *kp, char *buf, size_t size)
  * @kp:   the probe, or any other pointer that the caller has passed
  *
  * Changing probes may sleep, and waits for handlers. A handler would wait for itself. An
- * interrupt could wait for the task that it has interrupted, and text cannot be patched
- * there. If preemption is not counted, a caller that has disabled it goes unnoticed. An
- * RCU reader is noticed if it can be preempted: with PREEMPT_RT nothing else reveals a
- * section with softirqs off, or one under a spinlock.
+ * interrupt could wait for the task that it has interrupted, and cannot patch text. Where
+ * preemption is not counted, a caller that has disabled it goes unnoticed. Preemptible RCU
+ * readers are detected: on PREEMPT_RT, nothing else shows that softirqs are off or that a
+ * spinlock is held.
  *
  * Context: any.
  * Return: true if the caller is a handler, or must not sleep. The log says so.
@@ -179,13 +179,13 @@ void kprobe_choose_only(struct kprobe_point *pt)
 }
 
 /*
- * Hits read post_handler without a lock. With contexts, it only says whether to call
- * kprobe_run_post(). Other architectures test it, and then call it: there it stays once
- * it is set, and runs nothing if no post-handler is enabled.
+ * Hits read post_handler without a lock. With contexts, they only test it, and then call
+ * kprobe_run_post(). Other architectures test it and then call it, so there it stays set,
+ * and runs nothing if no post-handler is enabled.
  *
- * It is set before the user can be found. An architecture that reads it without another
- * exception in between, and reorders reads, may run only the pre-handler for a hit
- * during registration. Such a hit may run none, too.
+ * It is set before the user can be found. If an architecture reorders reads, and reads it
+ * without another exception in between, a hit during registration may run the pre-handler
+ * only. That is allowed: such a hit may also run no handler at all.
  */
 static void point_choose_post(struct kprobe_point *pt)
 {
@@ -198,7 +198,7 @@ static void point_choose_post(struct kprobe_point *pt)
 /**
  * kprobe_count_user - update what depends on the number of enabled users
  * @user: a user that is about to be enabled, or has been disabled or unlinked
- * @sign: 1 or -1, respectively; 0 changes nothing
+ * @sign: 1 or -1, respectively; 0 for a user that is linked but not enabled
  *
  * Context: kprobe_mutex held.
  */
@@ -292,7 +292,7 @@ static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 }
 
 /**
- * kprobe_release_post - let a point go back to what it needs without post-handlers
+ * kprobe_release_post - drop what a point needs only for post-handlers
  * @pt: a point that a probe with a post-handler has left
  *
  * Context: kprobe_mutex held; may sleep.
@@ -300,7 +300,7 @@ static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 void kprobe_release_post(struct kprobe_point *pt)
 {
 	lockdep_assert_held(&kprobe_mutex);
-	/* On failure the point only keeps other IPMODIFY users off the site. */
+	/* If this fails, all that happens is that the site refuses other IPMODIFY users. */
 	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !kprobe_point_gone(pt))
 		kprobe_ftrace_choose(pt);
 }
@@ -328,7 +328,7 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 
 /**
  * kprobe_stray_addr - read the address in a structure that is not registered
- * @kp: the structure, which may point anywhere, to an error code for instance
+ * @kp: the structure, or any other pointer, even an error code
  *
  * Context: any.
  * Return: 0 if there is none.
@@ -496,9 +496,9 @@ static int point_place(struct kprobe_user *user)
 /*
  * The target was resolved without a lock. Since then its module may have been unloaded,
  * and another one loaded at the same address, or with a symbol of the same name. If the
- * target is in a module now, a reference holds that.
+ * target is in a module now, the caller holds a reference to it.
  *
- * Returns 0, -ENOENT, or -ESTALE if the name is that of another place now.
+ * Returns 0; -ENOENT; or -ESTALE if the symbol is elsewhere now.
  */
 static int point_check_again(struct kprobe_user *user)
 {
@@ -507,7 +507,7 @@ static int point_check_again(struct kprobe_user *user)
 	bool entry;
 	int ret;
 
-	/* Not by kp->addr: others may have registered the structure since, which sets that. */
+	/* Not by kp->addr, which is overwritten if others have registered the structure. */
 	if (kp->symbol_name)
 		ret = kprobe_resolve(NULL, kp->symbol_name, kp->offset, &addr, &entry);
 	else
@@ -539,7 +539,7 @@ int kprobe_place_user(struct kprobe_user *user)
 	if (kprobe_user_of(user->kp))
 		return kprobe_refuse(user->addr, -EINVAL, "the probe is registered already");
 	ret = kprobe_check_site(user->addr, &mod);
-	/* What was refused may be text that has replaced the target. */
+	/* The text that was refused may have replaced the target. */
 	if (mod || (ret && user->kp->symbol_name && !core_kernel_text(user->addr)))
 		ret = point_check_again(user) ?: ret;
 	if (!ret)
@@ -583,7 +583,7 @@ void kprobe_link_user(struct kprobe_user *user)
 	lockdep_assert_held(&kprobe_mutex);
 	kp->nmissed = 0;
 	INIT_LIST_HEAD(&kp->list);
-	/* So that hlist_unhashed() is false for a registered probe. */
+	/* This makes hlist_unhashed() false for a registered probe. */
 	INIT_HLIST_NODE(&kp->hlist);
 	hlist_add_fake(&kp->hlist);
 

@@ -4,14 +4,14 @@
  *
  * If the user gives no size, the pool grows: a call that takes one of the last
  * instances of a CPU's newest chunk asks the worker for another chunk. If there is no
- * memory, the worker tries again later, without being asked. The pool never
- * shrinks, and has KRETPROBE_POOL_MAX instances or KRETPROBE_POOL_BYTES at most. If the
- * user gives a size, the pool keeps it.
+ * memory, the worker tries again later, without being asked. The pool never shrinks, and
+ * has at most KRETPROBE_POOL_MAX instances or KRETPROBE_POOL_BYTES. If the user gives a
+ * size, it does not change.
  *
  * A pool lives until its probe is unregistered and the last call has returned, which
  * may happen in an NMI. So the worker frees it.
  *
- * Why not lib/objpool.c, which was made for this, with rethook? Exact instructions, on
+ * Why not rethook with lib/objpool.c, which were made for this? Exact instructions, on
  * one kernel (x86-64, -icount), for a pre-handler that calls rethook_try_get() and
  * rethook_hook(), and for a return probe, with return handlers that do nothing:
  *
@@ -111,8 +111,8 @@ noinline void __kprobe_hit kretprobe_pool_low(struct kretprobe_chunk *chunk)
 	if (!READ_ONCE(chunk->wanted)) {
 		WRITE_ONCE(chunk->wanted, true);
 		/*
-		 * Pairs with that of pool_grow(): either it sees wanted, or asked
-		 * is false below.
+		 * Pairs with the barrier in pool_grow(): either that sees @wanted, or
+		 * @asked is false below.
 		 */
 		smp_mb();
 	}
@@ -146,7 +146,7 @@ static __always_inline struct kretprobe_instance *pool_search(struct kretprobe_p
 	return NULL;
 }
 
-/* Changes the attention of the chunks that have the first @total instances. */
+/* Changes the attention of the chunks that hold the first @total instances. */
 static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int total,
 				    int add)
 {
@@ -194,7 +194,7 @@ kretprobe_pool_search(struct kretprobe_pool *pool)
 
 	/* Pairs with pool_add_chunk(): the chunks of that many are in the chains. */
 	total = smp_load_acquire(&pool->total);
-	/* A call that gives back sees this, or the search sees what it has given back. */
+	/* Either a call that gives back sees this, or the search sees its instance. */
 	pool_watch(pool, total, 1);
 	do {
 		puts = raw_atomic_read(&pool->puts);
@@ -341,7 +341,7 @@ static int pool_grow(struct kretprobe_pool *pool)
 		if (ret || pool->total == pool->bound)
 			return ret;
 		WRITE_ONCE(pool->asked, false);
-		/* Pairs with that of kretprobe_pool_low(): a call asks, or this sees wanted. */
+		/* Pairs with kretprobe_pool_low(): either that asks, or this sees @wanted. */
 		smp_mb();
 	} while (pool_is_wanted(pool) && !xchg(&pool->asked, true));
 	return 0;
@@ -362,7 +362,7 @@ static void pool_free(struct kretprobe_pool *pool)
 	kprobe_test_count_pool(-1);
 }
 
-/* A pool that waits for memory keeps the reference of the list that it was in. */
+/* A pool that has to wait for memory keeps the reference that its list held. */
 static void pools_serve(struct llist_node *pools)
 {
 	struct kretprobe_pool *pool, *next;
@@ -477,7 +477,7 @@ void kretprobe_pool_usage(struct kretprobe_pool *pool, struct kretprobe_usage *u
 	for_each_possible_cpu(cpu) {
 		for (chunk = pool->first[cpu]; chunk; chunk = chunk->next) {
 			usage->in_use += chunk->nr - hweight_long(atomic_long_read(&chunk->free));
-			/* An instance is zero until a call describes itself in it. */
+			/* This is NULL until a call has used the instance. */
 			for (i = 0; i < chunk->nr; i++)
 				usage->most += !!READ_ONCE(kretprobe_chunk_nth(chunk, i)->ret_addr);
 		}

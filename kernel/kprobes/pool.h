@@ -59,7 +59,7 @@ struct kretprobe_chunk {
 
 /**
  * struct kretprobe_pool - a return probe, and its instances
- * @hook:   what hits need of the probe
+ * @hook:   the part of the probe that hits use
  * @size:   of an instance, in bytes
  * @puts:   number of calls of kretprobe_pool_attend()
  * @refs:   number of instances; one more while the probe is registered, and one while
@@ -74,8 +74,7 @@ struct kretprobe_chunk {
  * @first:  by CPU, the head of its chain, which has at least one chunk, even if that
  *	    has no instance; a new chunk becomes the head
  *
- * Hits read @hook, @size and @first, which do not change meanwhile, except when the
- * pool grows.
+ * Hits read @hook, @size and @first. Of these, only @first changes, when the pool grows.
  */
 struct kretprobe_pool {
 	struct kretprobe_hook hook;
@@ -113,7 +112,7 @@ static __always_inline bool kretprobe_chunk_take(struct kretprobe_chunk *chunk,
 	return true;
 }
 
-/* If so, the caller that has taken instance @nr calls kretprobe_pool_low(). */
+/* If true, the caller, which has taken instance @nr, calls kretprobe_pool_low(). */
 static __always_inline bool kretprobe_chunk_is_low(struct kretprobe_chunk *chunk,
 						   unsigned long nr)
 {
@@ -155,8 +154,8 @@ static __always_inline void kretprobe_pool_put(struct kretprobe_instance *ri)
 	struct kretprobe_chunk *home = ri->home;
 
 	/*
-	 * The next call that takes it writes after the handler has finished. Pairs
-	 * with the full barrier of kretprobe_chunk_take() when that succeeds.
+	 * The next call that takes it must not write before the handler has finished.
+	 * Pairs with the full barrier of kretprobe_chunk_take() when that succeeds.
 	 */
 	smp_mb__before_atomic();
 	raw_atomic_long_or(ri->bit, &home->free);

@@ -7,10 +7,10 @@
  * key, and walk all of a table to find an address. jump_label_text_reserved() decodes
  * the instruction at each site for its length, too. One lookup costs 655,000
  * instructions (2,392 jump labels and 3,205 static calls, x86-64), and registering a
- * probe needs at least one. With the index here it costs 218: the sites of the kernel
- * image, sorted by address for the first probe, because they do not change after boot.
- * A module has few sites. They are walked, and the owners are asked only if one is
- * near, since they know its length.
+ * probe needs at least one. With the index here it costs 218. The index holds the sites
+ * of the kernel image, which do not change after boot, and is sorted by address when the
+ * first probe is registered. A module has few sites, so these are walked. If one is near,
+ * the owners are asked, because only they know its length.
  *
  * The owners could keep the index themselves. Then jump labels and static calls would
  * each need this code, and memory on every kernel, with or without probes, or hooks to
@@ -150,16 +150,16 @@ static bool reserved_near_in_module(struct module *mod, unsigned long start,
 }
 
 /*
- * The owners do not look at the sites of a module that is being unloaded, although they
- * patch these until the module's end. So hold the module while they are asked. If that is
- * not possible, any site that is near counts.
+ * The owners skip the sites of a module that is being unloaded, although they patch them
+ * until the very end. So hold the module while they are asked. If it cannot be held, any
+ * site that is near counts.
  */
 static bool reserved_in_module(unsigned long start, unsigned long end)
 {
 	struct module *mod;
 	bool near, held, ret;
 
-	/* The sites of a module that is being loaded are being sorted. */
+	/* Loading a module sorts its jump labels under this lock. */
 	jump_label_lock();
 	scoped_guard(preempt) {
 		mod = __module_text_address(start);
@@ -231,7 +231,7 @@ bool kprobe_text_reserved(unsigned long start, unsigned long end)
  * A jump label that is off does not show as a branch in the text, but it may be
  * switched on at any time.
  *
- * Context: kprobe_mutex held, which keeps a module's text; may sleep.
+ * Context: kprobe_mutex held, which keeps module text in memory; may sleep.
  */
 void kprobe_label_targets(unsigned long start, unsigned long end, unsigned long *map)
 {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: what runs on each CPU, and waiting for it, on architectures that tell
- * contexts apart. current.c does this for the others.
+ * Kprobes: which handlers run on each CPU, and waiting for them, on architectures that
+ * tell contexts apart. current.c is for the others.
  *
  * A hit stores the point in kprobe_cpu::running before it reads the users of the
  * point, and clears it after the last handler has returned. arch_kprobes_sync()
- * interrupts each CPU, which orders memory there. So after that a CPU either shows
- * the point, or will see what the caller of kprobe_quiesce() has changed. Handlers of
- * breakpoints run with interrupts off: the interrupt itself waits for them.
+ * interrupts each CPU, which orders memory there. So from then on a CPU either shows
+ * the point, or sees the change that the caller of kprobe_quiesce() has made. Handlers
+ * of breakpoints run with interrupts off: the interrupt itself waits for them.
  *
- * The interrupt does so on weakly ordered architectures, too: arch_kprobes_sync()
- * returns after each CPU has run a function in it, through smp_call_function(). What
- * a CPU has stored before that, it releases to the caller; what it loads after that,
- * it has acquired with the request. So a compiler barrier is enough in kprobe_show().
- * It is enough in kprobe_unshow() because x86 moves no access past a later store:
- * elsewhere it would have to be a release. It pairs with the test of what is shown,
- * which must come before anything is freed.
+ * The interrupt orders memory on weakly ordered architectures, too: arch_kprobes_sync()
+ * returns after each CPU has run a function in it, through smp_call_function(). A CPU
+ * releases its earlier stores to the caller, and its later loads come after the acquire
+ * of the request. So a compiler barrier is enough in kprobe_show(). It is enough in
+ * kprobe_unshow() only because x86 moves no access past a later store: elsewhere that
+ * would have to be a release. It pairs with the reads in running_any(), which come
+ * before anything is freed.
  *
  * A point that stays armed may be hit again and again during the wait. Handlers run
  * with preemption off, so a grace period ends the wait if it takes too long.
@@ -37,7 +37,7 @@
 
 DEFINE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
 
-/* Shown for code that is not a handler. It is in no batch. */
+/* Shown by kprobe_busy_begin(), where no handler runs. It is in no batch. */
 static struct kprobe_point busy_point = {
 	.faulters = LIST_HEAD_INIT(busy_point.faulters),
 };
@@ -73,9 +73,9 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_busy_end);
  * The handler must no longer be shown: otherwise hits would be missed forever, and
  * faults would be attributed to a probe that is gone.
  *
- * The log names the probe: the stack does not show the function whose return was probed,
+ * The log names the probe: the stack shows neither the function whose return was probed,
  * nor that a function on it is a handler. All contexts are checked, because a stack
- * overflow is reported from another context than that of the handler.
+ * overflow is reported from a different context than the handler's.
  *
  * Context: an oops, in the context of the handler.
  */
@@ -94,18 +94,18 @@ void kprobe_abandon(void)
 	kprobe_fault_abandon();
 	jprobe_abandon();
 	kprobe_unshow(kprobe_this_context());
-	/* The handlers that it covered are gone, too. */
+	/* The handlers that it covered are gone as well. */
 	raw_cpu_and(kprobe_cpu.covered, ~KPROBE_COVERED_MASK);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(kprobe_abandon);
 
 /*
- * Points are only compared, not read: the handler may be done, and the point freed, by
- * the time this looks at it. An odd value is the address of a word in a detour, which
- * was in use when the value was read. Its CPU may leave the detour at once, and the
- * memory may be used for something else. It is unmapped after an RCU grace period, so
- * it stays readable while preemption is off, whatever it holds.
+ * Points are compared but not dereferenced: by now the handler may have finished and the
+ * point may have been freed. An odd value is one more than the address of a word in a
+ * detour, which was in use when the value was read. The CPU may leave the detour right
+ * after that, and the slot may be reused. It is unmapped only after an RCU grace period,
+ * so the word stays readable while preemption is off, whatever it holds.
  */
 static bool running_any(int cpu, struct list_head *points)
 {
@@ -134,8 +134,8 @@ static bool running_any(int cpu, struct list_head *points)
  * kprobe_quiesce - wait for handlers
  * @points: a batch
  *
- * On return, no handler is running that saw the points as they were before the
- * caller changed them.
+ * On return, all handlers that saw the points as they were before the caller changed
+ * them have finished.
  *
  * Context: kprobe_mutex held; may sleep.
  */

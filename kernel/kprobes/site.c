@@ -20,7 +20,7 @@
 
 /*
  * One errno can have many reasons. These functions log the actual one if dynamic debug
- * asks for it: see "Errors" in Documentation/trace/kprobes.rst.
+ * enables that: see "Errors" in Documentation/trace/kprobes.rst.
  */
 
 /**
@@ -59,7 +59,7 @@ int kprobe_refuse_probe(const kprobe_opcode_t *addr, const char *symbol,
 }
 
 /**
- * kprobe_refuse_call - report a call of the API without any probes
+ * kprobe_refuse_call - report an API call that passes no probes
  * @what:   the name of the operation
  * @probes: the array
  * @num:    number of its elements
@@ -107,7 +107,7 @@ kprobe_opcode_t *__weak kprobe_lookup_name(const char *name, unsigned int offset
 
 /*
  * Finds the address that can carry a probe, for instance after an instruction that
- * marks the entry, and tells whether it is the entry. Architectures override this.
+ * marks the entry, and whether that is the entry. Architectures may override this.
  */
 kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
 						unsigned long offset,
@@ -123,7 +123,7 @@ kprobe_opcode_t *__weak arch_adjust_kprobe_addr(unsigned long addr,
  * @fn:	    the function; the walk ends if it returns anything but 0
  * @data:   its first argument
  *
- * With KALLSYMS_ALL, some of them are of data.
+ * With KALLSYMS_ALL, some of them are data.
  *
  * Context: may sleep.
  * Return: the last value that @fn returned.
@@ -242,7 +242,7 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 		*mod = __module_text_address(addr);
 		if (!*mod)
 			return kprobe_refuse(addr, -EINVAL, "no kernel text");
-		/* Others may be freed as soon as preemption is on. */
+		/* Without a reference, the module may be freed once preemption is on. */
 		if (!kprobe_module_seen(*mod) || !try_module_get(*mod)) {
 			*mod = NULL;
 			return kprobe_refuse(addr, -ENOENT,
@@ -281,8 +281,8 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE) && ftrace_location(addr) == addr)
 		return false;
 	/*
-	 * The list of its sections is made after the notifiers were called. Its init function
-	 * applies the relocations for modules that are there already.
+	 * klp_info is set after the notifiers are called. The init function then applies the
+	 * relocations for modules that are already loaded.
 	 */
 	if (READ_ONCE(mod->state) != MODULE_STATE_LIVE)
 		return true;
@@ -307,8 +307,8 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
  * @addr: the address
  * @mod:  set to the module that holds it, or NULL
  *
- * The caller calls module_put(*mod) once the point is in the table: from then on the
- * module notifier takes care of it.
+ * The caller must call module_put(*mod) once the point is in the table: from then on the
+ * module notifier takes care of the point.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0 if it may; -EINVAL if not; -ENOENT if the module is being unloaded, or its

@@ -24,11 +24,11 @@
  * several pages, an eighth of what it has. A block is freed when all of its pages are
  * free.
  *
- * Free slots hold no code. Architectures that can erase slots do so when no task can
- * be in them any more. The worker owns the slots that it waits for, so it needs no
- * mutex for that.
+ * Where the architecture can erase slots, free slots hold no code: they are erased when
+ * no task can be in them any more. The worker owns the slots that it waits for, so it
+ * erases them without the mutex.
  *
- * Perf is told about the pages as symbols, and about code that is written to slots or
+ * perf sees the pages as symbols, and gets an event when code is written to a slot or
  * erased.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
@@ -185,7 +185,7 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	start = (unsigned long)block->text;
 	WRITE_ONCE(c->first, min(c->first, start));
 	WRITE_ONCE(c->last, max(c->last, start + nr * PAGE_SIZE - 1));
-	/* Pages of an architecture's own all begin alike: see slot_cache_skew(). */
+	/* All pages of a cache have the same offset from a boundary: slot_cache_skew(). */
 	if (!c->nr_pages)
 		c->skew = start & ~PAGE_MASK;
 	while (nr--) {
@@ -254,7 +254,7 @@ void *slot_alloc(struct slot_cache *c)
 	if (!pg->nr)
 		pg->block->used++;
 	if (++pg->nr == slots_per_page(c)) {
-		/* A reader, which is kallsyms, may see the page twice, or miss it. */
+		/* Readers, such as kallsyms, may see the page twice, or miss it. */
 		list_del_rcu(&pg->list);
 		list_add_tail_rcu(&pg->list, &c->pages);
 	}
@@ -347,7 +347,7 @@ void __weak arch_erase_slots(void *text, size_t len)
 {
 }
 
-/* The worker collects retired slots, waits, erases them and frees them. */
+/* First step of the worker. The others are to wait, to erase the slots and to free them. */
 static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 {
 	struct slot_page *pg;
@@ -380,7 +380,7 @@ static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 			perf_event_text_poke(text, text, len, NULL, 0);
 			arch_erase_slots(text, len);
 		}
-		/* There may be thousands of pages, and the optimizer waits for tasks, too. */
+		/* There may be thousands of pages: do not hold up the optimizer's grace period. */
 		cond_resched_tasks_rcu_qs();
 	}
 }

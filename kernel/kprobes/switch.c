@@ -11,7 +11,7 @@
 
 #include "internal.h"
 
-/* The master switch in debugfs. If it is off, only return trampolines are armed. */
+/* The master switch in debugfs. While it is off, only a return trampoline may be armed. */
 static bool switched_off;
 
 /*
@@ -157,7 +157,7 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
  *
  * Context: may sleep. Not from a handler.
  * Return: 0, even if some were already off: no handler of the probes is running or
- * will run, but for the return handlers of calls that have begun. With nothing changed:
+ * will run, except return handlers of calls in flight. With nothing changed:
  * -EINVAL if one of them is not registered or its text is gone, if @num is not positive,
  * or @kps is NULL; -EDEADLK from a handler, or if the caller must not sleep.
  */
@@ -214,7 +214,7 @@ EXPORT_SYMBOL_GPL(enable_kprobe);
 
 /*
  * While all probes were off, ftrace may have given a site to another user. Arm the points
- * one by one, so that this one does not keep the others off.
+ * one by one, so that one failure does not keep the others off.
  */
 static void kprobe_arm_possible(struct list_head *points)
 {
@@ -253,7 +253,7 @@ void kprobes_switch(bool on)
 		if (on ? pt->state != KPROBE_OFF || !pt->nr_enabled :
 			 !kprobe_point_armed(pt))
 			continue;
-		/* Calls in flight will return to the trampoline. An architecture may read it. */
+		/* Calls in flight will return to the trampoline, which has to stay armed. */
 		if (!arch_trampoline_kprobe(&pt->kp))
 			kprobe_batch_add(pt, &batch);
 	}

@@ -70,7 +70,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 	if (old != &addr_array_empty && (t->used + more) * 2UL <= old->mask + 1UL)
 		return 0;
 
-	/* A quarter full at most, so that as many fit again before the next copy. */
+	/* At most a quarter full, so that as many nodes again fit before the next copy. */
 	size = roundup_pow_of_two((t->live + more) * 4UL);
 	size = max_t(unsigned long, size, ADDR_ARRAY_MIN);
 	new = kvzalloc(struct_size(new, node, size), GFP_KERNEL);
@@ -84,7 +84,7 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 			addr_array_put(new, old->node[i]);
 	}
 
-	/* A lookup that finds the array finds the nodes in it. Pairs likewise. */
+	/* A lookup that finds the array finds the nodes in it. Pairs as above. */
 	smp_store_release(&t->array, new);
 	t->used = t->live;
 	if (old != &addr_array_empty)

@@ -77,7 +77,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_each_symbol);
 #ifdef CONFIG_KGDB
 static int testing_patch(void *set)
 {
-	/* kgdb does not patch text meanwhile. */
+	/* kgdb does not patch text while this is held. */
 	if (mutex_is_locked(&text_mutex))
 		return -EAGAIN;
 	return *(bool *)set ? dbg_activate_sw_breakpoints() : dbg_deactivate_sw_breakpoints();
@@ -85,12 +85,12 @@ static int testing_patch(void *set)
 #endif
 
 /**
- * kprobe_test_debug - set a breakpoint of kgdb, or remove it
+ * kprobe_test_debug - set or remove a breakpoint of kgdb
  * @addr: where; it must not be executed meanwhile, as no debugger is connected
  * @set:  set it
  *
  * Context: may sleep; not from a stage.
- * Return: 0; the error of kgdb; or -EOPNOTSUPP if this kernel is without it.
+ * Return: 0; an error from kgdb; or -EOPNOTSUPP if this kernel does not have it.
  */
 int kprobe_test_debug(unsigned long addr, bool set)
 {
@@ -475,8 +475,8 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_blacklist);
 #if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
 /**
  * kprobe_test_stack - walk the stack of the current task as live patching does
- * @entries: where the addresses go
- * @nr:	     for how many there is room
+ * @entries: where to store the addresses
+ * @nr:	     how many there is room for
  *
  * Context: any.
  * Return: how many there are, or an error if an address may be missing.

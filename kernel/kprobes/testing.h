@@ -26,7 +26,7 @@ struct module;
  * @KPROBE_STAGE_SYNCED:   in kprobe_quiesce(): each CPU has been interrupted, and none
  *			   has been looked at yet
  * @KPROBE_STAGE_QUIET:	   unregistering: no handler runs, nothing is freed yet
- * @KPROBE_STAGE_CHOSEN:   the optimizer is about to look at a point: can it be a jump?
+ * @KPROBE_STAGE_CHOSEN:   the optimizer is about to decide if a point can be a jump
  * @KPROBE_STAGE_PLANNED:  the optimizer has chosen the instructions of a detour, and is
  *			   about to allocate memory for it
  * @KPROBE_STAGE_DIVERTED: the optimizer has made detours, and is about to wait
@@ -109,7 +109,7 @@ bool kprobe_test_is_label_target(unsigned long addr);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
 int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void *data);
 
-/* While it is set, there is no memory for detours. */
+/* While this is set, there is no memory for detours. */
 extern bool kprobe_test_no_detours;
 
 static inline bool kprobe_test_fails_detour(void)
@@ -117,7 +117,7 @@ static inline bool kprobe_test_fails_detour(void)
 	return READ_ONCE(kprobe_test_no_detours);
 }
 
-/* While it is set, there is no memory for instances. The other counts these failures. */
+/* While the first is set, there is no memory for instances. The second counts failures. */
 extern bool kprobe_test_no_instances;
 extern atomic_t kprobe_test_instances_failed;
 

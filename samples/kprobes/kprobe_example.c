@@ -12,9 +12,9 @@
  * from the function's symbol. The valid offsets depend on the kernel: "objdump -d
  * vmlinux" or gdb's "disassemble" show them.
  *
- * Each hit prints two lines, "before" and "after". Lines of hits on other CPUs may
- * come between them; the task shows which belong together. Printing from a handler
- * is slow, so it stops after @limit hits. Counting continues.
+ * Each hit prints two lines, "before" and "after". Lines from other CPUs may come
+ * between them; the task tells which two belong together. Printing from a handler is
+ * slow, so it stops after @limit hits. Counting continues.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,7 +33,7 @@ MODULE_PARM_DESC(symbol, "function to probe, or MODULE:FUNCTION");
 
 static unsigned int offset;
 module_param(offset, uint, 0444);
-MODULE_PARM_DESC(offset, "offset in bytes of an instruction of the function");
+MODULE_PARM_DESC(offset, "offset of an instruction in the function, in bytes");
 
 static unsigned int limit = 10;
 module_param(limit, uint, 0644);
@@ -61,7 +61,7 @@ static int before(struct kprobe *p, struct pt_regs *regs)
 	if (atomic_long_inc_return(&before_count) <= limit)
 		show("before", p, regs);
 
-	return 0;	/* go on with the instruction */
+	return 0;	/* now run the instruction */
 }
 
 static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)

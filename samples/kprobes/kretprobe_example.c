@@ -44,7 +44,7 @@ static int on_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 		return 1;	/* not this call: nothing runs on its return */
 
 	/*
-	 * The fast clock may be read anywhere. ktime_get() would spin for ever
+	 * The fast clock may be read anywhere. ktime_get() would spin forever
 	 * in a function that is called while the clock is being updated.
 	 */
 	call->began = ktime_get_mono_fast_ns();
