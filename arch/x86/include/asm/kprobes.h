@@ -17,7 +17,7 @@ struct x86_detour;
 
 typedef u8 kprobe_opcode_t;
 
-/* Of a slot that holds a detour, and of the jump that leads there, in bytes. */
+/* The sizes of a slot for a detour, and of the jump that leads there, in bytes. */
 #define __ARCH_KPROBE_DETOUR_SIZE	512
 #define __ARCH_KPROBE_JUMP_SIZE		5
 
@@ -25,7 +25,7 @@ typedef u8 kprobe_opcode_t;
 #define __ARCH_KPROBE_IP_BEHIND	1
 
 /*
- * The stack pointer at an ftrace site, whatever handlers have made of regs->sp: the return
+ * The stack pointer at an ftrace site, whatever handlers have done to regs->sp: the return
  * address of our trampoline follows the registers that it has saved.
  */
 #define __ARCH_KPROBE_FTRACE_SP(regs)	((unsigned long)((regs) + 1) + sizeof(long))
@@ -35,7 +35,7 @@ typedef u8 kprobe_opcode_t;
 
 #define __ARCH_WANT_KPROBES_INSN_SLOT
 
-/* The size of a slot: holds a struct x86_copy of arch/x86/kernel/kprobes/common.h. */
+/* The size of a slot, which holds a struct x86_copy (arch/x86/kernel/kprobes/common.h). */
 #define __ARCH_KPROBE_SLOT_SIZE	32
 
 /**
@@ -45,8 +45,8 @@ typedef u8 kprobe_opcode_t;
  * @slot:  runs the instruction and jumps to the next one in place; @copy is this,
  *	   unless there is a detour
  * @detour: set while there is a detour
- * @step:  runs the instruction and traps; made when a post-handler needs it, or
- *	   if emulating the instruction may fault, to fault instead
+ * @step:  runs the instruction and traps, made when a post-handler needs it; or
+ *	   faults in place of an emulated instruction that would fault
  * @imm:   branch displacement, immediate, or displacement of a memory operand
  * @kind:  how it is executed, enum x86_insn_kind
  * @len:   its length in bytes

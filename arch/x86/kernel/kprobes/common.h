@@ -3,7 +3,7 @@
  * Kprobes on x86: what the files of this directory share.
  *
  *	core.c	 the manager's hooks: preparing, arming, what is refused
- *	text.c	 the text without us, and where its instructions begin
+ *	text.c	 the text without probes, and where its instructions begin
  *	orc.c	 instructions that the unwinder's table knows
  *	insn.c	 what an instruction is: may it be probed, where can it run
  *	emulate.c executing an instruction on saved registers
@@ -143,10 +143,10 @@ struct x86_copy {
 static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
 
 /*
- * A branch faults where it is, if its target is not canonical (SDM Vol. 2, CALL, JMP, RET).
- * If such a branch was emulated, the return from the exception would fault instead, in the
- * middle of the entry code. So the emulation leaves it to this instruction, which always
- * faults in the same way, and then counts as the branch:
+ * A branch to an address that is not canonical faults itself (SDM Vol. 2, CALL, JMP, RET).
+ * If it were emulated, the return from the exception would fault instead, in the middle of
+ * the entry code. So emulation leaves such a branch to this instruction, which always
+ * faults in the same way, and then stands for the branch:
  *
  *	movabs 0x8000000000000000, %al
  *
@@ -158,7 +158,7 @@ static_assert(sizeof(struct x86_copy) <= __ARCH_KPROBE_SLOT_SIZE);
 #define X86_FAULT_SIZE	9
 #define X86_COPY_FAULT	(2 * INT3_INSN_SIZE)
 
-/* Is this the address of an instruction that stands for the original, before it is done? */
+/* Is @ip at an instruction that stands for the original, and has not been executed yet? */
 static __always_inline bool x86_copy_is_before(const struct x86_copy *copy, unsigned long ip)
 {
 	unsigned long end = (unsigned long)copy->text + copy->len;

@@ -26,8 +26,8 @@ extern char __static_call_text_start[], __static_call_text_end[];
  * These return on another stack than they were called on; or they are called in
  * interrupt context and return in the interrupted context, where a handler may be
  * running. ret_from_fork() returns after exit_to_user_mode(). return_to_handler() is not
- * a function: there is no return address where it begins. swsusp_arch_suspend() also returns
- * in the kernel that has been resumed, before its per-CPU memory is set up.
+ * a function: it starts without a return address on the stack. swsusp_arch_suspend() also
+ * returns in the kernel that has been resumed, before its per-CPU memory is set up.
  */
 struct kretprobe_blackpoint kretprobe_blacklist[] = {
 	{ .name = "__switch_to" },
@@ -86,8 +86,8 @@ static const char *const switchers[] __initconst = {
 
 /*
  * A CPU runs these while it comes online, goes offline, wakes up from suspend, or boots
- * another kernel. Then it has no IDT that handles breakpoints, or no per-CPU memory of its
- * own, or it was reported dead, and kprobe_quiesce() does not wait for its handlers.
+ * another kernel. At that time it has no IDT that handles breakpoints, or no per-CPU memory
+ * of its own, or it has been reported dead, so kprobe_quiesce() does not wait for it.
  */
 static const char *const offline_path[] __initconst = {
 	"secondary_startup_64", "secondary_startup_64_no_verify", "common_startup_64",
@@ -128,8 +128,8 @@ static int __init x86_refuse_names(const char *const *names, unsigned int nr)
 }
 
 /*
- * ftrace copies the code of its callers into trampolines. A breakpoint in that code
- * would be copied, too, but have no point there. Each label in it is a separate symbol.
+ * ftrace copies the code of its callers into trampolines. A breakpoint in that code would
+ * be copied along, to an address without a point. Each label in it is a separate symbol.
  */
 static int __init x86_refuse_ftrace_callers(void)
 {
@@ -192,7 +192,7 @@ int __init arch_populate_kprobe_blacklist(void)
 /**
  * arch_adjust_kprobe_addr - move a probe past the ENDBR at a function's entry
  * @addr:	   the beginning of the function
- * @offset:	   where in the function the probe is to be
+ * @offset:	   where in the function the probe was asked for
  * @on_func_entry: set to whether it is the entry
  *
  * An indirect call must find ENDBR at its target (SDM Vol. 1, 17.3). So the probe
@@ -245,8 +245,8 @@ void *alloc_insn_pages(unsigned int nr)
 }
 
 /**
- * arch_erase_slots - fill slots that no task executes with breakpoints
- * @text: its first byte
+ * arch_erase_slots - fill free slots with breakpoints
+ * @text: the first byte
  * @len:  in bytes
  *
  * Context: may sleep.
@@ -257,7 +257,7 @@ void arch_erase_slots(void *text, size_t len)
 }
 
 /**
- * x86_copy_at - the out-of-line copy around an address
+ * x86_copy_at - find the out-of-line copy that contains an address
  * @addr: any address
  *
  * Context: any, preemption off.
@@ -312,9 +312,9 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_unwind);
  * @first: its first byte
  * @last:  its last byte
  *
- * Lock prefixes are there only with several CPUs; otherwise a prefix without effect
- * is in their place. The function that knows all of them walks a list, so call it
- * only if one of these prefixes is there.
+ * With a single CPU online, each lock prefix is replaced by a prefix without effect.
+ * alternatives_text_reserved() knows all of them, but walks a list, so it is called
+ * only if one of the two prefixes is there.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: true if so.
@@ -360,7 +360,7 @@ int arch_prepare_kprobe(struct kprobe *p)
 }
 
 /**
- * arch_prepare_post - get ready for the point's first post-handler
+ * arch_prepare_post - get ready for a post-handler at a point
  * @p: the point
  *
  * Context: kprobe_mutex held; may sleep.
@@ -384,7 +384,7 @@ void arch_remove_kprobe(struct kprobe *p)
 
 /**
  * arch_kprobes_batch - a batch of points is about to be prepared, or has been
- * @begin: which
+ * @begin: it is about to be
  *
  * Context: kprobe_mutex held.
  */
@@ -450,9 +450,10 @@ void arch_disarm_kprobes(struct list_head *points)
 /**
  * arch_kprobes_sync - interrupt every CPU and wait until all have handled it
  *
- * Context: may sleep.
  * On return no CPU is in the exception of a breakpoint that was hit before the
  * call. All CPUs see the current text, and memory written before the call.
+ *
+ * Context: may sleep.
  */
 void arch_kprobes_sync(void)
 {
@@ -474,7 +475,7 @@ int __init arch_init_kprobes(void)
  * arch_trampoline_kprobe - is this point part of our own trampolines?
  * @p: the point
  *
- * Return: 0: functions return to the trampoline, which has no breakpoint.
+ * Return: 0: the trampoline of return probes has no breakpoint here.
  */
 int arch_trampoline_kprobe(struct kprobe *p)
 {

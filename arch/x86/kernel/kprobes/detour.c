@@ -37,9 +37,9 @@
  * address. A direct detour has a branch to the dispatcher that the common hit does not
  * take. That branch becomes a breakpoint, the only safe change of running text
  * (SDM Vol. 3, 9.1.3), and the breakpoint handler takes the branch. Hits check
- * all of this after they have set kprobe_cpu::running. So after the next interrupt
- * of all CPUs, kprobe_quiesce() sees every hit that will call a handler from before
- * the change. The detour itself stays until no task can be in it: slots.c.
+ * all of this after they have set kprobe_cpu::running. So once every CPU has been
+ * interrupted, kprobe_quiesce() sees every hit that will call a handler from before
+ * the change. The detour itself stays until no task can be in it: see slots.c.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -83,7 +83,7 @@ static __always_inline struct kprobe *detour_show(const struct x86_detour *d,
 	return p;
 }
 
-/* What C code returns to the detour to make @next run: see DETOUR_STAY. */
+/* The value that C code returns to the detour so that @next runs: see DETOUR_STAY. */
 static __always_inline int detour_go_on(const struct x86_detour *d, struct pt_regs *regs,
 					enum x86_detour_next next)
 {
@@ -115,7 +115,7 @@ void __kprobe_hit x86_detour_resume(struct pt_regs *regs)
 	unsigned int back;
 	struct kprobe *p;
 
-	/* No text of the kernel; get_kprobe() does not take every address. */
+	/* This is not kernel text, and get_kprobe() must not be asked for ~0UL. */
 	if (ip < TASK_SIZE_MAX)
 		return;
 	for (back = 1; back < JMP32_INSN_SIZE; back++) {
@@ -193,7 +193,7 @@ out:
 /**
  * detour_changed - leave a direct detour whose handler has changed regs->ip
  * @d:	  the detour
- * @regs: where to
+ * @regs: registers that the handler has left
  *
  * Context: called by the detour, in the handler's context.
  * Return: DETOUR_LEAVE.
@@ -224,7 +224,7 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 	ctx = kprobe_this_context();
 	if (!kprobe_shown(ctx)) {
 		p = detour_show(d, ctx);
-		/* Another point's pre-handlers have not run for this hit. */
+		/* If it is another point, its pre-handlers have not run for this hit. */
 		if (p && p->ainsn.step == d->step)
 			kprobe_run_post(p, regs, 0);
 		kprobe_unshow(ctx);
@@ -266,10 +266,10 @@ static bool detour_debugged(const u8 *addr)
 }
 
 /*
- * From here on breakpoint hits continue in the detour, and debuggers leave alone
- * the bytes that the jump will replace. Returns false if a debugger has set a
- * breakpoint there since the plan was made. It cannot do so now: although it stops
- * all CPUs, it patches no text while text_mutex is held.
+ * Sends breakpoint hits to the detour. From here on debuggers leave alone the bytes that
+ * the jump will replace. Returns false if a debugger has set a breakpoint there since the
+ * plan was made. It cannot do so meanwhile: although it stops all CPUs, it patches no text
+ * while text_mutex is held.
  */
 static bool detour_divert(struct kprobe *p, struct x86_detour *slot)
 {
@@ -336,7 +336,7 @@ int arch_detour_prepare(struct kprobe *p)
 	text_poke_copy(slot, buf, sizeof(buf));
 
 	if (!detour_divert(p, slot)) {
-		/* No task can be in it, but it has code to be erased. */
+		/* No task can be in it, but it holds code that has to be erased. */
 		free_detour_slot(slot, true);
 		return -EBUSY;
 	}
@@ -509,7 +509,7 @@ __kprobe_hit enum kprobe_unwind x86_detour_unwind(const struct x86_detour *d,
 }
 
 /**
- * x86_detour_at - the detour around an address
+ * x86_detour_at - find the detour that contains an address
  * @addr: any address
  *
  * Context: any, preemption off.

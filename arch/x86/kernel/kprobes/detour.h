@@ -77,9 +77,10 @@ enum x86_detour_next {
 /*
  * What C code returns to its detour: restore the registers and continue, or leave
  * through detour_leave(). That function must know how many returns will lack a call, or
- * the return stack buffer of the CPU gets out of step with the stack (SDM Vol. 1,
- * 17.1.1). It returns to regs->ip itself. If a call was emulated, the callee
- * returns, too. If a return was emulated, its call has been executed.
+ * the CPU's return stack buffer gets out of step with the stack (SDM Vol. 1, 17.1.1).
+ * It goes to regs->ip by a return of its own, which lacks one. If a call was emulated,
+ * the return of the callee lacks one, too. If a return was emulated, its call is left
+ * over, and makes up for one.
  */
 #define DETOUR_STAY		0
 #define DETOUR_LEAVE		1
@@ -91,9 +92,9 @@ enum x86_detour_next {
  * @p:	    the point; the first member, for kprobe_running_point(); valid only
  *	    while @live is set
  * @addr:   address of the point
- * @step:   arch_specific_insn::step of the point, by which a hit between its pre- and its
- *	    post-handlers knows the point again: the slot is not used anew before
- *	    that hit is over
+ * @step:   arch_specific_insn::step of the point, by which a hit recognises the point
+ *	    between its pre- and post-handlers: the slot is not reused before that
+ *	    hit is over
  * @orig:   the bytes that the jump replaces
  * @live:   hits are hits of @p; otherwise they are late
  * @nr:	    displaced instructions
@@ -154,8 +155,8 @@ static __always_inline unsigned long x86_detour_exec(const struct x86_detour *d,
 }
 
 /*
- * Where execution really continues if it should continue at @ip: the instructions
- * that the jump has replaced run in the detour. The point itself is another hit.
+ * Where execution has to continue in order to continue at @ip: the instructions that
+ * the jump has replaced run in the detour. The point itself is another hit.
  */
 static __always_inline unsigned long x86_detour_ip(const struct x86_detour *d,
 						   unsigned long ip)

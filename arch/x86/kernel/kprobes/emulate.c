@@ -3,9 +3,9 @@
  * Kprobes on x86: executing an instruction on saved registers.
  *
  * This is for instructions whose effect depends on their address, and for common
- * simple ones at points with a post-handler. It is on the path of a hit: all of it
- * is inline, so nothing here can carry a probe. Only with KCSAN, pagefault_disable() is not;
- * by then the context is marked.
+ * simple ones at points with a post-handler. It is on the hit path: all of it is inline,
+ * so nothing here can carry a probe. With KCSAN, pagefault_disable() is not inline, but by
+ * then the point is shown, and a hit there is missed.
  */
 #include <linux/array_size.h>
 #include <linux/bits.h>
@@ -170,8 +170,8 @@ static __always_inline void emulate_alu_op(const struct arch_specific_insn *a,
 }
 
 /*
- * pgtable_l5_enabled() would do, but until the alternatives are applied, and in the
- * kernel's file for good, it leads to init text.
+ * pgtable_l5_enabled() would do, but until alternatives are applied, and forever in the
+ * vmlinux file, it branches to init text.
  */
 #define EMULATE_LA57	(IS_ENABLED(CONFIG_X86_5LEVEL) && boot_cpu_has(X86_FEATURE_LA57))
 
@@ -198,8 +198,8 @@ static __always_inline bool emulate_in_kernel_half(unsigned long addr)
  * Read an operand where kernel memory cannot be. Most likely it is a member of a structure
  * at NULL. A fix-up does not help there: with SMAP, reading user memory while AC is clear
  * is an oops all the same. So leave the fault to the instruction. With AC set, or without
- * SMAP, the instruction may be able to read the operand, so this function has to be, too.
- * Nothing is at an address that is not canonical.
+ * SMAP, the instruction may be able to read the operand, so this function must be able to.
+ * An address that is not canonical always faults.
  */
 static __always_inline bool emulate_read_user(struct pt_regs *regs, unsigned long addr,
 					      unsigned long *val)
@@ -273,7 +273,7 @@ static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
 			next += a->imm;
 		break;
 	case X86_RET:
-		/* As if there was a fault, the address stays on the stack. */
+		/* As with a real fault, the address stays on the stack. */
 		target = *(unsigned long *)regs->sp;
 		if (!emulate_canonical(target))
 			return false;
@@ -385,7 +385,7 @@ static const x86_emulator_t emulator[] = {
 };
 
 /**
- * x86_emulator - what executes instructions of one kind
+ * x86_emulator - choose the function that emulates instructions of one kind
  * @kind: enum x86_insn_kind
  *
  * Context: any.

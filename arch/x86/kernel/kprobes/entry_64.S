@@ -60,7 +60,7 @@
  * move pt_regs down, in an order that keeps all of it above the stack pointer.
  *
  * The calls are for the return stack buffer; DETOUR_LEAVE in detour.h explains how
- * many. The RET takes one entry, and those of the callers stay in step.
+ * many. The RET takes one entry, and the entries of the callers stay in step.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS
@@ -175,11 +175,11 @@ SYM_CODE_END(kprobe_ftrace_return_far)
  * Functions under a return probe return to this code instead of to their caller.
  *
  * The return address was popped, so an interrupt may overwrite the slot that held
- * it, right below the stack pointer. That is so only at the very first instruction,
+ * it, right below the stack pointer. This holds only at the very first instruction,
  * where unwinders find the true address by the place of its slot. The call reclaims
  * the slot, for unwinders and for the RET at the end, and fills it with an address
  * that unwinders know. It also puts an entry in the return stack buffer for that RET,
- * so that those of the callers stay in step.
+ * so that the entries of the callers stay in step.
  */
 SYM_CODE_START(__kretprobe_trampoline)
 	UNWIND_HINT_UNDEFINED

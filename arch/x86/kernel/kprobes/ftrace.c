@@ -39,15 +39,15 @@ extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
  *
  * Our trampoline, and that of ftrace, goes to regs->ip by a RET with the stack pointer
  * that the site had. A handler that returns in place of the function drops the return
- * address, and maybe arguments. The dropped words hold the rest of the way: return
+ * address, and maybe arguments. The dropped words then lead to regs->ip: they hold return
  * addresses and, if there are more than two of them, a stack pointer.
  *
  * The word on top is a return address in any case, as for a function that returns: a
  * tracer that ftrace calls next may replace it with its own, and then return to it.
  *
- * A stack pointer further down is put back on 64 bits: the trampoline's own frame is
- * there, and a tracer that ftrace calls next would look for the return address in the
- * wrong place. On 32 bits ftrace itself sets the stack pointer.
+ * On 64 bits, a stack pointer that has been moved down is put back: the trampoline's own
+ * frame is there, and a tracer that ftrace calls next would look for the return address
+ * in the wrong place. On 32 bits ftrace itself sets the stack pointer.
  *
  * Context: where a hit runs; preemption off.
  */

@@ -4,8 +4,8 @@
  * why.
  *
  * The stack. Handlers must see the stack pointer of the code, and words that they
- * or the emulation push belong right below it. So if they may push any, pt_regs
- * is some words further down.
+ * or the emulation push belong right below it. So pt_regs is some words further
+ * down, see STACK_GAP.
  *
  * 32 bits. A detour has the same parts in the same order, and almost the same code,
  * without REX prefixes. These are the differences:
@@ -41,8 +41,8 @@
 #include "detour.h"
 
 /*
- * Between the stack of the code and pt_regs, for what is pushed before these registers are
- * restored: by an emulated instruction, or by a handler. As much as at a breakpoint, where
+ * Room between the stack of the code and pt_regs, for words that an emulated instruction
+ * or a handler pushes before the registers are restored. As much as at a breakpoint, where
  * the entry code leaves six words.
  */
 #define STACK_GAP	(6 * (int)sizeof(long))
@@ -115,7 +115,7 @@ static void emit_jmp(struct gen *g, unsigned long target)
 	emit_rel32(g, target);
 }
 
-/* Some CPUs need calls and returns counted. Counts a call of @func, or of any if NULL. */
+/* Some CPUs need calls and returns counted. @func is the callee, or NULL if not known. */
 static void emit_depth(struct gen *g, void *func)
 {
 	u8 *at = g->buf + g->nr;
@@ -243,8 +243,8 @@ static void emit_encode_frame_pointer(struct gen *g)
 }
 
 /*
- * Before the probed instruction, ip is what a breakpoint would show. For the ORC
- * unwinder, orig_ax has the same value: the instruction has not run yet.
+ * Before the probed instruction, ip is what a breakpoint would show. If orig_ax has the
+ * same value, the ORC unwinder knows that the instruction has not run yet.
  */
 static void emit_save(struct gen *g, unsigned long ip, bool before, bool odd)
 {
@@ -300,7 +300,7 @@ static void emit_args(struct gen *g, unsigned long first)
 #endif
 }
 
-/* The third. */
+/* The third argument of a post-handler: flags is 0. */
 static void emit_no_flags(struct gen *g)
 {
 	if (IS_ENABLED(CONFIG_X86_64))
@@ -344,7 +344,7 @@ static void emit_copy(struct gen *g, const struct x86_displaced *di,
  * The return stack buffer expects a return for each call. A displaced call must
  * return to its original place. So the detour executes a call for the buffer, and
  * then replaces the return address: the callee's return is mispredicted, but those
- * of its callers are not. CPUs do not count a call of the very next instruction.
+ * of its callers are not. CPUs do not record a call to the very next instruction.
  * Hence the INT3 in between, which also ends speculation.
  */
 static void emit_call_over(struct gen *g)
@@ -414,7 +414,7 @@ static void emit_push_operand(struct gen *g, struct x86_detour_map *m,
 
 static void emit_pushed_return(struct gen *g)
 {
-	/* The thunk would count a return, and its call was not counted. */
+	/* The thunk would count a return whose call was not counted. */
 	if (cpu_feature_enabled(X86_FEATURE_CALL_DEPTH))
 		EMIT(g, RET_INSN_OPCODE, INT3_INSN_OPCODE);
 	else
@@ -606,7 +606,7 @@ static bool gen_choose_direct(struct kprobe *p, struct direct *to)
 		return true;
 	switch (p->ainsn.kind) {
 	case X86_COPY:
-		/* Not emulated: the code at x86_detour::post calls it. */
+		/* Not emulated: the code at x86_detour::post calls the post-handler. */
 		to->post = NULL;
 		return true;
 	case X86_CALL:
@@ -623,7 +623,7 @@ static bool gen_choose_direct(struct kprobe *p, struct direct *to)
 static void emit_turned_away(struct gen *g, const struct x86_detour *d,
 			     const struct direct *to, const unsigned int *branch)
 {
-	/* Not task context, or a late hit: as if never entered. */
+	/* Not task context, or a late hit: undo the entry. */
 	emit_land32(g, branch[1]);
 	EMIT_PERCPU_LONG(g, kprobe_cpu.running[KPROBE_CTX_TASK], 0xc7, 0x04);
 	emit32(g, 0);
@@ -729,7 +729,7 @@ int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,
 	direct = gen_choose_direct(p, &to);
 	gen_write_detour(&g, d, p, plan, direct ? &to : NULL);
 	if (direct && (g.far || g.nr > __ARCH_KPROBE_DETOUR_SIZE)) {
-		/* The dispatcher needs less room. */
+		/* A dispatched detour needs less room. */
 		memset(d, INT3_INSN_OPCODE, __ARCH_KPROBE_DETOUR_SIZE);
 		*d = head;
 		g.far = false;

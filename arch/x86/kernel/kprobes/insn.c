@@ -216,7 +216,7 @@ static int x86_classify_0f(struct arch_specific_insn *a, struct insn *insn, cons
 		case 0xf8:
 			/* SWAPGS: GS does not hold the kernel's base around it. */
 			return -EILSEQ;
-		case 0xc9:	/* MWAIT, MWAITX: as HLT */
+		case 0xc9:	/* MWAIT, MWAITX: see HLT */
 		case 0xfb:
 			return -EILSEQ;
 		}
@@ -552,8 +552,9 @@ static void x86_add_copy(u8 *slot, const struct x86_copy *copy)
 /**
  * x86_insn_batch - begin or end a batch of points: write the copies made so far
  *
- * Context: kprobe_mutex held.
  * On return all copies that have been made can be executed.
+ *
+ * Context: kprobe_mutex held.
  */
 void x86_insn_batch(void)
 {
@@ -615,8 +616,8 @@ static int x86_make_copy(struct kprobe *p, struct insn *insn, const u8 *buf,
  * and faults as the branch would. If the operand can be read by then, the copy must
  * not branch, since a call would leave the address of a slot on the stack. So it
  * pushes the operand: FF /6 instead of /2 or /4 (SDM Vol. 2, A.4) reads it in the
- * same way, and changes no flag and only the stack pointer. Without prefixes that do
- * nothing, the longest has ten bytes.
+ * same way, and changes no flag and only the stack pointer. Without redundant prefixes,
+ * the longest one has ten bytes.
  */
 static int x86_make_reader(struct kprobe *p, struct insn *insn, const u8 *buf)
 {
@@ -681,7 +682,7 @@ int x86_insn_prepare(struct kprobe *p)
 	int ret;
 
 	/*
-	 * While other code patches the text, it is neither the old nor the new
+	 * Text that other code is patching may be neither the old nor the new
 	 * text.
 	 */
 	mutex_lock(&text_mutex);

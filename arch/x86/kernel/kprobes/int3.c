@@ -75,7 +75,7 @@ static noinline void __kprobe_hit int3_emulate_insn(struct kprobe *p, struct pt_
 		regs->ip = (unsigned long)p->ainsn.step;
 }
 
-/* Execute it without a post-handler: there is none, or the hit is missed. */
+/* Execute the instruction without a post-handler: there is none, or the hit is missed. */
 static __always_inline void int3_execute(struct kprobe *p, struct pt_regs *regs)
 {
 	kprobe_opcode_t *copy = READ_ONCE(p->ainsn.copy);
@@ -97,8 +97,8 @@ static noinline void __kprobe_hit int3_run_post(struct kprobe *p, struct pt_regs
 }
 
 /*
- * The address is that of the breakpoint until a handler changes it. This is inlined
- * twice, since a constant index into kprobe_cpu::running is faster.
+ * Until a handler changes it, regs->ip is as the breakpoint left it. This is inlined
+ * twice, because a constant index into kprobe_cpu::running is faster.
  */
 static __always_inline void int3_hit(struct kprobe *p, struct pt_regs *regs,
 				     unsigned int ctx)
@@ -141,7 +141,7 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 	if (!copy || addr != (unsigned long)copy->text + copy->len)
 		return false;
 
-	/* The operand can be read. If it could not be before, make this another hit. */
+	/* The operand has been read: go back for another hit, or fault on the target. */
 	if (copy->again) {
 		if (x86_is_canonical(int3_emulate_pop(regs)))
 			regs->ip = (unsigned long)copy->addr;
@@ -190,7 +190,7 @@ static noinline bool __kprobe_hit int3_late(struct pt_regs *regs, unsigned long 
 }
 
 /**
- * kprobe_int3_handler - is this breakpoint ours?
+ * kprobe_int3_handler - handle a breakpoint, if it belongs to kprobes
  * @regs: registers of the trap
  *
  * Context: in the exception, interrupts off.
@@ -242,8 +242,8 @@ static __always_inline bool int3_leave_copy(struct pt_regs *regs)
  * kprobe_leave_copy - move registers from an out-of-line copy to the original
  * @regs: registers of an exception, in the kernel
  *
- * For exceptions that look for a fix-up without asking kprobes first. The code after
- * the instruction, which leads back, has no original.
+ * For exceptions that look for a fix-up without asking kprobes first. The jump or
+ * breakpoint after the instruction has no original.
  *
  * Context: any, preemption off.
  * Return: true if @regs were in a copy.
@@ -270,7 +270,7 @@ unsigned long __kprobe_hit kprobe_original_ip(unsigned long ip)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_original_ip);
 
-/* A fault on the operand of an indirect branch is not the fault of a handler. */
+/* Emulation may fault on the operand of an indirect branch: no handler did that. */
 static bool __kprobe_hit int3_in_emulation(unsigned long ip)
 {
 	unsigned long offset;
@@ -312,7 +312,7 @@ static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int t
 /**
  * kprobe_fault_handler - offer a fault to fault handlers, before it is resolved
  * @regs:   registers of the fault, in the kernel
- * @trapnr: which
+ * @trapnr: number of the exception
  *
  * Context: in the exception, early. For exceptions other than page faults, only with
  * preemption off, and only while a handler runs.
@@ -325,8 +325,8 @@ int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 }
 
 /*
- * The report of an oops has the address of the displaced instruction that has crashed. If
- * that is not the probed one, there has been no reason to move the registers.
+ * If the probed instruction crashes in a detour, the registers are moved to its original,
+ * which the oops then reports. For the other displaced instructions this prints it.
  */
 static noinline void int3_tell_original(struct pt_regs *regs)
 {

@@ -2,8 +2,8 @@
 /*
  * Kprobes on x86: instructions that the ORC unwinder's table knows.
  *
- * Objtool makes an entry where the layout of the stack changes. That is at the start
- * of an instruction, and every few instructions: a close place to decode from.
+ * Objtool makes an entry wherever the layout of the stack changes. An entry is at the
+ * start of an instruction, and the next one is not far, so decoding can start nearby.
  *
  * But objtool sees the text that the compiler generated, with all alternatives of an
  * instruction side by side. An entry for an alternative that was not chosen may be

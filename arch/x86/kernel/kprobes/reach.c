@@ -69,8 +69,8 @@ static struct {
 	bool odd;		/* it may change what compiled code relies on: reach_is_odd() */
 	bool falls;		/* it runs into the next function */
 	int why;		/* no jump in this function, for this reason */
-	unsigned long into;	/* look for a branch into the jump's bytes from here, or 0 */
-	unsigned long branch;	/* that branch, if found */
+	unsigned long into;	/* second byte of a jump: look for a branch there; or 0 */
+	unsigned long branch;	/* such a branch, if found */
 } function;
 
 static void reach_forget_function(void)
@@ -81,8 +81,8 @@ static void reach_forget_function(void)
 }
 
 /*
- * After VEX and EVEX opcodes have other meanings, none of which matters here. Neither does
- * that of ADD.
+ * After a VEX or EVEX prefix, opcodes have other meanings, none of which matters here. Nor
+ * does ADD, which is returned for them.
  */
 static u8 reach_opcode(struct insn *insn)
 {
@@ -220,7 +220,7 @@ static int reach_scan_symbol(unsigned long addr)
 {
 	unsigned long size, offset;
 
-	/* That memory holds something else by now. */
+	/* Something else has replaced that text by now. */
 	if (system_state >= SYSTEM_FREEING_INITMEM && is_kernel_inittext(addr))
 		return 0;
 	if (!kallsyms_lookup_size_offset(addr, &size, &offset) || offset)
@@ -229,12 +229,12 @@ static int reach_scan_symbol(unsigned long addr)
 }
 
 /*
- * A function and its cold part branch into each other. GCC calls the part as the function,
- * with ".cold" after it, and GCC 8 a number after that. GCC also merges identical functions,
- * so a function may have several names, and kallsyms_lookup() returns only one of them. And
- * different functions may have the same name. So all symbols are walked twice, for the cold
- * parts and then for what may be their functions. A pair of two that do not belong together
- * costs a jump at most.
+ * A function and its cold part branch into each other. GCC names the part like the function,
+ * with ".cold" after it; GCC 8 adds a number. GCC also merges identical functions, so a
+ * function may have several names, and kallsyms_lookup() returns only one of them. And
+ * different functions may have the same name. So all symbols are walked twice: first for the
+ * cold parts, then for the functions that they may belong to. A wrong pair costs at most a
+ * jump.
  */
 struct reach_parts {
 	const char *module;	/* or NULL for the kernel itself */
@@ -377,7 +377,7 @@ static int reach_scan_parts(const char *module)
 /*
  * Is it a function that takes the addresses of its labels, or a part of one? There are
  * few: the interpreter of BPF; a checksum that branches into its unrolled loop; and a
- * test, which has a return lead there.
+ * test that overwrites a return address with that of a label.
  */
 static bool reach_takes_labels(const char *symbol)
 {
@@ -417,7 +417,7 @@ static int reach_scan_other_part(void)
 /*
  * 32-bit functions are aligned like any label, so alignment does not tell which of
  * them share code. Those that do are in the same assembly file: get_user() and
- * put_user() branch into a common tail. So look at the functions around.
+ * put_user() branch into a common tail. So scan the functions around this one.
  */
 #define NEIGHBOURHOOD	512
 
@@ -654,9 +654,9 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 
 	last = addr + JMP32_INSN_SIZE - 1;
 	/*
-	 * Objtool makes sure that the flag is clear wherever functions call each
-	 * other, so a function that never sets it runs with it clear. The same holds
-	 * for segment registers.
+	 * Objtool makes sure that the direction flag is clear wherever functions
+	 * call each other, so a function that never sets it runs with it clear.
+	 * Segment registers are likewise those of the kernel.
 	 */
 	ret = reach_look_at_function(addr);
 	plan->odd = ret || function.odd;
@@ -680,7 +680,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
  * arch_detour_branch - the branch that leads into the bytes of a jump
  * @p: a point for which x86_reach_plan() has returned KPROBE_WHY_TARGET
  *
- * Planning a jump only finds out that there is one. So this searches again.
+ * Planning a jump only finds out whether there is one. So this searches again.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: the address of one of them, or 0 if it is a jump label.

@@ -99,9 +99,9 @@ static int text_read(u8 *buf, unsigned long addr, unsigned int len)
 }
 
 /*
- * If there is a prefix where it expects the opcode, the decoder takes it for that: a
- * legacy prefix after REX, a second REX, or more prefixes than it counts. The CPU goes on
- * (SDM Vol. 2, 2.2.1), so its instruction is a longer one.
+ * Where the decoder expects the opcode, it takes even a prefix for one: a legacy prefix
+ * after REX, a second REX, or one prefix more than it counts. The CPU goes on to the
+ * opcode (SDM Vol. 2, 2.2.1), so the true instruction is longer.
  */
 static bool text_ends_in_prefix(struct insn *insn)
 {
@@ -220,7 +220,7 @@ bool kprobe_has_text(unsigned long addr)
 	unsigned int __maybe_unused back;
 	struct kprobe *p;
 
-	/* No text of the kernel; get_kprobe() does not take every address. */
+	/* This is not kernel text, and get_kprobe() must not be asked for ~0UL. */
 	if (addr < TASK_SIZE_MAX || addr == ~0UL)
 		return false;
 	guard(preempt_notrace)();
