@@ -96,7 +96,7 @@ static void *nop_addr(unsigned int n)
 	return fn + nops_offset + n;
 }
 
-/* They begin where a nop is followed by another one. */
+/* The nops begin where a nop is followed by another one. */
 static int find_nops(void)
 {
 	for (nops_offset = 0; nops_offset < 32; nops_offset++)
@@ -302,7 +302,7 @@ static void address_outside_of_text_is_refused(struct kunit *test)
 		addr = on_stack;
 	KUNIT_ASSERT_NOT_NULL(test, addr);
 	KUNIT_ASSERT_NOT_NULL(test, symbol);
-	/* Some kernels and all modules have symbols for data; else this is a number. */
+	/* Some kernels and all modules have symbols for data; otherwise this prints a number. */
 	sprint_symbol(symbol, (unsigned long)addr);
 	KUNIT_EXPECT_EQ_MSG(test, kpt_refused((void *)addr),
 			    str_has_prefix(symbol, "0x") ? -ENOENT : -EINVAL, "%s", symbol);
@@ -379,7 +379,7 @@ static void bug_trap_is_refused(struct kunit *test)
 	const unsigned char *text = (const void *)kpt_api_warns;
 	unsigned int i;
 
-	/* Or objtool takes the end of the loop for a branch target. */
+	/* Otherwise objtool takes the end of the loop for a branch target. */
 	OPTIMIZER_HIDE_VAR(text);
 	KUNIT_ASSERT_EQ(test, kpt_api_warns(1), 2ul);
 	for (i = 0; i < 128; i++) {
@@ -404,7 +404,7 @@ static void double_registration_is_einval(struct kunit *test)
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, register_kprobe(&pr->kp), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, addr);
-	/* Also if no symbol covers it, as when its module is gone. */
+	/* Also if no symbol covers the address, as after its module is gone. */
 	pr->kp.offset = 1 << 30;
 	KUNIT_EXPECT_EQ(test, register_kprobe(&pr->kp), -EINVAL);
 	pr->kp.offset = 0;
@@ -435,7 +435,7 @@ static void flag_disabled_registers_switched_off(struct kunit *test)
 	struct kpt_probe *pr = kpt_alloc(test, target(0));
 	kprobe_opcode_t original;
 
-	/* The address after an ENDBR is only known once registered. */
+	/* Registration tells the address after an ENDBR. */
 	pr->kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, pr);
 	memcpy(&original, pr->kp.addr, sizeof(original));
@@ -464,7 +464,7 @@ static void other_flags_of_the_caller_are_ignored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
-/* Tracers ask for it. */
+/* Tracers use this flag. */
 static void flags_tell_whether_it_is_a_function_entry(struct kunit *test)
 {
 	struct kpt_probe *entry = kpt_alloc(test, target(0)), *inside;
@@ -553,7 +553,7 @@ static void unregister_one_of_several_leaves_the_others(struct kunit *test)
 	}
 }
 
-/* Other architectures call it once there has been a post-handler, and it runs none. */
+/* Other architectures keep calling post_handler once it was set, but no handler runs. */
 static bool calls_post_handlers(struct kpt_probe *pr)
 {
 	struct kprobe *p;
@@ -702,8 +702,8 @@ static const struct bad_place {
 KUNIT_ARRAY_PARAM_DESC(bad_places, bad_places, name);
 
 /*
- * A batch that must fail with @error may leave nothing behind. Targets in @there
- * have probes already, so their text may change again.
+ * A batch that must fail with @error must not change anything. Targets in @there have
+ * probes already, so their text may change by itself.
  */
 static void check_failed_batch(struct kunit *test, struct batch *batch, int error,
 			       struct kpt_probe **there)
@@ -732,7 +732,7 @@ static void check_failed_batch(struct kunit *test, struct batch *batch, int erro
 		if (!there || !there[i])
 			KUNIT_EXPECT_MEMEQ(test, before[i], target(i), 16);
 		KUNIT_EXPECT_PTR_EQ(test, (void *)batch->kps[i]->addr, (void *)kps[i].addr);
-		/* No integer on every architecture. */
+		/* An opcode is not an integer on every architecture. */
 		KUNIT_EXPECT_MEMEQ(test, &batch->kps[i]->opcode, &kps[i].opcode,
 				   sizeof(kps[i].opcode));
 		KUNIT_EXPECT_EQ(test, batch->kps[i]->flags, kps[i].flags);
@@ -780,7 +780,7 @@ static void batch_with_both_symbol_and_address_registers_nothing(struct kunit *t
 }
 
 #ifdef CONFIG_X86
-/* The target that has @nth others in front of it. */
+/* The target that has @nth others before it in memory. */
 static unsigned int by_address(unsigned int nth)
 {
 	unsigned int n, i, before;
@@ -889,7 +889,7 @@ static void unregister_batch_with_a_hole(struct kunit *test)
 	unregister_kprobe(&batch->pr[bad->index]->kp);
 	call(test, bad->index);
 	KUNIT_EXPECT_EQ(test, batch->pr[bad->index]->pre, 1);
-	/* Nor does unregistering a single one do anything. */
+	/* Unregistering NULL alone does nothing either. */
 	unregister_kprobe(NULL);
 	KUNIT_EXPECT_EQ(test, register_kprobe(NULL), -EINVAL);
 }
@@ -941,7 +941,7 @@ static void batch_of_none_is_einval(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, register_kprobes(batch->kps, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_kprobes(batch->kps, -1), -EINVAL);
-	/* And there is nothing to unregister. */
+	/* There is nothing to unregister. */
 	unregister_kprobes(batch->kps, 0);
 	unregister_kprobes(batch->kps, -1);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)batch->kps[0]->addr, target(0));
@@ -1178,7 +1178,7 @@ static void disabled_probe_can_be_unregistered(struct kunit *test)
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), -EINVAL);
-	/* It says how to register it again, and nothing that is not true any more. */
+	/* Of the flags, only the one that is read at the next registration is left. */
 	KUNIT_EXPECT_EQ(test, pr->kp.flags, (u32)KPROBE_FLAG_DISABLED);
 	kpt_register(test, pr);
 	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
@@ -1258,8 +1258,8 @@ static void no_handler_runs_after_unregister(struct kunit *test)
 	long hits;
 
 	/*
-	 * Nothing is used twice, so that a late handler finds the mark in its own
-	 * probe rather than the next one.
+	 * Use new memory each time, so that a late handler finds the mark in its own
+	 * probe rather than in the next one.
 	 */
 	seen = kunit_kzalloc(test, sizeof(*seen), GFP_KERNEL);
 	m = kunit_kcalloc(test, 200, sizeof(*m), GFP_KERNEL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For functions in assembly that are to be probed by a jump, of 64 or 32 bits. Of
- * 32 bits, the first argument is where the result goes, so they move it first.
+ * For functions in assembly whose probes become jumps, on 64 or 32 bits. On 32 bits, the
+ * first argument is in the register of the result, so they move it first.
  */
 #ifndef _LIB_TESTS_KPROBES_ASM_X86_S
 #define _LIB_TESTS_KPROBES_ASM_X86_S
@@ -13,7 +13,7 @@
 
 #define WORD	(__BITS_PER_LONG / 8)
 
-/* What a function returns if its instruction has faulted: as in targets_x86.h. */
+/* Returned by a function whose instruction has faulted, as in targets_x86.h. */
 #define KPT_FAULTED	0x5afe
 
 #ifdef CONFIG_X86_64
@@ -33,8 +33,8 @@
 #endif
 
 /*
- * RET of the five bytes that it has where it goes to a thunk, so that what is in
- * front of it has room for a jump on each kernel.
+ * A RET always takes the five bytes that it has where it goes to a thunk. So the code
+ * before it has room for a jump in every kernel.
  */
 .macro RETURN
 .Lreturn\@:
@@ -48,13 +48,13 @@
 	RETURN
 .endm
 
-/* Of five bytes, however near the label is. */
+/* A jump of five bytes, however near the label is. */
 .macro JMP_NEAR label:req
 	.byte	0xe9
 	.long	\label - . - 4
 .endm
 
-/* What the compiler puts at the entry of a function that can be traced. */
+/* The code that the compiler puts at the entry of a function that can be traced. */
 .macro FTRACE_SITE
 #ifdef CONFIG_DYNAMIC_FTRACE
 .Lftrace_site\@:
@@ -63,7 +63,7 @@
 #else
 	call	__fentry__
 #endif
-/* Where objtool makes the list, it leaves out all of a module that has one already. */
+/* If objtool makes the list, it skips a module that has one already. */
 #ifndef CONFIG_FTRACE_MCOUNT_USE_OBJTOOL
 	.pushsection __mcount_loc, "a", @progbits
 	_ASM_ALIGN

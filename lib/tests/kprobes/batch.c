@@ -16,7 +16,7 @@
 #define NR_THREADS	3
 #define NR_ROUNDS	25
 #define NR_CALLS	20
-/* Never executed; they only share points, and bytes of jumps. */
+/* These are never executed: the probes on them only share points, and bytes of jumps. */
 #define NR_IDLE		32
 
 static const kpt_fn_t called[] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced2 };
@@ -89,14 +89,14 @@ static unsigned int fill(struct party *p)
 	for (i = 0; i < NR_CALLED; i++)
 		p->set[n++].kp.addr = kpt_text(called[i]);
 #ifdef CONFIG_X86
-	/* All threads probe half of them; the others are next to another thread's. */
+	/* Half of these points are common to all threads, the others adjoin another thread's. */
 	for (i = 0; i < NR_IDLE; i++)
 		p->set[n++].kp.addr = kpt_long_text +
 			kpt_long_text_starts[i & 1 ? i : i + p->nr];
 #endif
 	for (i = 0; i < n; i++) {
 		p->set[i].kp.pre_handler = count_own;
-		/* So that the kinds of handlers on the points change, too. */
+		/* Vary the kinds of handlers on the points as well. */
 		if (i % NR_THREADS == p->nr)
 			p->set[i].kp.post_handler = count_own_post;
 		p->set[i].owner = current;
@@ -116,7 +116,7 @@ static int take_part(void *arg)
 		if (p->error)
 			break;
 		call_all();
-		/* Sometimes the jumps have time to be made. */
+		/* Sometimes give the optimizer time to make jumps. */
 		if (round % 4 == p->nr)
 			msleep(60);
 		call_all();
@@ -159,7 +159,7 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 	}
 }
 
-/* What a stage uses is allocated: other tasks may reach one until this is done. */
+/* Until this returns, other tasks may reach a stage, so what its function uses is allocated. */
 static void __maybe_unused no_stop(void *unused)
 {
 	kprobe_test_stop(NULL, NULL);
@@ -168,7 +168,7 @@ static void __maybe_unused no_stop(void *unused)
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 /* --- Refused when it is armed ------------------------------------------------ */
 
-/* It redirects the calls of the function, as a live patch does. */
+/* The rival redirects calls to the function, as a live patch does. */
 static bool rival_redirects;
 
 static void other_tracer(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
@@ -178,7 +178,7 @@ static void other_tracer(unsigned long ip, unsigned long parent, struct ftrace_o
 		instruction_pointer_set(ftrace_get_regs(fregs), (unsigned long)kpt_elsewhere);
 }
 
-/* Has the right to change the instruction pointer at a site. */
+/* Has the right to change the instruction pointer at a site (IPMODIFY). */
 static struct ftrace_ops rival = {
 	.func = other_tracer,
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
@@ -212,8 +212,8 @@ static void call_armed(struct kunit *test)
 
 /*
  * A post-handler on an ftrace site needs a right that another user of ftrace has.
- * When that shows, all points are placed and other sites are armed. The batch
- * disarms and removes them again, whatever the order in which it names them.
+ * By the time this is detected, all points are placed and other sites are armed. The
+ * batch disarms and removes them again, in whatever order it names them.
  */
 static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 {
@@ -248,7 +248,7 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 		call_armed(test);
 		KUNIT_EXPECT_EQ(test, there->pre, 1);
 		for (i = 0; i < NR_ARMED; i++) {
-			/* The text there may be a jump to another place now. */
+			/* kpt_plain2() may begin with a jump to a different detour now. */
 			if (armed[i] != kpt_plain2)
 				KUNIT_EXPECT_MEMEQ(test, text[i], kpt_text(armed[i]),
 						   sizeof(text[i]));
@@ -256,7 +256,7 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, pr[i]->pre, 0);
 		}
 
-		/* Without the other user, all can be set. */
+		/* Once the other user is gone, all can be set. */
 		pr[NR_ARMED - 1]->kp.post_handler = NULL;
 		KUNIT_ASSERT_EQ(test, register_kprobes(kps, NR_ARMED), 0);
 		call_armed(test);
@@ -268,7 +268,7 @@ static void batch_that_cannot_be_armed_registers_nothing(struct kunit *test)
 }
 
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
-/* A jump has to make way for a probe of the batch, until the batch is refused. */
+/* A jump makes way for a probe of the batch, and comes back when the batch is refused. */
 static void check_jump_comes_back(struct kunit *test, unsigned int offset)
 {
 	unsigned char *two = (unsigned char *)kpt_jump_two;
@@ -328,12 +328,12 @@ static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 0);
-	/* The one that is there does not need the right now, either. */
+	/* The probe that was there still does not need the right. */
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&site->kp), 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&site->kp), 0);
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 2);
-	/* Nor is the right needed for other sites. */
+	/* On other sites, nobody else has the right. */
 	kpt_unregister(test, kpt_probe_post(test, kpt_traced));
 	kpt_unregister(test, site);
 
@@ -388,7 +388,7 @@ static void switch_ftrace_on(void *test)
 	kpt_write_sysctl(test, "sys/kernel/ftrace_enabled", "1\n");
 }
 
-/* Or it would silence the points. */
+/* If it could, that would silence the points. */
 static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
 {
 	static const char name[] = "sys/kernel/ftrace_enabled";
@@ -422,9 +422,9 @@ static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
 /**
  * struct direct - a function with a direct trampoline, which does nothing but return
  * @ops:   its ops
- * @on:	   how often it was to share the function
+ * @on:	   how often it was asked to share the function
  * @off:   how often it was told that it need not share it any more
- * @again: how often it is not ready to answer
+ * @again: how many more times it answers that it is busy
  */
 struct direct {
 	struct ftrace_ops ops;
@@ -466,7 +466,7 @@ static void add_direct(struct kunit *test, void *addr)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_direct, NULL), 0);
 }
 
-/* Whether it has the first point with the right to redirect calls, or a later one. */
+/* With the first point that has the right to redirect calls, and with a later one. */
 static void direct_trampoline_shares_the_function(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
@@ -500,7 +500,7 @@ static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 		direct.ops.ops_func = NULL;
 		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
 		direct.ops.ops_func = direct_command;
-		/* For longer than anybody waits. */
+		/* Busy for longer than kprobes try. */
 		direct.again = UINT_MAX;
 		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
 		KUNIT_EXPECT_EQ(test, direct.on, i);
@@ -517,7 +517,7 @@ static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 }
 #endif
 
-/* A point that is there gets the right for the batch, before that is refused. */
+/* An existing point gets the right for a probe of the batch, before the batch is refused. */
 static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
 {
 	struct kpt_probe *there = kpt_probe(test, kpt_traced2);
@@ -542,7 +542,7 @@ static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* It was registered later, so ftrace calls it before the probe's handler. */
+/* The rival is registered later, so ftrace calls it before the probe's handler. */
 static void redirected_call_stays_redirected(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced2);
@@ -567,7 +567,7 @@ static void all_on(void *test)
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
 }
 
-/* While all are off, another user of ftrace may come to a site. */
+/* While all probes are off, another user of ftrace may take a site. */
 static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 {
 	struct kpt_probe *pr[NR_ARMED];
@@ -597,7 +597,7 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr[i]->kp));
 	}
 
-	/* Without the other user, the next time arms it, too. */
+	/* Once the other user is gone, switching on arms that site, too. */
 	kunit_release_action(test, remove_rival, pr[NR_ARMED - 1]->kp.addr);
 	switch_to(test, "0");
 	switch_to(test, "1");
@@ -606,7 +606,7 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, armed[i] == kpt_traced2 ? 1 : 3, "%ps",
 				    armed[i]);
 
-	/* So does enabling it, although nothing has disabled it. */
+	/* Enabling the probe arms it as well, although it was never disabled. */
 	switch_to(test, "0");
 	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
 	switch_to(test, "1");
@@ -627,7 +627,7 @@ static void count_moves(enum kprobe_stage stage, void *arg)
 	*moves += stage == KPROBE_STAGE_NOTED;
 }
 
-/* A move takes grace periods. It is of no use for a point that is disarmed next. */
+/* Moving to the other ops takes grace periods, and is useless if the point is then disarmed. */
 static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 {
 	struct kpt_probe *post = kpt_probe_post(test, kpt_traced2);
@@ -641,7 +641,7 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
 	KUNIT_EXPECT_EQ(test, *moves, 0);
 
-	/* One that stays armed is moved. */
+	/* A point that stays armed is moved. */
 	kpt_register(test, plain);
 	kpt_register(test, post);
 	*moves = 0;
@@ -657,7 +657,7 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 /* --- The target changes ------------------------------------------------------ */
 
 /**
- * struct renamed - a symbol that means something else when it has been looked up
+ * struct renamed - a symbol whose meaning changes after it has been looked up
  * @name:  the name that a probe has, "kpt_plain" at first
  * @often: how many times it changes: to "kpt_plain2", and back
  * @times: how often it was looked up
@@ -711,7 +711,7 @@ static void target_that_is_elsewhere_by_then_is_found_there(struct kunit *test)
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
 }
 
-/* Nor is it looked for without end. */
+/* The lookup is not repeated forever. */
 static void target_that_is_never_where_it_was_is_enoent(struct kunit *test)
 {
 	struct kpt_probe *first = kpt_alloc(test, kpt_plain2);
@@ -728,7 +728,7 @@ static void target_that_is_never_where_it_was_is_enoent(struct kunit *test)
 	KUNIT_EXPECT_GT(test, r->times, 1);
 	KUNIT_EXPECT_LT(test, r->times, r->often);
 
-	/* One that does not move is accepted. */
+	/* A symbol that does not move is accepted. */
 	r->often = 0;
 	strscpy(r->name, "kpt_plain2");
 	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
@@ -739,9 +739,9 @@ static void target_that_is_never_where_it_was_is_enoent(struct kunit *test)
 }
 
 /**
- * struct replaced - a symbol that is gone when it has been looked up
- * @name:  what a probe asks for
- * @by:	   what it asks for then
+ * struct replaced - a symbol that changes after it has been looked up
+ * @name:  the name that a probe gives
+ * @by:	   what the name is changed to
  * @times: how often it was looked up
  */
 struct replaced {
@@ -772,7 +772,7 @@ static struct replaced *replace_once(struct kunit *test, struct kpt_probe *pr,
 	return r;
 }
 
-/* What was found first may not be probed, but that is not what the name means now. */
+/* The first lookup finds a place that may not be probed, but the name now means another. */
 static void target_that_was_a_refused_one_is_found(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, NULL);

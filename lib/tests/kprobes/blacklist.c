@@ -24,7 +24,7 @@ static noinstr KPT_FUNCTION(noinstr, arg + 5)
 /* The section is longer than that of __kprobes. */
 static noinstr KPT_FUNCTION(noinstr_last, arg + 6)
 
-/* Runs while RCU does not watch, if it is what it says. */
+/* A real function of this kind runs while RCU is not watching. */
 static __cpuidle KPT_FUNCTION(idle, arg + 7)
 
 /*
@@ -46,12 +46,12 @@ PIECE(in_section_part, "kpt_in_section.part.0", 8)
 PIECE(longer_part, "kpt_marked_not.part.0", 9)
 PIECE(before_part, "kpt_before_marked.part.0", 10)
 
-/* A copy of a function that may be marked is marked as well, and may have pieces. */
+/* A clone of a function may be marked itself, and may have pieces. */
 static unsigned long kpt_cloned(unsigned long arg) __asm__("kpt_cloned.isra.0");
 static notrace __used KPT_FUNCTION(cloned, arg + 1)
 NOKPROBE_SYMBOL(kpt_cloned);
 
-/* Compilers merge functions that are the same, and keep the pieces of one of them. */
+/* Compilers merge identical functions, and keep the pieces of one of them. */
 static notrace __used KPT_FUNCTION(merged, arg + 1)
 NOKPROBE_SYMBOL(kpt_merged);
 static __used typeof(kpt_merged) kpt_a_merged __alias(kpt_merged);
@@ -60,8 +60,8 @@ PIECE(a_merged_part, "kpt_a_merged.part.0", 11)
 PIECE(z_merged_part, "kpt_z_merged.part.0", 12)
 
 /*
- * Where functions have preambles, these would have some, too: objtool takes those of cold
- * pieces for unreachable code of the functions, and the kernel looks for preambles by name.
+ * With kCFI, these would have preambles. objtool takes the preambles of cold pieces for
+ * unreachable code of the functions, and the kernel finds preambles by name.
  */
 #ifndef CONFIG_CFI_CLANG
 PIECE(marked_cold, "kpt_marked.cold", 13)
@@ -71,7 +71,7 @@ STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
 #ifdef CONFIG_X86
-/* Where kCFI has the hash of a type, in the form of an instruction. */
+/* The symbol of the place where kCFI keeps a type hash, in the form of an instruction. */
 PIECE(cfi, "__cfi_kpt_not_marked", 16)
 #endif
 #endif
@@ -103,7 +103,7 @@ static bool is_in(void *addr, const char *name)
 	char symbol[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(symbol, (unsigned long)addr);
-	/* Functions with descriptors have a dot in front. */
+	/* Where there are function descriptors, the symbol begins with a dot. */
 	return str_has_prefix(symbol + (*symbol == '.'), name);
 }
 
@@ -125,7 +125,7 @@ static void check_refused(struct kunit *test, unsigned int which, const char *na
 	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
 	for (i = 1; i < 8 && is_in(fn + i, name); i++)
 		KUNIT_EXPECT_LT(test, kpt_refused(fn + i), 0);
-	/* It works as before. */
+	/* The function works as before. */
 	KUNIT_EXPECT_EQ(test, call(which, 1), which + 2ul);
 }
 
@@ -252,7 +252,7 @@ static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
 }
 
 #if defined(MODULE) && defined(CONFIG_MODULE_UNLOAD)
-/* The module is held while its text is looked at, and no longer. */
+/* The module is held only while its text is examined. */
 static void refused_probe_does_not_hold_its_module(struct kunit *test)
 {
 	int refs = module_refcount(THIS_MODULE);
@@ -266,9 +266,9 @@ static void refused_probe_does_not_hold_its_module(struct kunit *test)
 #endif
 
 /*
- * Functions on the path of a hit. Not every kernel has all of them, so an unknown
- * name is no failure, but one that can be probed is. The probes are registered
- * switched off, so nothing hits them.
+ * Functions on the hit path. Not every kernel has all of them, so an unknown name is
+ * not a failure, but a function that can be probed is. The probes are registered
+ * disabled, so nothing hits them.
  */
 static const struct hit_path {
 	const char *name;
@@ -337,7 +337,7 @@ static void hit_path_function_is_refused(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ret, 0);
 }
 
-/* Nor any address in it, of which the first bytes are tried. */
+/* Every address in the function is refused; this tries the first bytes. */
 static void inside_a_hit_path_function_is_refused(struct kunit *test)
 {
 	static const char * const names[] = {
@@ -368,9 +368,9 @@ static void inside_a_hit_path_function_is_refused(struct kunit *test)
  */
 static const struct hit_path out_of_bounds[] = {
 #ifdef CONFIG_X86
-	/* Elsewhere it changes stacks in assembler, if at all. */
+	/* On other architectures it switches stacks in assembly, if at all. */
 	{ "__switch_to" },
-	/* A CPU that comes online, or has gone offline. */
+	/* Run by a CPU that comes online, or has gone offline. */
 #ifdef CONFIG_X86_64
 	{ "secondary_startup_64" },
 	{ "secondary_startup_64_no_verify" },
@@ -426,11 +426,11 @@ static void text_out_of_bounds_is_refused(struct kunit *test)
 
 #ifdef CONFIG_X86
 /*
- * The same for others, most of which exist in some kernels, or for some CPUs, only. Their
- * first bytes at least.
+ * The same for more functions, most of which exist only in some kernels or for some CPUs.
+ * At least their first bytes are refused.
  */
 static const char * const more_out_of_bounds[] = {
-	/* What compiled code calls by, and what tracers of NMIs do before a hit is one. */
+	/* Thunks of compiled code, and tracers of NMIs, which run before a hit is recognised. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
@@ -453,12 +453,12 @@ static const char * const more_out_of_bounds[] = {
 	"__x86_indirect_thunk_ebx", "__x86_indirect_thunk_ebp", "__x86_indirect_thunk_esi",
 	"__x86_indirect_thunk_edi", "memmove",
 #endif
-	/* Other page tables, or a copy of the text. */
+	/* These run with other page tables, or from a copy. */
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
-	/* Its jump must fault, and would not if it were emulated. */
+	/* The jump in this one must fault, and would not if it were emulated. */
 	"ibt_selftest",
-	/* A CPU that comes online, goes offline, sleeps, or boots another kernel. */
+	/* Run by a CPU that comes online, goes offline, sleeps, or boots another kernel. */
 	"common_startup_64", "sev_verify_cbit", "soft_restart_cpu", "vc_boot_ghcb",
 	"handle_vc_boot_ghcb", "startup_64_load_idt", "setup_ghcb", "cr4_update_irqsoff",
 	"cpu_init_fred_exceptions", "cpu_init_fred_rsps", "native_load_idt",
@@ -468,7 +468,7 @@ static const char * const more_out_of_bounds[] = {
 	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
 	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
 	"native_gdt_invalidate", "idt_invalidate",
-	/* What a CPU calls once it has gone offline. */
+	/* Called by a CPU that has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",
 	"acpi_mp_play_dead", "asm_acpi_mp_play_dead", "xen_pv_play_dead",
@@ -487,13 +487,13 @@ static void check_names(struct kunit *test, const char * const *names, unsigned 
 
 static void more_text_out_of_bounds_is_refused(struct kunit *test)
 {
-	/* A small kernel without mitigations has few: 10, and 6 of 32 bits. */
+	/* A small kernel without mitigations has only 10 of them, or 6 on 32 bits. */
 	check_names(test, more_out_of_bounds, ARRAY_SIZE(more_out_of_bounds), 6);
 }
 
 /*
- * What a hit, a fault of a handler, an unwinder or the end of a task runs, but nothing on the
- * path of a hit calls by its name: hitpath.py does not see it.
+ * Functions that run in a hit, a fault of a handler, a stack walk or at the end of a task,
+ * but are called through pointers only, so hitpath.py does not see them.
  */
 static const char * const called_by_pointer[] = {
 	"kretprobe_calls_pre", "kretprobe_calls_pre_plain", "kretprobe_calls_pre_low",
@@ -518,15 +518,15 @@ static const char * const called_by_pointer[] = {
 
 static void function_that_is_called_by_pointer_is_refused(struct kunit *test)
 {
-	/* Compilers put some that are static into their callers. */
+	/* Compilers may inline those that are static. */
 	check_names(test, called_by_pointer, ARRAY_SIZE(called_by_pointer), 10);
 }
 
 /**
- * struct named - what has been seen of the functions above
+ * struct named - how many of the functions above have been found
  * @test:  the case
- * @whole: as they are called
- * @made:  under the name that a compiler has made of theirs
+ * @whole: those under their own names
+ * @made:  those under names that a compiler has derived from them
  */
 struct named {
 	struct kunit *test;
@@ -569,7 +569,7 @@ static int check_named(void *arg, const char *name, unsigned long addr)
 	return 0;
 }
 
-/* However often they exist, and whatever a compiler has made of them. */
+/* However many functions of the name there are, with all their pieces and clones. */
 static void all_text_of_a_name_out_of_bounds_is_refused(struct kunit *test)
 {
 	struct named named = { .test = test };
@@ -580,7 +580,7 @@ static void all_text_of_a_name_out_of_bounds_is_refused(struct kunit *test)
 }
 #endif
 
-/* Handlers must be able to call what only the subsystem may not be hit in. */
+/* Handlers may call functions that must not be probed. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	*(unsigned long *)pr->arg = call(MARKED, 1) + call(NOINSTR, 1);
@@ -612,7 +612,7 @@ static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
 #endif
 
 #ifdef CONFIG_ARM
-/* No exception leaves that much room below the stack pointer. */
+/* Stores farther below the stack pointer than the exception leaves room. */
 static noinline notrace unsigned long stores_far_below(unsigned long arg)
 {
 	asm volatile("str	%0, [sp, #-72]!\n\t"
@@ -644,7 +644,7 @@ static void check_same_are_refused(struct kunit *test, const void *fn)
 	}
 }
 
-/* An instruction is judged by what was in the text before it was probed. */
+/* An instruction is judged by the text as it was without probes. */
 static void probes_beside_do_not_change_what_is_refused(struct kunit *test)
 {
 	check_same_are_refused(test, kpt_recurse);

@@ -25,7 +25,7 @@ static void *at(void *fn, u32 offset)
 
 /* --- Breakpoints without a point ------------------------------------------- */
 
-/* Text that other code replaces by a breakpoint for a moment, and other text. */
+/* Text that other code briefly replaces with a breakpoint, and other text. */
 static const u8 gone_text[][8] = {
 	{ CALL_INSN_OPCODE, 0x10 },
 	{ JMP32_INSN_OPCODE, 0x10 },
@@ -84,7 +84,7 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
 }
 
-/* One with the address of a point, but of user space. */
+/* A breakpoint at the address of a point, but in user space. */
 static void breakpoint_of_user_space_is_left_alone(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, at(kpt_load, kpt_load_at));
@@ -103,7 +103,7 @@ static void breakpoint_of_user_space_is_left_alone(struct kunit *test)
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-/* The CPU has executed what was there for a moment while ftrace changed its site. */
+/* The CPU has executed the breakpoint that ftrace uses while it changes a site. */
 static void breakpoint_at_a_site_of_ftrace_is_no_hit(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe_post(test, kpt_traced);
@@ -112,11 +112,11 @@ static void breakpoint_at_a_site_of_ftrace_is_no_hit(struct kunit *test)
 	struct pt_regs regs = trap_at(addr, &stack[2]), before = regs;
 
 	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
-	/* It is gone. */
+	/* The breakpoint is gone. */
 	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)regs.ip, addr);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)regs.sp, (void *)&stack[2]);
-	/* It is still there, so it belongs to ftrace. */
+	/* If the breakpoint is still there, it belongs to ftrace. */
 	regs = before;
 	WRITE_ONCE(*alias, INT3_INSN_OPCODE);
 	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
@@ -179,8 +179,8 @@ static void release_slots(void *go)
 }
 
 /*
- * A task is in a copy. Meanwhile the probe goes, and another one comes to the same
- * instruction, whose pre-handler has not run for this task.
+ * A task is in a copy while the probe is removed. Another probe is set on the same
+ * instruction, but its pre-handler has not run for this task.
  */
 static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *test)
 {
@@ -249,14 +249,14 @@ static void original_of_a_copy_is_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, original(addr), (unsigned long)addr);
 	KUNIT_EXPECT_FALSE(test, leaves(&regs));
 #ifdef CONFIG_OPTPROBES
-	/* Once there is a detour, this is the place in it. */
+	/* Once there is a detour, the copy that runs is the one in it. */
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
 			      kpt_jump_reason(test, &pr->kp));
 	insn = insn_of(pr);
 	KUNIT_EXPECT_PTR_NE(test, insn.copy, insn.slot);
 	KUNIT_EXPECT_EQ(test, original(insn.copy), (unsigned long)addr);
-	/* That of the return after it is not the load. */
+	/* The load is not the original of the return after it. */
 	KUNIT_EXPECT_EQ(test, original(insn.copy + insn.len),
 			(unsigned long)insn.copy + insn.len);
 	regs.ip = (unsigned long)insn.copy + insn.len;
@@ -275,7 +275,7 @@ static enum kprobe_unwind unwind(const void *ip, unsigned long *same)
 	return ret;
 }
 
-/* Up to its end it is as before the instruction, at its end as after it. */
+/* Within the copied instruction, the stack is as before it; at its end, as after it. */
 static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 {
 	void *addr = at(kpt_load, kpt_load_at);
@@ -294,7 +294,7 @@ static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, unwind(addr, &same), KPROBE_UNWIND_UNKNOWN);
 
-	/* What an indirect call has pushed is not what the call would have. */
+	/* The copy of an indirect call has pushed the operand, not a return address. */
 	addr = at(kpt_call_at, kpt_call_at_at);
 	insn = insn_of(kpt_probe(test, addr));
 	KUNIT_ASSERT_NOT_NULL(test, insn.step);
@@ -303,7 +303,7 @@ static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind(insn.step + insn.len, &same), KPROBE_UNWIND_UNKNOWN);
 }
 
-/* What their opcodes are without a prefix does not matter. */
+/* What their opcodes mean without the prefix does not matter. */
 static void vector_instructions_run_as_copies(struct kunit *test)
 {
 	struct arch_specific_insn insn;
@@ -331,7 +331,7 @@ static int pre_into_step(struct kpt_probe *pr, struct pt_regs *regs)
 static void copy_of_an_indirect_call_does_not_call(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, at(kpt_call_at, kpt_call_at_at));
-	/* Overwrites this with its return address. */
+	/* The function overwrites this pointer with its return address. */
 	kpt_fn_t where = kpt_ret_where;
 
 	pr->on_pre = pre_into_step;
@@ -351,14 +351,14 @@ static const struct far {
 	const u32 *done;
 } fars[] = { FAR(call), FAR(call_mem), FAR(jmp), FAR(jmp_mem), FAR(ret) };
 
-/* What is used after it was freed, and the ends of what is not canonical. */
+/* Typical values of freed memory, and both ends of the addresses that are not canonical. */
 static const unsigned long nowhere[] = {
 	0x6b6b6b6b6b6b6b6b, 0xdead000000000122, 1ul << 56, ~(1ul << 56),
 };
 
 /*
- * If the exception returned there, the return would fault. A jump without a post-handler
- * executes the branch itself, and TCG faults at its target.
+ * If the exception returned to such an address, that return would fault. A jump without a
+ * post-handler executes the branch itself, and TCG faults at its target.
  */
 static void check_far(struct kunit *test, const struct far *far, bool post, bool jump)
 {
@@ -402,7 +402,7 @@ static void branch_to_nowhere_faults_under_a_jump(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(fars); i++) {
-		/* A call returns into the bytes of the jump, unless it is as long. */
+		/* A call shorter than the jump would return into its bytes. */
 		if (fars[i].fn != kpt_far_call)
 			check_far(test, &fars[i], true, true);
 	}
@@ -468,21 +468,21 @@ static void copies_that_are_given_back_are_erased(struct kunit *test)
 #endif
 }
 
-/* Nor do slots hold anything else that no probe has had. */
+/* Free slots hold nothing but breakpoints. */
 static void slots_without_code_hold_breakpoints(struct kunit *test)
 {
 	struct arch_specific_insn insn;
 	struct kpt_probe *pr;
 	u8 *page;
 
-	/* Those of earlier cases are free. */
+	/* Wait until the slots of earlier cases are free. */
 	kpt_counts(true);
 	pr = kpt_probe(test, at(kpt_load, kpt_load_at));
 	wait_for_kprobe_optimizer();
 	insn = insn_of(pr);
 	KUNIT_ASSERT_NOT_NULL(test, insn.slot);
 	page = (u8 *)((unsigned long)insn.slot & PAGE_MASK);
-	/* The first slots are taken first. */
+	/* Slots at the start of a page are taken first. */
 	KUNIT_EXPECT_TRUE(test, is_erased(page + PAGE_SIZE / 2, PAGE_SIZE / 2));
 #ifdef CONFIG_OPTPROBES
 	KUNIT_ASSERT_NOT_NULL(test, insn.detour);
@@ -494,14 +494,14 @@ static void slots_without_code_hold_breakpoints(struct kunit *test)
 /* --- Changes to the text --------------------------------------------------- */
 
 /**
- * struct change - what is learned of while text changes
- * @by:	   a probe on the function that is told
- * @task:  that changes the text
- * @addr:  of the byte that matters
- * @seen:  how often it was told of a change there, or told with a breakpoint there
- * @old:   what it was told
- * @new:   likewise
- * @right: it was told of one byte each time
+ * struct change - what a probed function sees of a change to the text
+ * @by:	   a probe on the function, which is called for each change
+ * @task:  the task that changes the text
+ * @addr:  the byte that matters
+ * @seen:  calls for that byte, or calls while it was a breakpoint
+ * @old:   the old byte that was passed
+ * @new:   the new byte that was passed
+ * @right: each call was for a single byte
  */
 struct change {
 	struct kprobe by;
@@ -546,7 +546,7 @@ static void note_armed(enum kprobe_stage stage, void *arg)
 {
 	struct change *c = arg;
 
-	/* Not those that come later, whatever for. */
+	/* Ignore later calls. */
 	if (stage == KPROBE_STAGE_ARMED)
 		c->task = NULL;
 }
@@ -632,13 +632,13 @@ static void text_without_probes_is_read(struct kunit *test)
 {
 	check_text(test, at(kpt_zeropad, kpt_zeropad_at));
 #ifdef CONFIG_OPTPROBES
-	/* No jump is so far that its last byte is a NOP, too. */
+	/* No displacement is so large that the jump's last byte looks like the NOP there. */
 	check_text(test, at(kpt_jump_nops, kpt_jump_nops_at));
 #endif
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-/* The call is not ours to undo. */
+/* The call belongs to ftrace, so it is not undone. */
 static void call_of_ftrace_is_read_as_it_is(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
@@ -650,7 +650,7 @@ static void call_of_ftrace_is_read_as_it_is(struct kunit *test)
 }
 #endif
 
-/* @from to @to is what debuggers must leave alone. */
+/* Debuggers must leave alone the bytes in [@from, @to). */
 static void check_has_text(struct kunit *test, const u8 *addr, unsigned int from,
 			   unsigned int to)
 {
@@ -670,7 +670,7 @@ static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
 	kpt_forbid_jumps(test);
 	pr = kpt_probe(test, addr);
 	check_has_text(test, addr, 0, INT3_INSN_SIZE);
-	/* Enabling it would write over their breakpoint. */
+	/* Enabling the probe would overwrite a debugger's breakpoint. */
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
 	check_has_text(test, addr, 0, INT3_INSN_SIZE);
 	KUNIT_ASSERT_EQ(test, enable_kprobe(&pr->kp), 0);
@@ -687,8 +687,8 @@ static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
 }
 
 /*
- * Debuggers ask before they know whether an address has memory. In the table of points,
- * what is left of those that are gone has a key that is no address of text.
+ * Debuggers ask before they know whether there is memory at an address. The tombstones of
+ * removed points in the table have a key that is not an address of text.
  */
 #define GONE_POINTS	32
 
@@ -716,7 +716,7 @@ static void addresses_that_are_no_text_have_no_probe(struct kunit *test)
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-/* What ftrace has written does not change when the probe goes. */
+/* The text that ftrace has written does not change when the probe is removed. */
 static void debuggers_may_use_a_site_of_ftrace(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced);

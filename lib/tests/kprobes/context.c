@@ -2,7 +2,7 @@
 /*
  * KUnit suite: probes that are hit while a handler runs. A hit from the handler
  * itself is recursion: it is missed and counted. A hit from an interrupt that
- * arrives over the handler is none: its handlers run.
+ * arrives over the handler is not recursion: its handlers run.
  */
 #include <linux/fprobe.h>
 #include <linux/hrtimer.h>
@@ -74,7 +74,7 @@ static void ftrace_hit_from_post_handler_is_missed(struct kunit *test)
 }
 #endif
 
-/* The handler calls the function that it probes: endless, if it ran again. */
+/* The handler calls the function that it probes: if it ran again, it would never end. */
 static void check_own_hit(struct kunit *test, bool from_post)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -109,7 +109,7 @@ static unsigned long run_load(unsigned long arg)
 /*
  * A stepped instruction: its copy ends in a breakpoint, whose exception runs the
  * post-handler. Another probe in its bytes keeps it from becoming a jump. The probe
- * that its handler hits is stepped, too, or is the same.
+ * that its handler hits is either another stepped one or the same one.
  */
 static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *test)
 {
@@ -224,7 +224,7 @@ static unsigned long count_missed(const struct every *every, unsigned long *hits
 }
 
 #if defined(CONFIG_MIPS) && !defined(CONFIG_CPU_MIPSR6)
-/* The delay slot counts only if the branch is taken. */
+/* The instruction in the delay slot runs only if the branch is taken. */
 static noinline notrace unsigned long branch_likely(unsigned long arg)
 {
 	unsigned long sum = 0;
@@ -278,8 +278,8 @@ static void check_hits_from_handler(struct kunit *test, kpt_fn_t fn, unsigned lo
 }
 
 /*
- * What an architecture keeps of a hit, such as where its branch leads, has to survive
- * the hits that the handlers miss.
+ * State that an architecture keeps for a hit, such as the target of a branch, has to
+ * survive hits that are missed in the handlers.
  */
 static void hits_from_handler_do_not_change_where_the_branch_leads(struct kunit *test)
 {
@@ -300,7 +300,7 @@ static void hits_from_handler_do_not_change_where_the_branch_leads(struct kunit 
 	check_hits_from_handler(test, branch_likely, 1, &every);
 #endif
 	missed = count_missed(&every, &before);
-	/* Without a handler below, nothing is missed. */
+	/* Outside of a handler, nothing is missed. */
 	KUNIT_EXPECT_EQ(test, kpt_count_up(UP), up);
 	KUNIT_EXPECT_EQ(test, count_missed(&every, &hits), missed);
 	KUNIT_EXPECT_EQ(test, hits - before, alone);
@@ -411,7 +411,7 @@ static void call_traced(void *result)
 	*(unsigned long *)result = kpt_traced(7);
 }
 
-/* ftrace has found that it does not know the text any more. Breakpoints do not need it. */
+/* ftrace has found its text in an unexpected state. Breakpoints do not need ftrace. */
 static void ftrace_sites_have_no_hits_when_ftrace_is_killed(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced);
@@ -443,8 +443,8 @@ static void look_at_interrupts(struct kpt_watch *w, struct pt_regs *regs)
 }
 
 /*
- * Unregistering waits for an interrupt on each CPU. If that could come before the count is
- * written, the probe might be freed by then. The handler of an ftrace site runs with
+ * Unregistering waits for an interrupt on each CPU. If that could arrive before the count
+ * is written, the probe might be freed first. The handler of an ftrace site runs with
  * interrupts on.
  */
 static void missed_hit_is_counted_with_interrupts_off(struct kunit *test)
@@ -508,7 +508,7 @@ static void remove_shared(void *fp)
 	unregister_fprobe(fp);
 }
 
-/* The function of the fprobe first. */
+/* Calls the function of the fprobe first. */
 static int pre_calls_both(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	kpt_traced(5);
@@ -530,7 +530,7 @@ static void shared_fprobe_is_a_handler_while_it_runs(struct kunit *test)
 	s->inner.arg = 5;
 	KUNIT_ASSERT_EQ(test, register_fprobe_ips(&s->fp, &ip, 1), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_shared, &s->fp), 0);
-	/* What it left behind would be left on this CPU. */
+	/* Anything that it failed to undo would show on this CPU. */
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	count = preempt_count();
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
@@ -543,7 +543,7 @@ static void shared_fprobe_is_a_handler_while_it_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 
-	/* Over a handler it does not run, and the handler is still one. */
+	/* Over a handler the fprobe does not run, and hits in that handler are still missed. */
 	outer = kpt_alloc(test, kpt_plain);
 	outer->on_pre = pre_calls_both;
 	kpt_register(test, outer);
@@ -554,7 +554,7 @@ static void shared_fprobe_is_a_handler_while_it_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 2ul);
 
-	/* In an interrupt it is one, too. */
+	/* In an interrupt the fprobe counts as a handler, too. */
 	kpt_call_in_irq(kpt_traced);
 	KUNIT_EXPECT_EQ(test, s->inner.calls, 2);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -604,8 +604,8 @@ static int pre_misses_for_a_while(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /*
- * Three hits at once, if handlers run with interrupts on: the handler's, one that it
- * misses, and the interrupt's.
+ * Where handlers run with interrupts on, three hits at once: the handler's own, one that
+ * is missed in it, and the interrupt's.
  */
 static void interrupts_over_missed_hits_change_nothing(struct kunit *test)
 {
@@ -724,7 +724,7 @@ static void interrupt_raised_in_handler_is_hit(struct kunit *test)
 	irq_work_sync(&in->work);
 	KUNIT_EXPECT_TRUE(test, in->in_hardirq);
 	KUNIT_EXPECT_EQ(test, in->over, outer->irqs_on);
-	/* At an ftrace site, and in any handler of some architectures, it arrives over it. */
+	/* At an ftrace site, and on some architectures always, it arrives over the handler. */
 	if (in->over)
 		kpt_needs_nesting(test);
 	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
@@ -940,7 +940,7 @@ static int send_ipi_fn(void *arg)
 {
 	struct intrusion *in = arg;
 
-	/* The CPU of the test, once the handler waits there. */
+	/* Interrupt the CPU of the test once the handler waits there. */
 	while (!kthread_should_stop()) {
 		if (READ_ONCE(in->armed) && !READ_ONCE(in->done)) {
 			smp_call_function_single((int)in->inner.arg, intrude_by_ipi, in, 1);
@@ -1016,7 +1016,7 @@ static void interrupt_leaves_the_handler_below_as_it_was(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 }
 
-/* A handler over a handler is still a handler: what it calls is missed. */
+/* A handler over a handler is still a handler: hits in what it calls are missed. */
 static void recursion_in_an_interrupt_over_a_handler_is_missed(struct kunit *test)
 {
 	struct intrusion *in = alloc_intrusion(test, kpt_plain);
@@ -1086,7 +1086,7 @@ static void probe_hit_in_softirq_runs(struct kunit *test)
 
 /* --- A handler that has ended in an oops ---------------------------------- */
 
-/* The CPU goes on, and must not take all that follows for a part of the handler. */
+/* The CPU continues, and must not treat everything that follows as part of the handler. */
 static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -1099,14 +1099,14 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	during = site->fn(7);
 	kprobe_test_oops();
 	after = site->fn(8);
-	/* As the end of the task does. */
+	/* The end of the task does this. */
 	preempt_enable_notrace();
 
 	KUNIT_EXPECT_EQ(test, during, KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, after, KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	/* What ran belongs to no probe; old lines may have gone. */
+	/* What ran belongs to no probe. The log may have dropped old lines. */
 	KUNIT_EXPECT_LE(test, kpt_log_lines(test, line), logged);
 }
 
@@ -1119,7 +1119,7 @@ static struct notifier_block debugger = {
 	.notifier_call = let_it_go_on,
 };
 
-/* It is not over then: hits in what it calls are missed, and unregistering waits for it. */
+/* The handler is not over: hits in what it calls are missed, and unregistering waits. */
 static void handler_that_a_debugger_lets_go_on_still_runs(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain);

@@ -58,7 +58,7 @@ static bool find_in_list(struct kunit *test, const char *symbol, struct list_lin
 	n = sscanf(text, "%31s %7s %127s %127[^\n]", line->addr, line->type,
 		   line->symbol, line->rest);
 	KUNIT_EXPECT_GE(test, n, 3);
-	/* Functions with descriptors have a dot in front. */
+	/* Where there are function descriptors, the symbol begins with a dot. */
 	if (*line->symbol == '.')
 		memmove(line->symbol, line->symbol + 1, strlen(line->symbol));
 	return true;
@@ -217,7 +217,7 @@ static noinline notrace unsigned long kpt_switches_off(struct kunit *test)
 	return KPT_RESULT(written);
 }
 
-/* Its return address leads to where some architectures have a point. */
+/* The call returns to the trampoline, where some architectures have a point. */
 static void call_that_has_begun_returns_while_all_are_off(struct kunit *test)
 {
 	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
@@ -329,7 +329,7 @@ static void enabled_accepts_booleans_only(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/enabled"), "1\n");
 }
 
-/* The columns of kprobes/points up to the symbol, which shows that no other came. */
+/* The columns of kprobes/points up to the symbol, which shows that there are no others. */
 struct point_line {
 	char addr[32];
 	char how[16];
@@ -376,14 +376,14 @@ static void points_show_what_each_point_is(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);
 	kpt_probe(test, kpt_traced);
 	find_point(test, "kpt_traced+0x", &line);
-	/* The optimizer does not wait for this case. */
+	/* The optimizer may have changed the state by now. */
 	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
 		KUNIT_EXPECT_STREQ(test, line.how, "ftrace");
 	else if (!IS_ENABLED(CONFIG_OPTPROBES) || strcmp(line.how, "jump"))
 		KUNIT_EXPECT_STREQ(test, line.how, "breakpoint");
 }
 
-/* The column is for the point: the sum of what its probes have missed. */
+/* The column is the sum of the missed hits of the point's probes. */
 static void points_add_up_what_probes_have_missed(struct kunit *test)
 {
 	struct kpt_probe *a = kpt_probe(test, kpt_plain), *b = kpt_probe(test, kpt_plain);
@@ -448,7 +448,7 @@ static void hits_are_counted_when_that_is_on(struct kunit *test)
 	call_times(test, site, 4);
 	expect_hits(test, site, "7");
 
-	/* A hit of a point with two probes is one hit. */
+	/* A hit on a point with two probes is one hit. */
 	b = kpt_probe_post(test, kpt_addr(site));
 	call_times(test, site, 2);
 	wait_for_kprobe_optimizer();
@@ -522,8 +522,8 @@ static void hits_of_all_cpus_add_up(struct kunit *test)
 /**
  * struct counted - a hit that is under way when counting is switched off
  * @result: what the function returned
- * @inside: the hit has read that it is to be counted
- * @off:    that has been switched off
+ * @inside: the hit has read that it has to call the counter
+ * @off:    counting has been switched off
  * @done:   the function has returned
  */
 struct counted {
@@ -552,7 +552,7 @@ static void wait_until_off(struct kpt_watch *w, struct pt_regs *regs)
 	kpt_spin_until(READ_ONCE(c->off));
 }
 
-/* It calls a counter that the point does not have any more. */
+/* The hit calls a counter that the point does not have any more. */
 static void hit_goes_on_when_counting_is_switched_off(struct kunit *test)
 {
 	struct counted *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -566,7 +566,7 @@ static void hit_goes_on_when_counting_is_switched_off(struct kunit *test)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
-	/* Jumps would be changed, which waits for the CPU of the hit. */
+	/* Changing a jump would wait for the CPU of the hit. */
 	kpt_forbid_jumps(test);
 	pr = kpt_probe(test, kpt_traced);
 	count_hits(test);

@@ -37,7 +37,7 @@ struct cover {
 
 static struct cover cover;
 
-/* Is called as in an interrupt, and returns as if the interrupt were over. */
+/* Called as if in an interrupt, and returns as if the interrupt were over. */
 static noinline notrace unsigned long kpt_ends_interrupt(unsigned long arg)
 {
 	OPTIMIZER_HIDE_VAR(arg);
@@ -78,7 +78,7 @@ static int calls_plain(void *unused)
 	return 0;
 }
 
-/* The handler is covered before its probe is unregistered, or when @watch sees that. */
+/* Covers the handler before its probe is unregistered or, with @watch, during that. */
 static void check_covered(struct kunit *test,
 			  void (*watch)(struct kunit *test, int here, int cpu))
 {
@@ -129,7 +129,7 @@ static void unregistering_waits_for_a_covered_handler(struct kunit *test)
 }
 
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
-/* It has been read that nothing is covered, and not yet what is shown. */
+/* kprobe_quiesce() has read that nothing is covered, but not yet what is shown. */
 static void cover_it_now(struct kpt_watch *w, struct pt_regs *regs)
 {
 	if (!READ_ONCE(cover.inside) || READ_ONCE(cover.start))
@@ -143,7 +143,7 @@ static void cover_while_looking(struct kunit *test, int here, int cpu)
 	kpt_watch(test, kprobe_test_covered_word(cpu), sizeof(int), here, cover_it_now, NULL);
 }
 
-/* Neither was it covered before the look, nor is it shown when that happens. */
+/* The handler is not covered at the first look, and not shown at the next. */
 static void unregistering_waits_for_a_handler_that_is_covered_meanwhile(struct kunit *test)
 {
 	check_covered(test, cover_while_looking);
@@ -185,7 +185,7 @@ static int ends_covering(void *arg)
 	return kpt_traced(1);
 }
 
-/* Or all that unregister probes would wait in vain from then on, for a grace period each. */
+/* Otherwise each later call to unregister a probe would wait for a grace period in vain. */
 static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kunit *test)
 {
 	struct ending *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
@@ -195,7 +195,7 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 	KUNIT_ASSERT_NOT_NULL(test, e);
 	memset(&cover, 0, sizeof(cover));
 	cover.start = true;
-	/* An ftrace site, where the handler runs on the stack of the task. */
+	/* At an ftrace site the handler runs on the stack of the task. */
 	e->pr.kp.addr = kpt_text(kpt_traced);
 	e->pr.kp.pre_handler = kpt_pre;
 	e->pr.on_pre = covered_in_task;

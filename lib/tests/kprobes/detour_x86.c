@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: inside of detours. Late hits, displaced branches, and stack traces
- * taken there.
+ * KUnit suite: detours from the inside. Late hits, displaced branches, and stack traces
+ * that start in a detour.
  */
 #include <linux/cpufeature.h>
 #include <linux/cpumask.h>
@@ -15,7 +15,7 @@
 #include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "detour_x86.h"
 
-/* Where the probe of a target goes, without a relocation that objtool sees. */
+/* Where the probe of a target goes, computed without a relocation for objtool to see. */
 static unsigned char *detour_target(void *fn, u32 at)
 {
 	OPTIMIZER_HIDE_VAR(fn);
@@ -56,7 +56,7 @@ static const struct x86_detour *detour_of(struct kunit *test, void *addr)
 
 /* --- Late hits ----------------------------------------------------------- */
 
-/* Bytes of a detour's code, from its entry, that are there in any case. */
+/* A detour has at least this many bytes of code from its entry. */
 #define LATE_BYTES	256
 
 /**
@@ -122,7 +122,7 @@ static void finish_late(struct kunit *test, struct late *l)
 	KUNIT_EXPECT_EQ(test, l->result, KPT_RESULT(7ul));
 }
 
-/* The task keeps the detour by not sleeping. On one CPU no other task would run. */
+/* The task holds on to the detour by not sleeping. On one CPU no other task could run. */
 static void need_two_cpus(struct kunit *test)
 {
 	if (num_online_cpus() < 2)
@@ -146,7 +146,7 @@ static void late_hit_of_a_probe_that_left_is_none(struct kunit *test)
 	}
 }
 
-/* The point is another one, though at the same address. */
+/* The point is a new one at the same address. */
 static void check_came_meanwhile(struct kunit *test, unsigned char *addr, bool post)
 {
 	struct kpt_probe *first = kpt_alloc_with(test, addr, true, post);
@@ -171,7 +171,7 @@ static void late_hit_is_one_of_a_probe_that_came_meanwhile(struct kunit *test)
 	check_came_meanwhile(test, AT(late), false);
 }
 
-/* The copy that the instruction runs as is that of the new point. */
+/* The instruction runs from the copy of the new point. */
 static void late_hit_runs_both_handlers_of_another_point(struct kunit *test)
 {
 	check_came_meanwhile(test, AT(late_copied), true);
@@ -199,15 +199,15 @@ static void late_hit_is_one_of_the_probes_that_are_there_then(struct kunit *test
 	check_late(test, AT(late));
 }
 
-/* The detour was made without a place for it. */
+/* The detour was made without code for a post-handler. */
 static void late_hit_runs_a_post_handler_behind_a_copy(struct kunit *test)
 {
 	check_late(test, AT(late_copied));
 }
 
 /*
- * The task is where the instruction runs before its post-handlers. Their point may have
- * other probes by then, or be another one, whose pre-handlers have not run.
+ * The task is at the copy that runs before the post-handlers. By now the point may have
+ * other probes, or may be another one, whose pre-handlers have not run.
  */
 static void check_late_post(struct kunit *test, bool stays)
 {
@@ -250,7 +250,7 @@ static const u8 *find_bytes(const u8 *from, const u8 *to, const void *bytes, uns
 	return NULL;
 }
 
-/* Or whoever unregisters would not wait for a task between the two. */
+/* Otherwise unregistering would not wait for a task that is between the two. */
 static void hit_is_shown_before_it_is_known_to_be_none_that_is_late(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, AT(late));
@@ -260,13 +260,13 @@ static void hit_is_shown_before_it_is_known_to_be_none_that_is_late(struct kunit
 	settle(test, pr);
 	d = detour_of(test, pr->kp.addr);
 	KUNIT_ASSERT_NE(test, d->branch, 0);
-	/* The head and one, which says that it is a detour. */
+	/* One more than the address of the head, see kprobe_running_point(). */
 	shown = (unsigned long)d + 1;
 	KUNIT_EXPECT_NOT_NULL(test, find_bytes((u8 *)d + d->entry, (u8 *)d + d->branch, &shown,
 					       sizeof(shown)));
 }
 
-/* A CPU may be executing it: SDM Vol. 3, 9.1.3. */
+/* A CPU may be executing the bytes that change: SDM Vol. 3, 9.1.3. */
 static void running_detour_changes_to_breakpoints_only(struct kunit *test)
 {
 	static unsigned char before[LATE_BYTES], after[LATE_BYTES];
@@ -334,7 +334,7 @@ static void displaced_branches_lead_where_they_did(struct kunit *test)
 
 #define KPT_FAULTED	0x5afe
 
-/* With the stack as it was, or it would not return. */
+/* The stack has to be as before the call, or the function would not return. */
 static void displaced_call_through_memory_may_fault(struct kunit *test)
 {
 	kpt_fn_t to = kpt_plain;
@@ -405,7 +405,7 @@ static bool has_thunks(void)
 #endif
 }
 
-/* What the mitigation of this boot asks for, not what was there. */
+/* The detour follows the mitigations of this boot, not the instruction in the text. */
 static void displaced_jump_is_as_safe_as_others(struct kunit *test)
 {
 	unsigned long entry;
@@ -416,7 +416,7 @@ static void displaced_jump_is_as_safe_as_others(struct kunit *test)
 	entry = entry_of(AT(jump));
 	if (boot_cpu_has(X86_FEATURE_INDIRECT_THUNK_ITS) ||
 	    boot_cpu_has(X86_FEATURE_CALL_DEPTH)) {
-		/* There are other thunks. */
+		/* These use thunks of their own. */
 		KUNIT_EXPECT_NULL(test, FIND(entry, 0xff, 0xe0));
 	} else if (has_thunks()) {
 #ifdef CONFIG_MITIGATION_RETPOLINE
@@ -431,8 +431,8 @@ static void displaced_jump_is_as_safe_as_others(struct kunit *test)
 }
 
 /*
- * A RET that stands for itself, which is followed by an INT3: the same byte may be a part
- * of an address, and be the last one of a jump's that an INT3 follows.
+ * Is there a RET followed by an INT3? The same byte may also be part of an address, even
+ * the last byte of a jump that is followed by an INT3.
  */
 static bool returns_by_itself(unsigned long entry)
 {
@@ -454,7 +454,7 @@ static void displaced_return_is_as_safe_as_others(struct kunit *test)
 			!boot_cpu_has(X86_FEATURE_RETHUNK));
 }
 
-/* Those through memory end in a return, for which no call has been counted. */
+/* A branch through memory ends in a return, for which no call has been counted. */
 static void displaced_branch_through_memory_is_as_safe_as_others(struct kunit *test)
 {
 	bool by_itself = !boot_cpu_has(X86_FEATURE_RETHUNK) ||
@@ -486,7 +486,7 @@ static void expect_unwind(struct kunit *test, const struct x86_detour *d, unsign
 		KUNIT_EXPECT_EQ_MSG(test, same, to, "at %u", at);
 }
 
-/* The registers are complete, and nothing is restored yet. */
+/* From @from to @to the registers are completely saved, and none is restored yet. */
 static void check_saved(struct kunit *test, const struct x86_detour *d, unsigned int from,
 			unsigned int to)
 {
@@ -514,7 +514,7 @@ static void unwinders_know_the_stack_in_a_detour(struct kunit *test)
 
 		d = detour_of(test, (void *)addr);
 		check_saved(test, d, d->saved, d->restore);
-		/* Of three bytes, and two, and then three. */
+		/* An instruction of three bytes, one of two, and then one of three. */
 		KUNIT_ASSERT_EQ(test, d->nr, 2);
 		for (i = 0; i < d->nr; i++)
 			expect_unwind(test, d, d->map[i].to, KPROBE_UNWIND_SAME,
@@ -525,7 +525,7 @@ static void unwinders_know_the_stack_in_a_detour(struct kunit *test)
 			expect_unwind(test, d, d->exec_end - i, KPROBE_UNWIND_SAME,
 				      addr + JMP32_INSN_SIZE);
 		KUNIT_EXPECT_EQ(test, !!d->post, post);
-		/* In between is what a detour does that calls the handler itself. */
+		/* In between is code that only a direct detour has. */
 		if (d->post != d->exec_end)
 			expect_unwind(test, d, d->exec_end, KPROBE_UNWIND_REGS, 0);
 		if (post) {
@@ -539,7 +539,7 @@ static void unwinders_know_the_stack_in_a_detour(struct kunit *test)
 	}
 }
 
-/* A call through memory pushes what no unwinder expects. */
+/* A displaced call through memory pushes words that no unwinder expects. */
 static void unwinders_know_where_a_displaced_call_hides_the_stack(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)AT(call_mem);
@@ -555,7 +555,7 @@ static void unwinders_know_where_a_displaced_call_hides_the_stack(struct kunit *
 	expect_unwind(test, d, d->exec_end - JMP32_INSN_SIZE - 1, KPROBE_UNWIND_UNKNOWN, 0);
 }
 
-/* What an exception finds that arrives there; the stack pointer is @sp before. */
+/* Would an exception at @at be moved to the original? @sp is its stack pointer. */
 static bool leaves(const struct x86_detour *d, unsigned int at, struct pt_regs *regs,
 		   unsigned long sp)
 {
@@ -579,12 +579,12 @@ static void exception_in_a_displaced_call_is_one_of_the_call(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, leaves(d, d->map[0].to, &regs, 64));
 	KUNIT_EXPECT_EQ(test, regs.ip, addr);
 	KUNIT_EXPECT_EQ(test, regs.sp, 64ul);
-	/* After the call for the buffer, the return address is dropped again. */
+	/* After the call for the return stack buffer, the return address is dropped again. */
 	KUNIT_ASSERT_GT(test, d->map[0].called, CALL_INSN_SIZE);
 	KUNIT_EXPECT_TRUE(test, leaves(d, d->map[0].to + d->map[0].called, &regs, 64));
 	KUNIT_EXPECT_EQ(test, regs.ip, addr);
 	KUNIT_EXPECT_EQ(test, regs.sp, 64ul + sizeof(long));
-	/* The jump back, the registers, the head. */
+	/* The jump back, the code that has saved the registers, and the entry have no original. */
 	KUNIT_EXPECT_FALSE(test, leaves(d, d->exec_end - JMP32_INSN_SIZE, &regs, 64));
 	KUNIT_EXPECT_FALSE(test, leaves(d, d->saved, &regs, 64));
 	KUNIT_EXPECT_FALSE(test, leaves(d, d->entry, &regs, 64));
@@ -634,7 +634,7 @@ static void walk(struct kpt_trace *trace, struct pt_regs *regs, bool *reliable)
 	struct unwind_state state;
 
 	trace->nr = 0;
-	/* The walk begins after the registers that it is given. */
+	/* A walk that is given registers begins after them. */
 	if (regs)
 		trace->entries[trace->nr++] = regs->ip;
 	for (unwind_start(&state, current, regs, NULL);
@@ -680,7 +680,7 @@ static int walk_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* The function, its caller, and that one's, next to each other; or not at all. */
+/* The function, its caller and the caller's caller, next to each other; or none of them. */
 static void expect_callers(struct kunit *test, const struct kpt_trace *trace,
 			   const char *function, const char *what, bool reliable)
 {
@@ -719,7 +719,7 @@ static noinline void check_stacks(struct kunit *test, unsigned char *at, kpt_fn_
 		if (several)
 			other = kpt_probe(test, at);
 		kpt_register(test, pr);
-		/* That keeps it from being a jump. */
+		/* This keeps the point from being a jump. */
 		inside = kpt_probe(test, at + 1);
 		for (jump = 0; jump < 2; jump++) {
 			if (jump) {
@@ -758,7 +758,7 @@ static void no_caller_is_missing_at_a_pop_of_one_byte(struct kunit *test)
 	check_stacks(test, AT(pop), kpt_detour_pop, "kpt_detour_pop", true);
 }
 
-/* It is not emulated, so it runs as a copy before a post-handler. */
+/* LEAVE is not emulated, so it runs from a copy before a post-handler. */
 static void no_caller_is_missing_at_a_leave(struct kunit *test)
 {
 	check_stacks(test, AT(leave), kpt_detour_leave, "kpt_detour_leave", false);
@@ -767,7 +767,7 @@ static void no_caller_is_missing_at_a_leave(struct kunit *test)
 
 /**
  * struct in_call - stacks at each instruction of a displaced call
- * @code:  those
+ * @code:  the instructions
  * @trace: the stacks
  * @reliable: nothing went wrong
  */
@@ -777,11 +777,11 @@ struct in_call {
 	bool reliable[3];
 };
 
-/* A call over an INT3, a move of the true address there, a jump. */
+/* A call over an INT3, a store of the true return address, and a jump. */
 #define CALL_OVER	6
 #define CALL_MOVED	14
 
-/* In the callee, whose stack is as at the jump to it. */
+/* Runs in the callee, whose stack is as at the jump to it. */
 static int walk_in_callee(struct kpt_probe *pr, struct pt_regs *now)
 {
 	unsigned long *top = (unsigned long *)now->sp, true_address = *top;
@@ -819,7 +819,7 @@ static noinline void stacks_are_whole_in_a_displaced_call(struct kunit *test)
 	kpt_register(test, callee);
 	KUNIT_EXPECT_EQ(test, kpt_detour_call(7), KPT_RESULT(7ul));
 	for (i = 0; i < 3; i++) {
-		/* The detour; where that returns to, if anywhere; the caller. */
+		/* The detour; the address it returns to, if there is one; the caller. */
 		n = i ? 2 : 1;
 		KUNIT_ASSERT_GT(test, c.trace[i].nr, n);
 		KUNIT_EXPECT_TRUE(test, c.reliable[i]);

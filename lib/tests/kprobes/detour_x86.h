@@ -12,7 +12,7 @@
 	unsigned long kpt_detour_##name(unsigned long arg);		\
 	extern const u32 kpt_detour_##name##_at
 
-/* Goes to @entry, which is no function, and returns when @arg's function does. */
+/* Goes to @entry, in a detour, with @arg as argument. Returns when the probed function does. */
 unsigned long kpt_detour_enter(unsigned long entry, unsigned long arg);
 
 /* Returns KPT_RESULT() of its argument; the probe is at the entry. */
@@ -24,10 +24,10 @@ KPT_DETOUR_TARGET(late_copied);
 /* The same, whose first instruction is a NOP. */
 KPT_DETOUR_TARGET(nop);
 
-/* The same; between them is an indirect jump, through a register or memory, */
+/* The same, with one of these inside: an indirect jump, through a register or memory, */
 KPT_DETOUR_TARGET(jump);
 KPT_DETOUR_TARGET(jump_mem);
-/* a call of kpt_plain(), direct or through a register, */
+/* a call to kpt_plain(), direct or through a register, */
 KPT_DETOUR_TARGET(call);
 KPT_DETOUR_TARGET(call_reg);
 /* a call through the stack, with the stack pointer as base, */
@@ -35,7 +35,7 @@ KPT_DETOUR_TARGET(call_stack);
 /* or a return and padding. */
 KPT_DETOUR_TARGET(ret);
 
-/* Calls through the pointer at its argument, or returns KPT_FAULTED. */
+/* Calls through the pointer that its argument points to, or returns KPT_FAULTED. */
 KPT_DETOUR_TARGET(call_mem);
 
 /* The probed instruction is a push, or a pop, or a leave, of one byte. */
@@ -43,7 +43,7 @@ KPT_DETOUR_TARGET(push);
 KPT_DETOUR_TARGET(pop);
 KPT_DETOUR_TARGET(leave);
 
-/* Calls @fn; on its stack is another return address, which must not be found. */
+/* Calls @fn. Its stack holds another return address, which must not be found. */
 unsigned long kpt_detour_caller(unsigned long fn);
 
 #endif /* _LIB_TESTS_KPROBES_DETOUR_X86_H */

@@ -17,7 +17,7 @@
 
 	.text
 
-/* Goes there as a return does: not an indirect branch, so it needs no ENDBR. */
+/* Goes there by a return, which is not an indirect branch and needs no ENDBR. */
 SYM_FUNC_START(kpt_detour_enter)
 	push	FIRST
 #ifdef CONFIG_X86_64

@@ -56,7 +56,7 @@ static unsigned char text_at(const void *addr)
 	return READ_ONCE(*(const unsigned char *)addr);
 }
 
-/* The file says "soon" in both states. */
+/* kprobes/points says "soon" in both states. */
 static void expect_on_the_way(struct kunit *test, struct kpt_probe *pr)
 {
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
@@ -218,8 +218,8 @@ static enum hrtimer_restart arrive(struct hrtimer *timer)
 }
 
 /*
- * Interrupts are off: that of the timer arrives when the exception returns. The timer has
- * been started before, because lockdep takes the exception of a breakpoint for an NMI.
+ * Interrupts are off, so that of the timer arrives when the exception returns. The timer
+ * was started before the hit, because lockdep takes the exception for an NMI.
  */
 static int pre_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -231,8 +231,8 @@ static int pre_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /*
- * Call until the timer that the handler holds up has arrived in a copy or a detour. That of
- * an emulated machine may come too late for its call.
+ * Call until the timer that the handler holds up has arrived in a copy or a detour. On an
+ * emulated machine it may arrive too late for that.
  */
 static void call_until_arrival(struct kunit *test, struct arrival *a)
 {
@@ -249,8 +249,8 @@ static void call_until_arrival(struct kunit *test, struct arrival *a)
 }
 
 /*
- * The instructions that the jump will replace run in the detour already. Otherwise
- * it could not be known when the last task has left them.
+ * The instructions that the jump will replace already run in the detour. Otherwise there
+ * would be no way to know when the last task has left them.
  */
 static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 {
@@ -272,7 +272,7 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 			    "%pS", (void *)a->ip);
 }
 
-/* Live patching asks for these. */
+/* Live patching relies on these walks. */
 #if defined(CONFIG_STACKTRACE) && defined(CONFIG_HAVE_RELIABLE_STACKTRACE)
 /**
  * struct walker - walks of the stack that do not miss a function
@@ -314,7 +314,7 @@ static int pre_holds_walker(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* It is that of the probe, and the probe is near its end. */
+/* Does the walk contain the probed function? The probe is near the end of it. */
 static bool walk_found_two(const struct walker *w)
 {
 	unsigned long first = (unsigned long)kpt_jump_at(kpt_jump_two, 0);
@@ -327,7 +327,7 @@ static bool walk_found_two(const struct walker *w)
 	return false;
 }
 
-/* Otherwise a live patch takes effect for a task that still executes the function. */
+/* Otherwise a live patch could take effect for a task that is still in the function. */
 static void reliable_walks_find_the_function_or_fail(struct kunit *test)
 {
 	struct walker *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
@@ -437,7 +437,7 @@ static int pre_goes_into_two(struct kpt_probe *pr, struct pt_regs *regs)
 	return 1;
 }
 
-/* No hit may go on in bytes that a jump will replace, not even one of another point. */
+/* No hit, even of another point, may continue in bytes that a jump will replace. */
 static void changed_ip_into_the_bytes_of_another_on_the_way(struct kunit *test)
 {
 	struct arrival *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
@@ -487,7 +487,7 @@ static void unregistered_on_the_way_it_leaves_the_text_alone(struct kunit *test)
 		kpt_unregister(test, pr);
 		KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
 		now = kpt_counts(false);
-		/* That of the other point is there. */
+		/* The detour of the other point remains. */
 		KUNIT_EXPECT_EQ(test, now.detours.live,
 				before.detours.live + !is_diverted(test));
 		call(test);
@@ -505,7 +505,7 @@ static int pre_counts_own_syncs(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* A CPU may have hit the breakpoint, and would go on in a detour that is freed. */
+/* Otherwise a CPU that has hit the breakpoint could continue in a freed detour. */
 static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test)
 {
 	struct kpt_probe *sync = kpt_alloc(test, NULL), *second = probe_on_two(test, false);
@@ -694,7 +694,7 @@ static void unstop(void *unused)
 	kprobe_test_stop(NULL, NULL);
 }
 
-/* No jump is made for a queued point that is gone or off by then. */
+/* Without a point that can become a jump, the worker does not wait for tasks. */
 static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 {
 	unsigned int *times = kunit_kzalloc(test, sizeof(*times), GFP_KERNEL);
@@ -716,7 +716,7 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 	now = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, now.detours.taken, before.detours.taken);
 
-	/* And if there is something to wait for, it waits. */
+	/* With such a point, it does. */
 	pr = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
@@ -757,7 +757,7 @@ static enum hrtimer_restart catch(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* A real-time task that is awakened by an interrupt runs as soon as that is over. */
+/* A real-time task that an interrupt has woken up runs as soon as the interrupt is over. */
 static int hog_cpu(void *arg)
 {
 	struct inside *in = arg;
@@ -768,7 +768,7 @@ static int hog_cpu(void *arg)
 		if (!wait_for_completion_timeout(&in->hogged, HZ / 10))
 			continue;
 		deadline = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);
-		/* The optimizer is not to wait for this one. */
+		/* The optimizer must not have to wait for this task. */
 		while (!READ_ONCE(in->over) && time_before(jiffies, deadline))
 			cond_resched_tasks_rcu_qs();
 	}
@@ -780,7 +780,7 @@ static int fill_buffer(void *arg)
 	struct inside *in = arg;
 	unsigned int tries;
 
-	/* The scheduler gives some time to others than real-time tasks, whatever these do. */
+	/* Whatever real-time tasks do, the scheduler leaves some time to other tasks. */
 	sched_set_fifo_low(current);
 	for (tries = 0; tries < 1000 && !in->caught && !kthread_should_stop(); tries++) {
 		hrtimer_start(&in->timer, ns_to_ktime((1 + tries % 20) * 20 * NSEC_PER_USEC),
@@ -800,7 +800,7 @@ static void stop_hogging(void *in)
 	WRITE_ONCE(((struct inside *)in)->over, true);
 }
 
-/* Whether it was preempted long enough, which is up to the scheduler. */
+/* Returns false if the task was not preempted long enough, which is up to the scheduler. */
 static bool wait_for_task_inside(struct kunit *test)
 {
 	struct inside *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
@@ -869,7 +869,7 @@ static int pre_asks_to_reschedule(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* Not at the next interrupt only. A single probe is called by its detour. */
+/* It must not wait for the next interrupt. A single probe is called by its detour. */
 static void reschedule_that_a_handler_has_delayed_is_done(struct kunit *test)
 {
 	unsigned int several, left, i;
@@ -899,7 +899,7 @@ static void reschedule_that_a_handler_has_delayed_is_done(struct kunit *test)
 
 /**
  * struct debugger - sets a breakpoint once the jump is planned
- * @pr:	   the probe whose jump that is
+ * @pr:	   the probe whose point becomes the jump
  * @addr:  where
  * @alias: the same, to be written
  * @was:   what was there
@@ -971,7 +971,7 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 	for (i = 1; i < KPT_JUMP_SIZE; i++)
 		check_debugger_on_the_way(test, AT(nops) + i);
 
-	/* Without it there is a jump. */
+	/* Without the debugger there is a jump. */
 	pr = kpt_probe(test, AT(nops));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
@@ -1009,7 +1009,7 @@ static void check_debugger_before(struct kunit *test, unsigned char *at)
 	struct kpt_probe *pr;
 	int err;
 
-	/* It patches text with interrupts off, by means of a lock that sleeps there. */
+	/* kgdb patches text with interrupts off, under a lock that sleeps on RT. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		kunit_skip(test, "kgdb cannot patch text there");
 	err = kprobe_test_debug((unsigned long)at, true);
@@ -1021,7 +1021,7 @@ static void check_debugger_before(struct kunit *test, unsigned char *at)
 	pr = kpt_probe(test, AT(two));
 	wait_for_kprobe_optimizer();
 	expect_waiting_for_debugger(test, pr);
-	/* In vain, too. */
+	/* The next try also fails. */
 	msleep(1500);
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
@@ -1034,7 +1034,7 @@ static void check_debugger_before(struct kunit *test, unsigned char *at)
 	kpt_unregister(test, pr);
 }
 
-/* The decoder cannot know which instruction is under it, and how long that is. */
+/* The decoder cannot know the instruction under the breakpoint, nor its length. */
 static void jump_waits_for_a_debugger_elsewhere_in_the_function(struct kunit *test)
 {
 	check_debugger_before(test, AT(two) + KPT_JUMP_SIZE);
@@ -1068,7 +1068,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 			      "%s", reason);
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	/* In vain, too. */
+	/* The next try also fails. */
 	msleep(1500);
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
@@ -1081,7 +1081,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
-/* It has waited long, and would do so twice as long, but another point shows that there is. */
+/* The next try of the first point is far off, but another point gets memory before that. */
 static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 {
 	struct kpt_probe *pr, *another;
@@ -1089,7 +1089,7 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 	WRITE_ONCE(kprobe_test_no_detours, true);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
 	pr = kpt_probe(test, AT(two));
-	/* In vain after 1, 2, and 4 seconds more. The next time is 8 seconds later. */
+	/* Tries after 1, 2 and 4 more seconds fail. The next one is 8 seconds later. */
 	msleep(7500);
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
@@ -1099,7 +1099,7 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 	expect_jump(test, another);
 	expect_jump_within(test, pr, 5);
 
-	/* The next one that gets none waits a second again. */
+	/* The next point without memory again waits one second. */
 	kpt_unregister(test, another);
 	WRITE_ONCE(kprobe_test_no_detours, true);
 	another = kpt_probe(test, AT(alone));
@@ -1111,11 +1111,11 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 
 /* --- Many points ------------------------------------------------------------ */
 
-/* More than two rounds of those for which the optimizer keeps the mutex */
+/* More than two rounds; the optimizer keeps the mutex for one round at a time. */
 #define ROUND		32
 #define MANY_POINTS	(2 * ROUND + 1)
 
-/* Those of the 14 instructions that kpt_long_text repeats which are as long as a jump */
+/* kpt_long_text repeats 14 instructions: these of them are as long as a jump. */
 static const u8 long_ones[] = { 0, 3, 4, 5, 6, 8, 10 };
 
 /**
@@ -1183,7 +1183,7 @@ static void unwatch_many(void *arg)
 #endif
 }
 
-/* So that all of them are queued at the same time. */
+/* Queues all of them at the same time. */
 static struct many *many_at_once(struct kunit *test, unsigned int hold_ms)
 {
 	struct many *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
@@ -1220,7 +1220,7 @@ static void points_that_come_meanwhile_do_not_keep_others_from_their_jumps(struc
 	wait_for_kprobe_optimizer();
 }
 
-/* Such as that for the slots of other probes, and live patches may wait for one, too. */
+/* The slots of other probes wait for such grace periods, and live patches may, too. */
 static void grace_periods_end_while_many_detours_are_made(struct kunit *test)
 {
 	struct many *m;
@@ -1228,8 +1228,8 @@ static void grace_periods_end_while_many_detours_are_made(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_TASKS_RCU))
 		kunit_skip(test, "tasks-RCU is RCU");
 	/*
-	 * The grace period may begin to wait for this task in the first round or in the
-	 * second, and looks once a second whether it has seen the end of one.
+	 * The grace period may begin to wait for the worker in its first or second round,
+	 * and checks once a second whether the worker has reached the end of one.
 	 */
 	m = many_at_once(test, 20);
 	m->for_ms = 6000;

@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 
-/* The result that only a fault handler sets, not a fix-up. */
+/* The result if a fault handler, rather than a fix-up, has set it. */
 #define MENDED		0x1234ul
 
 /**
@@ -62,7 +62,7 @@ static int mend_peek(struct fault_probe *fp, struct pt_regs *regs)
 	return 1;
 }
 
-/* Leaves the function that has faulted and has pushed nothing. */
+/* Returns from the function that has faulted, which has pushed nothing. */
 static int mend_return(struct fault_probe *fp, struct pt_regs *regs)
 {
 	regs->ax = MENDED;
@@ -213,7 +213,7 @@ static void page_fault_comes_before_the_exception_tables(struct kunit *test)
 static void general_protection_comes_before_the_exception_tables(struct kunit *test)
 {
 #ifdef CONFIG_X86_64
-	/* No canonical address. */
+	/* This address is not canonical. */
 	check_comes_first(test, (void *)0x5a5a5a5a5a5a5a5aul, pre_loads,
 			  at(kpt_load, kpt_load_at), X86_TRAP_GP);
 #else
@@ -235,7 +235,7 @@ static int see_trap(struct notifier_block *nb, unsigned long what, void *args)
 	return NOTIFY_DONE;
 }
 
-/* The first of all others, for instance that of a debugger. */
+/* Called before all other notifiers, such as that of a debugger. */
 static struct notifier_block trap_nb = {
 	.notifier_call = see_trap,
 	.priority = INT_MAX - 1,
@@ -273,7 +273,7 @@ static void fault_of_the_fault_handler_does_not_come_back(struct kunit *test)
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
-	/* And it runs the next time. */
+	/* The fault handler runs the next time. */
 	call(test);
 	KUNIT_EXPECT_EQ(test, fp->faults, 2);
 }
@@ -307,7 +307,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	kpt_settle(test, &fp[3]->pr.kp);
 	clock = 0;
 	call(test);
-	/* It has kept its place. */
+	/* The probe has kept its place. */
 	KUNIT_EXPECT_EQ(test, fp[0]->tick, 5);
 	KUNIT_EXPECT_EQ(test, fp[1]->tick, 6);
 	KUNIT_EXPECT_EQ(test, fp[2]->tick, 7);
@@ -318,7 +318,7 @@ static void fault_handlers_are_asked_in_order_until_one_is_nonzero(struct kunit 
 	KUNIT_EXPECT_EQ(test, fp[3]->faults, 1);
 }
 
-/* Like its other handlers. */
+/* The same holds for its other handlers. */
 static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *test)
 {
 	struct fault_probe *off = fault_alloc(test, hit_fn(test), NULL), *fp;
@@ -339,7 +339,7 @@ static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *t
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
-/* As an oops in it does. What runs on this CPU next may fault as well. */
+/* As if there were an oops in the fault handler. Code that runs next here may fault as well. */
 static int abandon_and_hit(struct fault_probe *fp, struct pt_regs *regs)
 {
 	kprobe_test_oops();
@@ -473,7 +473,7 @@ static void late_return_handler_has_its_fault_handler(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
 	KUNIT_EXPECT_EQ(test, fr->faults, 1);
 
-	/* But not those of other probes' handlers. */
+	/* It does not get the faults of other probes' handlers. */
 	other->pr.kp.fault_handler = NULL;
 	other->pr.on_pre = pre_loads;
 	other->pr.arg = fr->bad;
@@ -515,7 +515,7 @@ static int disable_inside(void *fr)
 	return kpt_fault_disables(fr);
 }
 
-/* Or it would run for a handler of another probe, although its own is disabled. */
+/* Otherwise it would run for a handler of another probe, although its own is disabled. */
 static void fault_handler_of_a_late_return_is_forgotten_with_its_task(struct kunit *test)
 {
 	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
@@ -602,8 +602,8 @@ static void check_parting(struct kunit *test, bool disable)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, pa);
 	/*
-	 * Not on the CPU where the handler keeps interrupts off; nor asleep, as one
-	 * CPU may keep time for the other.
+	 * Stay off the CPU where the handler keeps interrupts off. Do not sleep: that
+	 * CPU may have to keep time for this one.
 	 */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	pa->disable = disable;
@@ -615,7 +615,7 @@ static void check_parting(struct kunit *test, bool disable)
 	fp->pr.on_pre = pre_awaits_parting;
 	fp->pr.arg = kpt_bad_address(test);
 	kpt_register(test, &fp->pr);
-	/* By this the handler tells when it leaves. */
+	/* This shows the handler when its probe is being removed. */
 	KUNIT_ASSERT_FALSE(test, hlist_unhashed(&fp->pr.kp.hlist));
 	kpt_settle(test, &fp->pr.kp);
 	task = kpt_thread(test, call_once, pa, cpumask_any_but(cpu_online_mask, cpu),
@@ -627,7 +627,7 @@ static void check_parting(struct kunit *test, bool disable)
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
 	else
 		kpt_unregister(test, &fp->pr);
-	/* Its handlers are done, the fault handler among them. */
+	/* Its handlers have finished, and so has the fault handler. */
 	KUNIT_EXPECT_TRUE(test, pa->seen);
 	KUNIT_EXPECT_EQ(test, fp->faults, 1);
 	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
@@ -678,9 +678,9 @@ static int call_again_and_again(void *unused)
 #define LINGER_ROUNDS	40
 
 /*
- * The handler that faults is another probe's. It stays, so it may fault when the leaving
- * probe's own handlers are done. In a batch, probes without fault handlers leave before it and
- * after it.
+ * The handler that faults belongs to another probe, which stays. So it may fault when the
+ * leaving probe's own handlers are done. In a batch, probes without fault handlers come
+ * before and after the leaving one.
  */
 static void check_lingering(struct kunit *test, bool disable, bool batch)
 {
@@ -722,7 +722,7 @@ static void check_lingering(struct kunit *test, bool disable, bool batch)
 		else
 			unregister_kprobes(kps, nr);
 		late += READ_ONCE(l->inside);
-		/* If it ran on, it has ended before the next round. */
+		/* If the fault handler is still running, let it end before the next round. */
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(l->inside)));
 	}
 	if (disable)
@@ -843,7 +843,7 @@ static void call_through_a_null_pointer_is_dealt_with(struct kunit *test)
 			false, mend_return);
 }
 
-/* Where no address can be, at both ends of it. */
+/* The operand is not canonical: both ends of that range. */
 static void call_through_no_address_is_dealt_with(struct kunit *test)
 {
 #ifdef CONFIG_X86_64
@@ -882,7 +882,7 @@ static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fp->faults, 0);
 		KUNIT_EXPECT_EQ(test, fp->pr.pre, 1);
 		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
-		/* If it is not there, the fault is that of the instruction. */
+		/* If the memory is not there, the instruction faults. */
 		fp->on_fault = mend_access;
 		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)bad), MENDED);
 		check_mended(test, fp, at(kpt_call_user, kpt_call_user_at), X86_TRAP_PF);
@@ -931,7 +931,7 @@ static void check_zeropad(struct kunit *test, unsigned long (*load)(const void *
 		for (n = 1; n < sizeof(long); n++)
 			KUNIT_EXPECT_EQ(test, load(end - n), expected[n]);
 		KUNIT_EXPECT_EQ(test, pr->pre, sizeof(long) - 1);
-		/* The fixup does the instruction's work, so that has not ended. */
+		/* The fix-up does the work of the instruction, which itself has not completed. */
 		KUNIT_EXPECT_EQ(test, pr->post, 0);
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 		kpt_unregister(test, pr);

@@ -2,9 +2,9 @@
 /*
  * The control files and the log, for the kprobes suites.
  *
- * The suites open them through mounts of their own, because user space may have
- * none. They read and write through a user mapping of the test's thread, as most of
- * the files expect.
+ * The suites open them through mounts of their own, because there may be no user space
+ * that has mounted them. They read and write through a user mapping of the test's
+ * thread, because most of the files expect one.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -227,7 +227,7 @@ void kpt_forbid_jumps(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_jumps, test), 0);
 }
 
-/* All points are queued for the optimizer then, but are no jumps yet. */
+/* On return all points are queued for the optimizer, but are not jumps yet. */
 void kpt_queue_jumps(struct kunit *test)
 {
 	kunit_release_action(test, allow_jumps, test);

@@ -38,10 +38,10 @@
  * @pre:	runs of the pre-handler
  * @post:	runs of the post-handler
  * @pre_tick:	@clock at the latest run of the pre-handler
- * @post_tick:	the same of the post-handler
+ * @post_tick:	the same for the post-handler
  * @pre_regs:	what the pre-handler saw at its latest run
  * @post_regs:	what the post-handler saw
- * @post_flags:	any that it was called with; there are none
+ * @post_flags:	all flags that it was called with, which should be 0
  * @preemptible: some handler ran with preemption on
  * @irqs_on:	some handler ran with interrupts on
  * @irqs_off:	some handler ran with interrupts off
@@ -118,7 +118,7 @@ static inline void kpt_needs_nesting(struct kunit *test)
 #endif
 }
 
-/* For what is known of registers and instructions. */
+/* For cases that know registers and instructions. */
 static inline void kpt_needs_x86(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_X86))
@@ -131,7 +131,7 @@ static inline void *kpt_text(const void *fn)
 	return kprobe_test_entry(fn);
 }
 
-/* How many bytes kpt_text() has: as far as the next symbol. */
+/* The size of the code at kpt_text(), up to the next symbol. */
 static inline unsigned int kpt_size(struct kunit *test, const void *fn)
 {
 	char *name = kunit_kzalloc(test, KSYM_SYMBOL_LEN, GFP_KERNEL);
@@ -146,7 +146,7 @@ static inline unsigned int kpt_size(struct kunit *test, const void *fn)
 	return size - offset;
 }
 
-/* The test's thread and its stack are gone when actions run. */
+/* Not on the stack: the test's thread and its stack are gone when actions run. */
 static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
 {
 	struct kpt_probe *pr = kunit_kzalloc(test, sizeof(*pr), GFP_KERNEL);
@@ -157,7 +157,7 @@ static inline struct kpt_probe *kpt_alloc(struct kunit *test, void *addr)
 	return pr;
 }
 
-/* The same with the handlers that are wanted. */
+/* The same with the given handlers. */
 static inline struct kpt_probe *kpt_alloc_with(struct kunit *test, void *addr, bool pre,
 					       bool post)
 {
@@ -189,7 +189,7 @@ static inline void kpt_register(struct kunit *test, struct kpt_probe *pr)
 }
 
 /*
- * Each of the first bytes of @symbol has to be refused, the first of them with -EINVAL.
+ * Each of the first @bytes of @symbol has to be refused, the very first with -EINVAL.
  * False if there is no such symbol.
  */
 static inline bool kpt_all_refused(struct kunit *test, const char *symbol, unsigned int bytes)
@@ -275,14 +275,14 @@ static inline int kpt_refused(void *addr)
 	return ret;
 }
 
-/* Rethook has as many instances as it was given first. */
+/* With rethook, the number of instances never changes. */
 static inline void kpt_skip_if_pools_stay(struct kunit *test)
 {
 	if (IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
 		kunit_skip(test, "rethook does not grow its pools");
 }
 
-/* Whether @cond came true in time. */
+/* Waits for @cond; false if it did not become true in time. */
 #define kpt_wait_until(cond)						\
 ({									\
 	unsigned long __end = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);\
@@ -293,7 +293,7 @@ static inline void kpt_skip_if_pools_stay(struct kunit *test)
 	__ok;								\
 })
 
-/* --- What a case leaves behind -------------------------------------------- */
+/* --- What a case leaves over ---------------------------------------------- */
 
 /* The name of a count that differs, or NULL. */
 static inline const char *kpt_differs(const struct kprobe_counts *a,
@@ -327,9 +327,9 @@ static inline struct kprobe_counts kpt_counts(bool settle)
 }
 
 /**
- * struct kpt_before - what there was before a case
+ * struct kpt_before - the counts before a case
  * @test:   the case
- * @counts: what there was
+ * @counts: the counts
  */
 struct kpt_before {
 	struct kunit *test;
@@ -350,7 +350,7 @@ static inline void kpt_after(void *arg)
 	KUNIT_EXPECT_NULL_MSG(before->test, what, "left behind: %s", what);
 }
 
-/* For every suite's init(): a case that leaves something behind fails. */
+/* For the init() of every suite: a case fails if anything is left over after it. */
 static inline int kpt_case_init(struct kunit *test)
 {
 	struct kpt_before *before = kunit_kzalloc(test, sizeof(*before), GFP_KERNEL);
@@ -364,7 +364,7 @@ static inline int kpt_case_init(struct kunit *test)
 
 static struct kprobe_counts __maybe_unused kpt_suite_counts;
 
-/* For every suite's suite_init(); the last case of the suite belongs to it. */
+/* For the suite_init() of every suite; its last case has to be KPT_LAST_CASE. */
 static inline int kpt_suite_init(struct kunit_suite *suite)
 {
 	kpt_suite_counts = kpt_counts(true);
@@ -413,8 +413,8 @@ static inline void kpt_stop(struct kunit *test, struct task_struct *task)
 }
 
 /*
- * The same as in an oops of a handler: tell the subsystem, make the context one that may
- * sleep, and end the task. The handler has to run on the task's own stack.
+ * Does what an oops in a handler does: notifies kprobes, makes the context one that may
+ * sleep, and ends the task. The handler has to run on the task's own stack.
  */
 static inline void kpt_end_task(struct completion *gone)
 {
@@ -423,7 +423,7 @@ static inline void kpt_end_task(struct completion *gone)
 	kthread_complete_and_exit(gone, 0);
 }
 
-/* Run @fn in a task that ends like this: false if it does not. */
+/* Runs @fn in a task that ends in this way; false if it does not end. */
 static inline bool kpt_run_to_its_end(int (*fn)(void *), void *arg, unsigned int cpu,
 				      struct completion *gone)
 {
@@ -448,7 +448,7 @@ struct kpt_mount {
 	struct file_system_type *type;
 };
 
-/* Mounted as long as a suite runs that has asked for it, if the kernel has it. */
+/* Mounted while a suite that needs it runs, if the kernel has it. */
 extern struct kpt_mount kpt_debugfs;
 void kpt_mount_files(void);
 void kpt_unmount_files(struct kunit_suite *suite);
@@ -517,7 +517,7 @@ static inline unsigned long kpt_call_in_irq(kpt_fn_t fn)
 #define kpt_traceable	notrace
 #endif
 
-/* kpt_NAME(), one of which the compiler does not know the result. Attributes go first. */
+/* Defines kpt_NAME(), whose result the compiler does not know. Attributes go first. */
 #define KPT_FUNCTION(name, result)					\
 	noinline unsigned long kpt_##name(unsigned long arg)		\
 	{								\
@@ -527,8 +527,7 @@ static inline unsigned long kpt_call_in_irq(kpt_fn_t fn)
 	}
 
 /**
- * struct kpt_inner - a probed function that a handler calls; what @arg of the handler's
- *		      probe points to
+ * struct kpt_inner - a probed function that a handler calls; kpt_probe::arg points to it
  * @fn:	    the function
  * @arg:    its argument
  * @result: of the latest call
@@ -558,7 +557,7 @@ static inline void kpt_post_calls(struct kpt_probe *pr, struct pt_regs *regs)
 	kpt_call_inner(pr->arg);
 }
 
-/* One of the handlers of a probe that is not registered yet does it. */
+/* Makes a handler of a probe call it; the probe is not registered yet. */
 static inline void kpt_let_call(struct kpt_probe *pr, bool post, struct kpt_inner *inner)
 {
 	pr->arg = inner;
@@ -570,7 +569,7 @@ static inline void kpt_let_call(struct kpt_probe *pr, bool post, struct kpt_inne
 	}
 }
 
-/* With interrupts off: the handlers see that, and they stay off. */
+/* Calls @fn with interrupts off: the handlers see that, and interrupts stay off. */
 static inline void kpt_call_irqs_off(struct kunit *test, struct kpt_probe *pr, kpt_fn_t fn)
 {
 	bool off;
@@ -594,9 +593,9 @@ static inline void kpt_call_irqs_off(struct kunit *test, struct kpt_probe *pr, k
 /**
  * struct kpt_site - a probe point
  * @name:	for the test's title
- * @fn:		call this; returns KPT_RESULT() of its argument
- * @offset:	ask for a probe at @fn plus this
- * @at:		and get it at @fn plus this
+ * @fn:		the function to call; returns KPT_RESULT() of its argument
+ * @offset:	a probe asks for @fn plus this
+ * @at:		and is set at @fn plus this
  * @next:	where the next instruction is, from @fn; 0 if unknown
  * @ftrace:	hits come through ftrace
  */
@@ -626,10 +625,10 @@ const void *kpt_displaced_state_gen(const void *prev, char *desc);
 
 enum kpt_state kpt_state(struct kunit *test);
 
-/* All probes are set: the point has to get into the state of the case. */
+/* Call this when all probes are set: brings the point into the state of the case. */
 void kpt_settle(struct kunit *test, struct kprobe *kp);
 
-/* For init() of such a suite. Other cases may be among its own. */
+/* For the init() of such a suite, which may also have cases without a state. */
 static inline int kpt_state_case_init(struct kunit *test)
 {
 	int ret = kpt_case_init(test);
@@ -642,7 +641,7 @@ static inline int kpt_state_case_init(struct kunit *test)
 /* A kernel address that faults. */
 void *kpt_bad_address(struct kunit *test);
 
-/* The site of a case that runs once for each. */
+/* The site of a case that runs once for each site. */
 static inline const struct kpt_site *kpt_site(struct kunit *test)
 {
 	return test->param_value;
@@ -654,15 +653,15 @@ static inline void *kpt_addr(const struct kpt_site *site)
 }
 
 /*
- * kpt_plain() has no ftrace site, kpt_traced() has one if probes are allowed there. Those of
- * a second set are for use from handlers.
+ * kpt_plain() has no ftrace site, kpt_traced() has one if probes are allowed there. The
+ * second pair is for calls from handlers.
  */
 unsigned long kpt_plain(unsigned long arg);
 unsigned long kpt_traced(unsigned long arg);
 unsigned long kpt_plain2(unsigned long arg);
 unsigned long kpt_traced2(unsigned long arg);
 
-/* Never probed: a handler sends execution there instead. */
+/* Never probed: handlers send execution there. */
 unsigned long kpt_elsewhere(unsigned long arg);
 #define KPT_ELSEWHERE(arg)	((arg) + 1000)
 
@@ -673,20 +672,20 @@ unsigned long kpt_recurse(unsigned long depth);
 unsigned long kpt_recurse_waits(unsigned long depth, struct completion *gate,
 				atomic_t *inside);
 
-/* They branch back and forth, and no two of their branches lead to the same place. */
+/* These branch backwards and forwards, and no two branches lead to the same place. */
 unsigned long kpt_count_down(unsigned long n);
 unsigned long kpt_count_up(unsigned long n);
 
 /* Moves to another CPU and returns KPT_RESULT(). */
 unsigned long kpt_ret_wanders(unsigned long arg);
 
-/* Writes the return address that it sees to where @to points. */
+/* Writes its own return address to where @to points. */
 unsigned long kpt_ret_where(unsigned long to);
 
 /* The sum of what kpt_plain() and kpt_traced() return, for @arg and the next. */
 unsigned long kpt_ret_calls_both(unsigned long arg);
 
-/* Returns what kpt_plain() returns, but is there while that runs. */
+/* Returns what kpt_plain() returns, and is on the stack while that runs. */
 unsigned long kpt_ret_wraps(unsigned long arg);
 
 /* Returns KPT_RESULT() after a while. */
@@ -695,13 +694,13 @@ unsigned long kpt_ret_sleeps(unsigned long ms);
 /* Completes the completion at @leave and does not return, or returns 1. */
 unsigned long kpt_ret_exits(unsigned long leave);
 
-/* More arguments than there are registers for. */
+/* More arguments than fit in registers. */
 #define KPT_MANY_PARAMS							\
 	unsigned long a, unsigned long b, unsigned long c, unsigned long d,	\
 	unsigned long e, unsigned long f, unsigned long g, unsigned long h,	\
 	unsigned long i, unsigned long j
 
-/* Each of them counts, and where it is. */
+/* The result depends on each argument and on its position. */
 static inline unsigned long kpt_many_result(KPT_MANY_PARAMS)
 {
 	const unsigned long arg[] = { a, b, c, d, e, f, g, h, i, j };
@@ -715,13 +714,13 @@ static inline unsigned long kpt_many_result(KPT_MANY_PARAMS)
 
 typedef unsigned long kpt_many_t(KPT_MANY_PARAMS);
 
-/* By an instruction at the entry, through ftrace, and by another convention. */
+/* In assembly, in C, in C with an ftrace site, and with another calling convention. */
 kpt_many_t kpt_many, kpt_many_c, kpt_many_traced;
 asmlinkage kpt_many_t kpt_many_asmlinkage;
 
 /*
- * Between two arguments, one on the stack: all of the 256 bytes there are. On 32 bits, the
- * argument after it is on the stack, too.
+ * An argument on the stack, between two others. It fills the 256 bytes that are copied. On
+ * 32 bits, the argument after it is on the stack, too.
  */
 struct kpt_bulk {
 	unsigned long word[256 / sizeof(long) - !IS_ENABLED(CONFIG_64BIT)];
@@ -729,7 +728,7 @@ struct kpt_bulk {
 
 unsigned long kpt_bulky(unsigned long a, struct kpt_bulk bulk, unsigned long b);
 
-/* One that guesses sees much that has been on the stack. */
+/* The guess unwinder also sees much that earlier calls have left on the stack. */
 #define KPT_TRACE_LEN	(IS_ENABLED(CONFIG_UNWINDER_GUESS) ? 128 : 16)
 
 struct kpt_trace {
@@ -737,7 +736,7 @@ struct kpt_trace {
 	unsigned int nr;
 };
 
-/* Write a stack trace to the struct kpt_trace at @to, the one through the other. */
+/* Write a stack trace to the struct kpt_trace at @to; the outer calls the inner. */
 unsigned long kpt_ret_trace_inner(unsigned long to);
 unsigned long kpt_ret_trace_outer(unsigned long to);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fprobes beside what the kprobes suites test: they hook returns, too. */
+/* For suites that test kprobes beside fprobes, which also hook returns. */
 #ifndef _LIB_TESTS_KPROBES_FPROBE_H
 #define _LIB_TESTS_KPROBES_FPROBE_H
 
@@ -7,7 +7,7 @@
 
 #include "fixture.h"
 
-/* The functions that have ftrace sites have none without KPROBES_ON_FTRACE. */
+/* Without KPROBES_ON_FTRACE, the suites' functions have no ftrace sites. */
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 /**
  * struct kpt_fprobe - an fprobe that counts
@@ -39,7 +39,7 @@ static void kpt_fprobe_action(void *fp)
 	unregister_fprobe(fp);
 }
 
-/* Its functions are at @ips. @maxactive calls can be hooked at a time; 0 for the default. */
+/* An fprobe on the functions at @ips. It hooks up to @maxactive calls, 0 for the default. */
 static struct kpt_fprobe *kpt_fprobe(struct kunit *test, unsigned long *ips, unsigned int nr,
 				     unsigned int maxactive)
 {

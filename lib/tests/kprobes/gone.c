@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 
-/* Handlers of other sites keep interrupts off: whoever changes text waits for them. */
+/* Elsewhere handlers run with interrupts off, so changing text waits for them anyway. */
 #if defined(MODULE) && defined(CONFIG_KPROBES_ON_FTRACE)
 #define SLOW_HANDLER
 #endif
@@ -20,24 +20,24 @@ enum { ENABLED, OFF, POST, NR_GONE };
 
 /**
  * struct gone - what happens to the probes
- * @pr:	       they
- * @error:     of registering them
- * @rp:	       one more
- * @ret_error: of registering that
+ * @pr:	       the probes
+ * @error:     results of registering them
+ * @rp:	       a return probe
+ * @ret_error: result of registering it
  * @set:       they are registered
  * @result:    what the function returned before its text was gone
- * @before:    what there was before them
- * @addr:      of the function
+ * @before:    counts from before they were registered
+ * @addr:      address of the function
  * @fn:	       the function
- * @piece:     of a function that may not be probed
- * @piece_error: why
- * @is_last:   the text runs a last time, when it cannot be probed any more
+ * @piece:     piece of a function that may not be probed
+ * @piece_error: result of probing it
+ * @is_last:   the text has run a last time, when it could not be probed any more
  * @last_result: what the function returned then
- * @last_error: of a probe on it
+ * @last_error: result of probing it then
  * @last_refs: references to the module that this has taken
  * @last_hits: hits of the probes then
  * @slow:      another probe, whose handler takes its time
- * @slow_error: of registering it
+ * @slow_error: result of registering it
  * @slow_fn:   its function
  * @caller:    a thread that calls that again and again; NULL if there is no CPU for it
  * @inside:    that handler runs
@@ -99,7 +99,7 @@ static noinline unsigned long __init kpt_init_traced(unsigned long arg)
 	return KPT_RESULT(arg);
 }
 
-/* Long enough for the module to come to life meanwhile. */
+/* Long enough for the module to become live in the meantime. */
 #define SLOW_NS	NSEC_PER_SEC
 
 static int takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
@@ -122,7 +122,7 @@ static int call_slow(void *unused)
 	return 0;
 }
 
-/* The last that the init function does, when the text has not long to live. */
+/* The last call of the init function, shortly before its text is freed. */
 static void __init start_slow_handler(void)
 {
 	unsigned int cpu;
@@ -161,7 +161,7 @@ static void __init start_slow_handler(void) { }
 static void end_slow_handler(void) { }
 #endif /* SLOW_HANDLER */
 
-/* What holds the module. Nothing counts that in a kernel that does not unload any. */
+/* References to the module. A kernel that cannot unload modules does not count them. */
 static int held(void)
 {
 #ifdef CONFIG_MODULE_UNLOAD
@@ -172,8 +172,8 @@ static int held(void)
 }
 
 /*
- * The module has come to life, and its init text is about to be freed. It may still run,
- * for instance initialisation that goes on asynchronously.
+ * The module is live, and its init text is about to be freed. That may still run, for
+ * instance in asynchronous initialisation.
  */
 static int run_a_last_time(struct notifier_block *nb, unsigned long event, void *mod)
 {
@@ -192,7 +192,7 @@ static int run_a_last_time(struct notifier_block *nb, unsigned long event, void 
 	return NOTIFY_DONE;
 }
 
-/* After the subsystem, and before KUnit runs the suites. */
+/* Called after the notifier of kprobes, and before KUnit runs the suites. */
 static struct notifier_block run_last_nb = {
 	.notifier_call = run_a_last_time,
 	.priority = 1,
@@ -293,7 +293,7 @@ static void text_that_is_about_to_go_runs_without_them(struct kunit *test)
 }
 
 #ifdef SLOW_HANDLER
-/* The text is freed next. */
+/* After this, the text is freed. */
 static void handlers_of_text_that_goes_are_waited_for(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, gone.slow_error, 0);
@@ -335,8 +335,8 @@ static noinline notrace unsigned long kpt_going(unsigned long arg)
 }
 
 /*
- * As if the function were all text of a module that is unloaded. The kernel waits for
- * asynchronous functions of modules after it has called the notifiers.
+ * As if the function were the whole text of a module that is being unloaded. The kernel
+ * waits for asynchronous functions of modules after it has called the notifiers.
  */
 static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 {
@@ -355,7 +355,7 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 		struct kpt_probe *pr = kpt_alloc(test, fn);
 
 		kpt_register(test, pr);
-		/* A jump the second time, where there are jumps. */
+		/* The second time the point is a jump, where there are jumps. */
 		if (round) {
 			wait_for_kprobe_optimizer();
 			if (IS_ENABLED(CONFIG_X86) && IS_ENABLED(CONFIG_OPTPROBES))
@@ -371,7 +371,7 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	}
 }
 
-/* As if that text were one byte: that before the probe, that after it, and its own. */
+/* As if the text were one byte long: the byte before the probe, after it, and at it. */
 static void text_that_goes_has_a_first_and_a_last_byte(struct kunit *test)
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
@@ -499,7 +499,7 @@ static void all_switched_off_and_on_leaves_them_alone(struct kunit *test)
 }
 
 #ifdef MODULE
-/* They cannot be hit, nor is there anything to say of jumps. */
+/* The probes cannot be hit, and there is no reason to give for not being jumps. */
 static void their_hits_are_not_counted(struct kunit *test)
 {
 	const char *end = IS_ENABLED(CONFIG_OPTPROBES) ? "  gone" : "  -";

@@ -28,7 +28,7 @@ static void probe_gets_hit_once_per_call(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_EXPECT_EQ(test, kprobe_ftrace(&pr->kp), site->ftrace);
-	/* Modules may ask for that. */
+	/* Modules may test this. */
 	KUNIT_EXPECT_TRUE(test, list_empty(&pr->kp.list));
 	if (site->at)
 		KUNIT_EXPECT_PTR_EQ(test, (char *)pr->kp.addr, (char *)site->fn + site->at);
@@ -139,13 +139,13 @@ static void handler_may_return_from_the_function(struct kunit *test)
 static int pre_moves_stack(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	regs->sp += (long)pr->arg;
-	/* Not the result of the last call, if it returns at once. */
+	/* If the function returned at once, this must not look like the last result. */
 	regs->ax = 0;
 	regs->ip = (unsigned long)kpt_elsewhere;
 	return 1;
 }
 
-/* Further down, where the registers are, or in the middle of a word. */
+/* The handler moves it down, to where the registers are, or to the middle of a word. */
 static void check_stack_stays(struct kunit *test, const char *what)
 {
 	static const long moves[] = { -8, -16, -24, -512, -4, 4 };
@@ -184,7 +184,7 @@ static void remove_tracer(void *addr)
 	ftrace_set_filter_ip(&tracer, (unsigned long)addr, 1, 0);
 }
 
-/* ftrace's own trampoline calls both. */
+/* With two users, ftrace's own trampoline calls the handler. */
 static void handler_may_return_from_a_function_that_is_traced(struct kunit *test)
 {
 	void *addr = kpt_text(kpt_traced);
@@ -207,7 +207,7 @@ static int note_where_it_returns(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /*
- * The fprobe is called after the handler, as its ops are the older ones, unless there are
+ * The fprobe's ops are the older ones, so it is called after the handler, unless there are
  * probes on ftrace sites already.
  */
 static void return_from_a_handler_may_be_hooked(struct kunit *test)
@@ -274,7 +274,7 @@ static void post_handler_runs_behind_the_instruction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->post_tick, 2);
 	KUNIT_EXPECT_EQ(test, pr->post_flags, 0ul);
 #ifdef CONFIG_X86
-	/* The instruction that computes the result, or one that does nothing. */
+	/* Either the instruction computes the result, or it does nothing. */
 	if (!site->ftrace)
 		KUNIT_EXPECT_EQ(test, regs_return_value(&pr->post_regs), KPT_RESULT(7ul));
 	else
@@ -437,7 +437,7 @@ static void nonzero_pre_handler_resumes_at_its_ip_without_post(struct kunit *tes
 		KUNIT_EXPECT_EQ(test, pr->pre, i);
 	}
 	KUNIT_EXPECT_EQ(test, pr->post, 0);
-	/* The hit is over: the next one is no recursion. */
+	/* The hit is over: the next one is not recursion. */
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
@@ -451,7 +451,7 @@ static void post_goes_elsewhere(struct kpt_probe *pr, struct pt_regs *regs)
 	instruction_pointer_set(regs, (unsigned long)kpt_text(kpt_elsewhere));
 }
 
-/* The instructions of the sites leave the stack as it is. */
+/* The probed instructions leave the stack as it is. */
 static void post_handler_may_change_where_execution_goes_on(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -478,7 +478,7 @@ static void nonzero_pre_handler_without_a_post_handler(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
 
-	/* On other architectures a jump ignores where it would go on. */
+	/* On other architectures a jump ignores a changed instruction pointer. */
 	if (!IS_ENABLED(CONFIG_X86))
 		kpt_forbid_jumps(test);
 	pr->on_pre = go_elsewhere;
@@ -863,8 +863,8 @@ static void functions_that_everybody_runs_can_be_probed(struct kunit *test)
 /* --- Faults -------------------------------------------------------------- */
 
 /*
- * riscv takes breakpoints of the kernel for NMIs, and has no support for irq-flag
- * tracing in those: to lockdep, interrupts are on when a fault in there ends.
+ * riscv treats breakpoints of the kernel as NMIs, where it does not trace the interrupt
+ * flag. So for lockdep, interrupts are on after a fault in a handler.
  */
 static void skip_if_lockdep_is_misled(struct kunit *test)
 {
@@ -1040,7 +1040,7 @@ static void fault_is_fixed_up_with_a_probe_on_each_instruction(struct kunit *tes
 {
 	if (IS_ENABLED(CONFIG_ARM))
 		kunit_skip(test, "instructions run on the stack of the exception");
-	/* Both are reported at once, and do_per_trap() is all that the kernel calls then. */
+	/* The fault and the step are reported together, and only do_per_trap() is called. */
 	if (IS_ENABLED(CONFIG_S390))
 		kunit_skip(test, "the event of the single step hides the fault");
 	skip_if_lockdep_is_misled(test);
@@ -1111,7 +1111,7 @@ static void general_protection_in_the_instruction_is_fixed_up(struct kunit *test
 	unsigned long *good = kunit_kzalloc(test, sizeof(*good), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, good);
-	/* No canonical address. */
+	/* This address is not canonical. */
 	check_fault(test, (char *)kpt_load + kpt_load_at, run_load,
 		    (unsigned long)good, 0x5a5a5a5a5a5a5a5aul);
 #else
@@ -1124,7 +1124,7 @@ static void divide_error_in_the_instruction_is_fixed_up(struct kunit *test)
 	check_fault(test, (char *)kpt_divide + kpt_divide_at, kpt_divide, 7, 0);
 }
 
-/* Nor is it emulated. */
+/* The instruction is not emulated either. */
 static void lock_that_is_not_allowed_raises_its_exception(struct kunit *test)
 {
 	struct kpt_probe *pr;
@@ -1188,7 +1188,7 @@ static void user_fault_in_the_instruction_is_fixed_up(struct kunit *test)
 
 /*
  * A page that is not present yet: the fault is resolved, which may sleep, and the
- * instruction completes. Its copy may be resumed, or the probe be hit again.
+ * instruction completes. Either its copy is resumed or the probe is hit again.
  */
 static void user_fault_in_the_instruction_is_paged_in(struct kunit *test)
 {

@@ -34,7 +34,7 @@ unsigned long kpt_insn_sp;
 void (*kpt_insn_fn)(void);
 unsigned char kpt_insn_scratch[SCRATCH_SIZE] __aligned(64);
 
-/* The next case after @c, or the first of @table, that is of this kind, or none of them. */
+/* The next case of this kind after @c, or the first in @table if @c is NULL; or NULL. */
 static const void *next_case(const struct insn_case *table, const struct insn_case *c,
 			     unsigned int kind, char *desc)
 {
@@ -96,7 +96,7 @@ static void make_state(struct rnd_state *rnd, unsigned int n)
 	kpt_insn_in[R_DI] = (unsigned long)kpt_insn_scratch + 256;
 	kpt_insn_in[R_BX] = (unsigned long)kpt_insn_scratch + 64;
 	kpt_insn_in[R_BP] = (unsigned long)kpt_insn_scratch + 384;
-	/* The few states differ as much as the many. */
+	/* If only a few states run, pick them from all over the range. */
 	n = n * 11 % NR_STATES;
 	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF |
 			       (kpt_insn_in[R_FLAGS] & X86_EFLAGS_AF);
@@ -123,8 +123,8 @@ static noinline void run_states(const struct insn_case *c, struct outcome *out,
 }
 
 /*
- * An expectation that returns whether it held: one line is enough about an
- * instruction that failed.
+ * An expectation that returns whether it held: one line about an instruction that
+ * failed is enough.
  */
 #define SAME(test, got, want, fmt, ...)					\
 ({									\
@@ -276,7 +276,7 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 	return true;
 }
 
-/* Under each kind of probes, @c has to do what @as does unprobed. */
+/* Under each kind of probe, @c has to do what @as does unprobed. */
 static void check_does_as(struct kunit *test, const struct insn_case *c,
 			  const struct insn_case *as)
 {
@@ -289,7 +289,7 @@ static void check_does_as(struct kunit *test, const struct insn_case *c,
 	got = kunit_kcalloc(test, NR_STATES, sizeof(*got), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, expected);
 	KUNIT_ASSERT_NOT_NULL(test, got);
-	/* Some read per-CPU state; this thread ends with the case. */
+	/* Some instructions read per-CPU state. The thread ends with the case. */
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	kpt_forbid_jumps(test);
 
@@ -386,8 +386,8 @@ static void instruction_is_allowed(struct kunit *test)
 
 #ifdef CONFIG_OPTPROBES
 /*
- * The same as jumps. All cases of a table are probed together, as it takes a while
- * until they are jumps.
+ * The same with jumps. All cases of a table are probed together, because it takes a
+ * while until they are jumps.
  */
 
 /**

@@ -5,14 +5,14 @@
 
 /* insn_case::how */
 #define ALL_FLAGS	0x01	/* run with all combinations of the flags */
-#define BRANCH		0x02	/* execution need not go on after it */
+#define BRANCH		0x02	/* execution need not continue after it */
 #define CLOBBERS	0x04	/* AX, BX, CX, DX differ each time */
 #define REFUSED		0x08	/* never runs, and may not be probed: -EILSEQ */
 #define CONDITIONAL	0x10	/* a branch that leaves 2 in AX if taken */
 #define CALLS		0x20	/* a branch that leaves a return address */
 #define STAYS		0x40	/* no jump displaces it */
 #define INDIRECT	0x80	/* a jump to where a register or memory says */
-#define TRAP		0x100	/* REFUSED, but as a trap of others: -EINVAL */
+#define TRAP		0x100	/* REFUSED, but as a trap of other code: -EINVAL */
 #define ALLOWED		0x200	/* never runs, and may be probed */
 #define NEVER_RUN	(REFUSED | ALLOWED)
 
@@ -69,7 +69,7 @@
  * @to:	   where a branch goes; 0 if that is not in @fn
  * @undef: see above
  * @how:   see above
- * @hits:  how often a call of @fn passes it
+ * @hits:  how often a call to @fn passes it
  * @end:   where the instruction ends, which is after @next if the probe is
  *	   on another instruction before it
  */
@@ -97,9 +97,9 @@ extern const struct insn_case kpt_insn_alu_behind_four[];
 extern const struct insn_case kpt_insn_flow_behind_four[];
 
 /*
- * kpt_insn_run() calls kpt_insn_fn with all registers and flags from
- * kpt_insn_in, and writes those it leaves to kpt_insn_out. The function has
- * its own piece of stack, and some more above its return address.
+ * kpt_insn_run() calls kpt_insn_fn with all registers and flags from kpt_insn_in, and
+ * writes to kpt_insn_out what they are afterwards. The function has its own piece of
+ * stack, and some more above its return address.
  */
 void kpt_insn_run(void);
 extern unsigned long kpt_insn_in[NR_REGS];

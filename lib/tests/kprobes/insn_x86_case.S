@@ -12,10 +12,10 @@
  *		what shows its effects
  *	DONE
  *
- * INSN "title", the instruction - where there is nothing else to say.
+ * INSN "title", the instruction - if nothing else is needed.
  * REFUSE "title", the instruction - one that may not be probed, and never runs.
- * REFUSE_TRAP - the same, but it is refused because it is a trap of others.
- * ALLOW "title", the instruction - one that may be probed, and does harm if it runs.
+ * REFUSE_TRAP - the same, but it is refused because it is a trap of other code.
+ * ALLOW "title", the instruction - one that may be probed, but must not run.
  *
  * All this is built once more with the probe on a short instruction before the
  * tested one, and again with more of them in between (INSN_BEHIND), so that a jump
@@ -41,7 +41,7 @@
 #define INSN_BEHIND 0
 #endif
 
-/* The table is in .rodata, all titles are after it. */
+/* The table is in .rodata, and all titles follow it. */
 .macro TABLE name:req
 #if INSN_BEHIND == 0
 	TABLE_AS \name
@@ -121,7 +121,7 @@ kpt_insn_\@:
 	BACK
 .endm
 
-/* The same with an indirect branch, or a return. */
+/* The same for an indirect branch or a return. */
 .macro PROBE_SAFE insn:vararg
 101:
 	FRONT
@@ -163,7 +163,7 @@ kpt_insn_\@:
 	NEVER_RUN_BY PROBE, ALLOWED, "\title", \insn
 .endm
 
-/* The same with what objtool knows as an indirect branch, or as a return. */
+/* The same for an indirect branch or a return that objtool recognises. */
 .macro REFUSE_SAFE title:req insn:vararg
 	NEVER_RUN_BY PROBE_SAFE, REFUSED, "\title", \insn
 .endm

@@ -188,7 +188,7 @@ CASE "sub from sp"
 	lea	64(%_ASM_SP), %_ASM_SP
 DONE
 
-/* By so much that the exception's frame could overwrite its own source. */
+/* So far down that the exception's frame could overwrite its own source. */
 .macro DOWN bytes
 CASE "sub \bytes, sp"
 	PROBE sub $\bytes, %_ASM_SP

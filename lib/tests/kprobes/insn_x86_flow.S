@@ -10,8 +10,8 @@ TABLE kpt_insn_flow
 .endm
 
 /*
- * At the end of a case that calls 2: or not, and jumps to 2: or not. The former
- * is five bytes away, as the target of a call through a register is not known.
+ * At the end of a case that may call 2: or jump there. The label is five bytes away,
+ * because the target of a call through a register is not known.
  */
 .macro CALLED
 	JMP_NEAR 3f
@@ -23,7 +23,7 @@ TABLE kpt_insn_flow
 3:
 .endm
 
-/* After an instruction that does not go on there: space for a jump. */
+/* Room for a jump after an instruction where execution does not continue. */
 .macro UNUSED
 	.skip	4, 0xcc
 .endm
@@ -300,7 +300,7 @@ REFUSE "rsm", .byte 0x0f, 0xaa
 REFUSE "hlt", hlt
 REFUSE "hlt with lock", .byte 0xf0, 0xf4
 REFUSE "cmov with a prefix that the decoder takes for another's", .byte 0xf3, 0x0f, 0x41, 0xf5
-/* On 32 bits, text that cannot be decoded keeps the functions around from having jumps. */
+/* On 32 bits, text that cannot be decoded keeps neighbouring functions from having jumps. */
 #ifdef CONFIG_X86_64
 REFUSE "a prefix after rex", .byte 0x48, 0x66, 0x89, 0xd8
 REFUSE "rex after rex", .byte 0x48, 0x48, 0x89, 0xd8
@@ -318,7 +318,7 @@ REFUSE "xabort", .byte 0xc6, 0xf8, 0x05
 REFUSE "xbegin", .byte 0xc7, 0xf8, 0, 0, 0, 0
 REFUSE "mov of a byte with another operation", .byte 0xc6, 0xc8, 0x05
 REFUSE "mov of a word with another operation", .byte 0xc7, 0xf0, 0x05, 0, 0, 0
-/* BLCFILL and BEXTR of AMD's XOP, which begin like POP, and go on. */
+/* BLCFILL and BEXTR of AMD's XOP, which begin like POP but are longer. */
 REFUSE "xop", .byte 0x8f, 0xe9, 0x40, 0x01, 0xc8
 REFUSE "xop with an immediate", .byte 0x8f, 0xea, 0x40, 0x10, 0xc0, 0x90, 0x90, 0x90, 0x90
 REFUSE "endbr64 inside a function", .byte 0xf3, 0x0f, 0x1e, 0xfa

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls a function with all registers and flags given, and keeps those it leaves. */
+/* Calls a function with all registers and flags set, and stores what they are afterwards. */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
 #include <asm/nospec-branch.h>

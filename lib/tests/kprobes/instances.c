@@ -53,7 +53,7 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 	atomic_inc(&p->entries);
 	WRITE_ONCE(p->ri, ri);
-	/* In this order: instances are held for longer, so there are never too many. */
+	/* Read in this order, the difference is never more than the instances in use. */
 	under_way = atomic_read(&p->entries);
 	under_way -= atomic_read(&p->returns);
 	most = atomic_read(&p->most);
@@ -179,9 +179,9 @@ static void release_hog(void *gate)
 }
 
 /*
- * There are never more calls under way than instances: none may be missed. A waiting
- * call holds all instances of one CPU, so that each other call there has to search
- * those of another CPU, which takes and returns them meanwhile.
+ * There are never more calls in flight than instances, so none may be missed. Waiting
+ * calls hold all instances of one CPU, so each other call there has to search those of
+ * another CPU, which takes and returns them meanwhile.
  */
 static void no_call_is_missed_below_the_bound(struct kunit *test)
 {
@@ -227,9 +227,9 @@ static void no_call_is_missed_below_the_bound(struct kunit *test)
 #ifdef CONFIG_X86
 /**
  * struct keeper - a task that always keeps one of two instances
- * @there: the CPU that it moves to inside of its first call, and calls from again
- * @nth:   when the first call returns: after this access to the other CPU's instances
- * @calls: that it has made
+ * @there: the CPU that it moves to during its first call, and makes the second one on
+ * @nth:   the first call returns after this access to the other CPU's instances
+ * @calls: the number of calls that it has made
  * @waits: it is in the first call, and has moved
  * @go:    the first call may return
  * @done:  it is in the second call
@@ -251,7 +251,7 @@ static noinline notrace unsigned long kpt_inst_keeps(struct keeper *k)
 	if (!k->calls++) {
 		set_cpus_allowed_ptr(current, cpumask_of(k->there));
 		WRITE_ONCE(k->waits, true);
-		/* No timer: that might be the other CPU's, which has interrupts off then. */
+		/* Do not sleep: the timer may be on the other CPU, which has interrupts off. */
 		while (!READ_ONCE(k->go) && !kthread_should_stop()) {
 			cpu_relax();
 			cond_resched();
@@ -282,9 +282,9 @@ static void let_keeper_go(struct kpt_watch *w, struct pt_regs *regs)
 }
 
 /*
- * A CPU has looked for an instance of its own. Before it looks at that of the other CPU,
- * the keeper gives back the one and takes the other. The first access is that of a call
- * which takes an instance without a search, the second that of the search.
+ * A CPU has found none of its own instances free. Before it looks at the other CPU's, the
+ * keeper gives back the former and takes the latter. The first access is the attempt to
+ * take an instance without a search, the second is that of the search.
  */
 static void search_finds_an_instance_that_moves(struct kunit *test)
 {
@@ -301,7 +301,7 @@ static void search_finds_an_instance_that_moves(struct kunit *test)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, k);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
-	/* One for each of these CPUs, and none for others. */
+	/* One instance for each of these two CPUs, and none for others. */
 	p = inst_probe(test, kpt_inst_keeps, 2);
 	KUNIT_EXPECT_EQ(test, kpt_inst_keeps(NULL), 1ul);
 	KUNIT_ASSERT_NOT_NULL(test, p->ri);
@@ -339,7 +339,7 @@ static void calls_and_missed_calls_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), atomic_read(&p->returns));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries) + inst_missed(p),
 			CONTENDERS * CONTENTIONS * 3);
-	/* Three deep with two instances: at least every third. */
+	/* Calls three deep with two instances: at least every third is missed. */
 	KUNIT_EXPECT_GE(test, inst_missed(p), CONTENDERS * CONTENTIONS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 2);
 }
@@ -399,7 +399,7 @@ static void pool_grows_until_nothing_is_missed(struct kunit *test)
 		msleep(50);
 	}
 	KUNIT_EXPECT_LE(test, round, 20);
-	/* The pool had to grow, and has: in the end nothing was missed. */
+	/* The pool had to grow, and did: in the end nothing was missed. */
 	KUNIT_EXPECT_GT(test, DEEP + 1, first);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), DEEP + 1);
 }
@@ -485,12 +485,12 @@ static void growth_ends_at_its_bound_of_memory(struct kunit *test)
 			kpt_stop(test, tasks[i]);
 		KUNIT_EXPECT_EQ(test, w.wrong, 0);
 	}
-	/* The crowd has more calls than that under way. */
+	/* The crowd has more calls in flight than that. */
 	KUNIT_EXPECT_LT(test, bound, CROWD / 3 * (CROWD_DEPTH + 1));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), bound);
 }
 
-/* The worker has been queued for the pool, and finds it gone. */
+/* The worker has been asked to grow the pool, and finds it unregistered. */
 static void pool_that_grows_may_go_at_once(struct kunit *test)
 {
 	int i;
@@ -576,14 +576,14 @@ static void pool_without_memory_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic_read(&kprobe_test_instances_failed), 1);
 	KUNIT_EXPECT_LE(test, atomic_read(&kprobe_test_instances_failed),
 			1 + (int)((jiffies - begin) / HZ));
-	/* The worker still has the pool, and finds it gone. */
+	/* The pool is still on the worker's list, which finds it unregistered. */
 	kpt_unregister_return(test, &p->rp);
 }
 
 /* --- What a return looks like ------------------------------------------------ */
 
 #ifdef CONFIG_X86
-/* Functions return with these as they were called. */
+/* Functions preserve these registers. */
 static void expect_same_kept(struct kunit *test, const struct pt_regs *a,
 			     const struct pt_regs *b)
 {
@@ -638,7 +638,7 @@ static void tail_call_returns_in_order(struct kunit *test)
 #endif
 
 #ifdef CONFIG_X86
-/* Leaves the function that has been called, and its caller. */
+/* Returns from the called function and from its caller. */
 static int leave_both(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	unsigned long *sp = (unsigned long *)kernel_stack_pointer(regs) + 1;
@@ -651,7 +651,7 @@ static int leave_both(struct kpt_probe *pr, struct pt_regs *regs)
 	return 1;
 }
 
-/* As an oops leaves calls in a task that goes on, or a task its functions by itself. */
+/* As after an oops in a task that goes on, or if a task leaves its functions by itself. */
 static void call_that_does_not_return_gives_its_instance_back(struct kunit *test)
 {
 	struct inst_probe *outer = inst_probe(test, kpt_asm_outer, 1);
@@ -698,7 +698,7 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 	f = kpt_fprobe(test, &ip, 1, 0);
 	q = inst_probe(test, kpt_traced, 0);
 	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
-	/* The other order. */
+	/* The other order of registration. */
 	kpt_unregister_return(test, &p->rp);
 	kpt_unregister_return(test, &q->rp);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 2);
@@ -721,7 +721,7 @@ static int go_to_traced(struct kpt_probe *pr, struct pt_regs *regs)
 	return 1;
 }
 
-/* A slot has a call, and after an fprobe has replaced the address, another one. */
+/* A slot on the stack has two calls, between which an fprobe has replaced the address. */
 static void fprobe_between_two_calls_of_a_slot_pairs(struct kunit *test)
 {
 	struct inst_probe *outer = inst_probe(test, kpt_asm_entry, 0), *inner;
@@ -777,7 +777,7 @@ static void open_tail_gate(void *unused)
 	complete_all(&tail_gate);
 }
 
-/* From our address to that of the fprobe, and from there to ours again. */
+/* From our trampoline to that of the fprobe, and from there to ours again. */
 static void trace_of_a_task_goes_on_through_both_calls_of_a_slot(struct kunit *test)
 {
 	struct inst_probe *outer = inst_probe(test, kpt_asm_entry, 0), *inner;

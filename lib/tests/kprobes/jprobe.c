@@ -12,7 +12,7 @@
 #include "fixture.h"
 #include "fprobe.h"
 
-/* Records of the handlers, which do not know the probe that they belong to. */
+/* What the handlers record. They do not know which probe they belong to. */
 static struct seen {
 	unsigned long arg[10];
 	unsigned int calls;
@@ -112,13 +112,13 @@ static unsigned long second_handler(KPT_MANY_PARAMS)
 {
 	seen.second++;
 	seen.second_tick = ++seen.clock;
-	/* Not the copies that the first one has changed. */
+	/* These must not be the copies that the first handler has changed. */
 	note_args(a, b, c, d, e, f, g, h, i, j);
 	jprobe_return();
 	return 0;
 }
 
-/* In registers and on the stack, as the compiler passes them. */
+/* Changes arguments in registers and on the stack. */
 static unsigned long clobbering_handler(KPT_MANY_PARAMS)
 {
 	note_args(a, b, c, d, e, f, g, h, i, j);
@@ -142,7 +142,7 @@ static unsigned long returning_handler(KPT_MANY_PARAMS)
 	return 0xbad;
 }
 
-/* Leaves frames with buffers in them. */
+/* The frames that it leaves contain buffers. */
 static noinline unsigned long returns_deep(unsigned int depth)
 {
 	char buf[64];
@@ -210,7 +210,7 @@ static void handler_ends_with_jprobe_return(struct kunit *test)
 	check_called_once(test, jprobe_set(test, many_fn(test), plain_handler));
 }
 
-/* Nothing of the handler stays with the task: tracers of calls go on where they were. */
+/* The handler leaves nothing in the task, so tracers of calls continue where they were. */
 static void tracers_do_not_notice_how_the_handler_ends(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, many_fn(test), plain_handler);
@@ -267,9 +267,9 @@ static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *tes
 
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 /*
- * The calls that jprobe_return() ends do not return. An fprobe has hooked their returns. If
- * that were kept, the next hooked return of the task would be taken for theirs, and the
- * second hit would have no instances.
+ * The calls that jprobe_return() ends do not return, but an fprobe has hooked their returns.
+ * If the hooks were kept, the next hooked return of the task would be taken for one of
+ * theirs, and there would be no instances for the second hit.
  */
 static void hooked_returns_of_the_ended_handler_are_forgotten(struct kunit *test)
 {
@@ -411,14 +411,14 @@ static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
 
 static void intrude(struct irq_work *work)
 {
-	/* Its own handler, while the other has not ended. */
+	/* This runs a handler of its own, while the interrupted one has not ended. */
 	seen.got = call_many(kpt_many_c);
-	/* And no handler. */
+	/* No handler runs here now. */
 	jprobe_return();
 	seen.inner++;
 }
 
-/* Not left to a thread, which could not run while the handler does. */
+/* HARD, because on RT a thread would do the work, and could not run over the handler. */
 static struct irq_work intruder = IRQ_WORK_INIT_HARD(intrude);
 
 static unsigned long interrupted_handler(KPT_MANY_PARAMS)
@@ -440,7 +440,7 @@ static void handler_is_that_of_the_context(struct kunit *test)
 	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.got, RESULT);
-	/* jprobe_return() of an interrupt has not ended this one. */
+	/* jprobe_return() in the interrupt has not ended this handler. */
 	KUNIT_EXPECT_EQ(test, seen.inner, 1);
 	/* kpt_many() ends in kpt_many_c(). */
 	KUNIT_EXPECT_EQ(test, seen.second, kpt_state(test) == KPT_JUMP ? 2 : 1);
@@ -570,8 +570,8 @@ static void do_nothing(struct tasklet_struct *unused)
 static DECLARE_TASKLET(nothing, do_nothing);
 
 /*
- * Above the return address of this function is one word, the last of the stack that it
- * runs on. The next page is not mapped.
+ * One word is above the return address of this function, the last word of the stack that
+ * it runs on. The next page is not mapped.
  */
 static void arguments_end_where_the_stack_does(struct kunit *test)
 {
@@ -626,7 +626,7 @@ static unsigned long abandoned_handler(KPT_MANY_PARAMS)
 	return 0;
 }
 
-/* After an oops in it, what runs on this CPU is not the handler any more. */
+/* After an oops in a handler, this CPU no longer runs that handler. */
 static void handler_that_was_abandoned_cannot_be_ended(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, kpt_many_traced, abandoned_handler);
@@ -646,7 +646,7 @@ static void elsewhere_than_an_entry_is_refused(struct kunit *test)
 
 	jp->kp.offset = kpt_asm_inside_at;
 	KUNIT_EXPECT_EQ(test, register_jprobe(jp), -EINVAL);
-	/* The place itself is fine. */
+	/* A plain kprobe may be there. */
 	KUNIT_EXPECT_EQ(test, kpt_refused((char *)kpt_asm_inside + kpt_asm_inside_at), 0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: probes that are hit by a jump. When a breakpoint becomes a jump, when
- * it must not, and that nothing else changes.
+ * KUnit suite: probes that are hit through a jump. Tests when a breakpoint becomes a
+ * jump, when it must not, and that nothing else changes.
  */
 #include <linux/cpumask.h>
 #include <linux/interrupt.h>
@@ -108,8 +108,8 @@ static struct kpt_probe *jump_probe_post(struct kunit *test, void *addr)
 }
 
 /*
- * A probe that must not become a jump, and works nevertheless. Inline, it would call each
- * function by its name, and objtool would follow that to the end of the function.
+ * A probe that must not become a jump, and works nevertheless. If this were inlined, it
+ * would call each function directly, and objtool would follow the function to its end.
  */
 static noinline void check_stays_breakpoint(struct kunit *test, void *addr, kpt_fn_t fn,
 					    const char *why)
@@ -147,7 +147,7 @@ static void text_becomes_a_jump_soon_after_registration(struct kunit *test)
 	pr = kpt_probe(test, AT(two));
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	/* It becomes one by itself. */
+	/* It becomes a jump by itself. */
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_jump(AT(two))));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
@@ -232,7 +232,7 @@ static void branch_target_inside_refuses(struct kunit *test)
 	check_stays_breakpoint(test, AT(target), kpt_jump_target, "a branch leads inside");
 }
 
-/* Without their prefix, some of their opcodes would. */
+/* Without the prefix, some of their opcodes would be branches. */
 static void vector_instructions_do_not_branch(struct kunit *test)
 {
 	struct kpt_probe *pr;
@@ -262,14 +262,14 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 		wait_for_kprobe_optimizer();
 		expect_no_jump_because(test, pr, "a branch leads inside: kpt_jump_inner");
 		KUNIT_ASSERT_FALSE(test, is_jump(inner[i].addr));
-		/* Once from above, twice by the branch. */
+		/* The branch leads inside twice, but only the first pass hits the probe. */
 		KUNIT_EXPECT_EQ(test, inner[i].fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	}
 	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
-/* Not where it leads to, which is in the same function. */
+/* The address given is that of the branch, not that of its target. */
 static void branch_that_leads_inside_is_named(struct kunit *test)
 {
 	unsigned char *jnz = AT(inner1) + KPT_JUMP_SIZE;
@@ -277,7 +277,7 @@ static void branch_that_leads_inside_is_named(struct kunit *test)
 	struct kpt_probe *pr;
 
 	kpt_needs_debugfs(test);
-	/* After an addition, and DEC. */
+	/* JNZ comes after an addition and DEC. */
 	while (*jnz != 0x75 && jnz < AT(inner1) + 16)
 		jnz++;
 	KUNIT_ASSERT_EQ(test, *jnz, 0x75);
@@ -288,7 +288,7 @@ static void branch_that_leads_inside_is_named(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), where);
 }
 
-/* A call is the last instruction of those displaced, or it keeps the point from a jump. */
+/* A displaced call must be the last displaced instruction. */
 static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(returns3), kpt_jump_returns3,
@@ -323,7 +323,7 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 			       "the function shares code with others" : "a branch leads inside");
 }
 
-/* Nor does what a function ends in share code, if execution does not go on after it. */
+/* A function that does not run into the next one shares no code with it. */
 static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 {
 	const struct kpt_jump_target ends[] = {
@@ -337,7 +337,7 @@ static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(ends); i++)
 		check_becomes_jump(test, ends[i].addr, ends[i].fn, 1);
-	/* It might have a table of jumps. */
+	/* The function might have a jump table. */
 	if (!KPT_JUMP_TABLES)
 		check_becomes_jump(test, AT(ends_jmp_reg), kpt_jump_ends_jmp_reg, 1);
 }
@@ -380,10 +380,10 @@ static void label_whose_address_is_taken_refuses(struct kunit *test)
 			       "the function has indirect jumps");
 }
 
-/* Some branch that is not found may lead inside. */
+/* A branch that is not found might lead inside. */
 static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 {
-	/* ANDN without the prefix that it has to have. */
+	/* ANDN without its mandatory prefix. */
 	static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
 	unsigned char *hole = kpt_jump_at(kpt_jump_garbled, kpt_jump_garbled_hole);
 	unsigned char *alias = kpt_writable(test, hole), was[sizeof(garbage)];
@@ -459,7 +459,7 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
-/* What has a fix-up, or is one, at each of the inner bytes, and right after them. */
+/* An instruction that is or has a fix-up, at each inner byte and right after them. */
 static void fault_at_each_inner_byte_refuses(struct kunit *test)
 {
 	const struct kpt_jump_target inner[][5] = {
@@ -508,12 +508,12 @@ static const u8 far_lea[] = { 0x48, 0x8d, 0x05 };
 #define FAR_LEA_SIZE	(sizeof(far_lea) + sizeof(s32))
 
 /*
- * Code and its copy are less than 2 GiB apart. So of the longest distances from the code,
- * in both directions, one can be expressed in the copy, and the other cannot.
+ * Code and its copy are less than 2 GiB apart. So of the two largest displacements, one in
+ * each direction, one fits in the copy and the other does not.
  */
 static const s32 far_disp[] = { S32_MAX, S32_MIN };
 
-/* Among the NOPs, where one of them and the LEA after it are on one page. */
+/* A place among the NOPs such that one NOP and the LEA after it are on one page. */
 static unsigned char *room_for_lea(void)
 {
 	unsigned char *at = AT(nops);
@@ -523,7 +523,7 @@ static unsigned char *room_for_lea(void)
 	return at;
 }
 
-/* It is never executed. */
+/* The LEA is never executed. */
 static void write_lea(unsigned char *alias, s32 disp)
 {
 	memcpy(alias, far_lea, sizeof(far_lea));
@@ -616,7 +616,7 @@ static void end_of_the_function_inside_refuses(struct kunit *test)
 #ifdef CONFIG_JUMP_LABEL
 static DEFINE_STATIC_KEY_FALSE(kpt_jump_key);
 
-/* Each instruction that is written here is right before a site. */
+/* The NOP is right before the site of the jump label. */
 static noinline __noclone notrace unsigned long kpt_jump_branches(unsigned long arg)
 {
 	OPTIMIZER_HIDE_VAR(arg);
@@ -626,7 +626,7 @@ static noinline __noclone notrace unsigned long kpt_jump_branches(unsigned long 
 	return KPT_RESULT(arg);
 }
 
-/* The only site of a key of this module. */
+/* Finds the only site of a key of this module. */
 static char *label_site(struct kunit *test, struct static_key *key)
 {
 	struct jump_entry *entry;
@@ -672,7 +672,7 @@ static void jump_label_inside_refuses(struct kunit *test)
 	pr = kpt_probe(test, addr);
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
-	/* And the site can still be patched. */
+	/* The site can still be patched. */
 	static_branch_enable(&kpt_jump_key);
 	KUNIT_EXPECT_EQ(test, kpt_jump_branches(7), KPT_RESULT(7ul) + 1);
 	wait_for_kprobe_optimizer();
@@ -738,7 +738,7 @@ static void neighbour_inside_turns_it_back_and_its_leaving_again(struct kunit *t
 	struct kpt_probe *inside;
 
 	inside = kpt_probe(test, AT(two) + KPT_TWO_SECOND);
-	/* At the time of registration. */
+	/* Registration turns it back at once. */
 	expect_no_jump(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -853,7 +853,7 @@ static void probes_on_every_byte_are_all_hit(struct kunit *test)
 		wait_for_kprobe_optimizer();
 		KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
 		for (i = 0; i < ARRAY_SIZE(pr); i++) {
-			/* Only the last one has no probe inside. */
+			/* Only the last one has no other probe in the bytes of its jump. */
 			if ((unsigned char *)pr[i]->kp.addr == AT(nops) + ARRAY_SIZE(pr) - 1)
 				expect_jump(test, pr[i]);
 			else
@@ -1111,7 +1111,7 @@ static void post_handler_may_change_where_a_jump_goes_on(struct kunit *test)
 
 static int go_into_two(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	/* On 32 bits it is not there at the entry of a function. */
+	/* On 32 bits, the argument is not in this register yet at the entry of a function. */
 	KPT_JUMP_ARG(regs) = 7;
 	return go_where_told(pr, regs);
 }
@@ -1121,7 +1121,7 @@ static void post_goes_into_two(struct kpt_probe *pr, struct pt_regs *regs)
 	go_into_two(pr, regs);
 }
 
-/* The neighbour keeps it a breakpoint, or is at the same address, or is not there. */
+/* The neighbour keeps the point a breakpoint, or is at the same address, or is absent. */
 static void check_goes_into_two(struct kunit *test, kpt_fn_t fn, unsigned char *addr,
 				bool post, unsigned char *neighbour)
 {
@@ -1150,7 +1150,7 @@ static void check_goes_into_two(struct kunit *test, kpt_fn_t fn, unsigned char *
 		kpt_unregister(test, other);
 }
 
-/* Hits of each kind. */
+/* With a hit of each kind. */
 static void handler_may_go_on_in_the_bytes_of_another_jump(struct kunit *test)
 {
 	const struct kpt_jump_target kinds[] = {
@@ -1294,9 +1294,9 @@ static int move_stack(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /*
- * By up to the size of the registers saved on the stack, and more. A breakpoint of 32
- * bits returns by a frame that it builds below the new stack pointer. That overwrites
- * what it is built from if it is further down (IRET_FRAME in entry_32.S).
+ * How far to move it: more than the size of the registers saved on the stack. But on 32
+ * bits, a breakpoint returns through a frame that it builds below the new stack pointer.
+ * Further down, that would overwrite its own source (IRET_FRAME in entry_32.S).
  */
 static unsigned long farthest(bool jump)
 {
@@ -1327,7 +1327,7 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 	}
 }
 
-/* Once; and goes on at the point, which is another hit. */
+/* At every other hit: moves the stack and continues at the point, which is hit again. */
 static int move_stack_and_leave(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	if (!(pr->pre & 1))
@@ -1468,7 +1468,7 @@ static void handlers_see_interrupts_as_the_function_has_them(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
 }
 
-/* After an emulated instruction, and after a copy, which detours do in different ways. */
+/* Detours run post-handlers of emulated and of copied instructions in different ways. */
 static void handlers_run_with_preemption_off(struct kunit *test)
 {
 	const struct kpt_jump_target places[] = { KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(copied) };
@@ -1487,7 +1487,7 @@ static void handlers_run_with_preemption_off(struct kunit *test)
 	}
 }
 
-/* The detour does not call them itself. */
+/* The detour does not call the handlers itself. */
 static void handlers_of_several_probes_run_with_preemption_off(struct kunit *test)
 {
 	const struct kpt_jump_target places[] = {
@@ -1527,7 +1527,7 @@ static int pre_notes_own_flags(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* As a breakpoint, then as a jump. */
+/* Hit through a breakpoint, then through a jump. */
 static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 {
 	const struct {
@@ -1561,7 +1561,7 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, pr->post, jump + 1);
 			KUNIT_EXPECT_EQ_MSG(test, own & odd[i].flag, 0ul,
 					    "%ps, jump %u", odd[i].fn, jump);
-			/* But they see those of the function. */
+			/* But they see the flags of the function. */
 			KUNIT_EXPECT_EQ(test, pr->pre_regs.flags & odd[i].flag, odd[i].flag);
 			KUNIT_EXPECT_EQ(test, pr->post_regs.flags & odd[i].flag, odd[i].flag);
 			KUNIT_EXPECT_EQ(test, native_save_fl() & odd[i].flag, 0ul);
@@ -1586,7 +1586,7 @@ static noinline void run_registers(struct pt_regs *pre, struct pt_regs *post,
 static void expect_same_regs(struct kunit *test, const char *what,
 			     const struct pt_regs *got, const struct pt_regs *want)
 {
-	/* In the order of struct pt_regs; without what does not belong to the code. */
+	/* In the order of struct pt_regs; NULL for members that are not registers of the code. */
 	static const char * const names[] = {
 #ifdef CONFIG_X86_64
 		"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax",
@@ -1618,12 +1618,12 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	struct kpt_probe *pr, *inside;
 	unsigned int i;
 
-	/* Emulators have flags on each CPU that no instruction changes. */
+	/* In an emulator, each CPU may have flags that no instruction changes. */
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	get_random_bytes(kpt_insn_in, sizeof(kpt_insn_in));
 	kpt_insn_in[R_FLAGS] = X86_EFLAGS_FIXED | X86_EFLAGS_IF | X86_EFLAGS_CF |
 			       X86_EFLAGS_SF;
-	/* It is a breakpoint while another probe is in its bytes, then it is a jump. */
+	/* The point is a breakpoint while another probe is in its bytes, then a jump. */
 	inside = kpt_alloc(test, AT(registers) + KPT_REGISTERS_SECOND);
 	inside->kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, inside);
@@ -1668,7 +1668,7 @@ static void expect_no_segments(struct kunit *test, const struct pt_regs *regs)
 	KUNIT_EXPECT_EQ(test, regs->fs, 0);
 }
 
-/* As a breakpoint, then as a jump, which goes on in the detour, or leaves it. */
+/* Hit through a breakpoint, then through a jump that stays in the detour or leaves it. */
 static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 {
 	struct kpt_probe *pr;
@@ -1737,7 +1737,7 @@ static void every_changed_register_takes_effect(struct kunit *test)
 	kpt_insn_fn = kpt_jump_registers;
 	kpt_insn_run();
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	/* It adds AX, in 32 bits. */
+	/* The probed instruction writes to EBX, which clears the upper half of RBX. */
 	r[R_BX] = (u32)r[R_BX];
 	for (i = 0; i < ARRAY_SIZE(changed); i++)
 		KUNIT_EXPECT_EQ_MSG(test, kpt_insn_out[changed[i]], r[changed[i]],
@@ -1746,7 +1746,7 @@ static void every_changed_register_takes_effect(struct kunit *test)
 
 /* --- Contexts ------------------------------------------------------------ */
 
-/* From a handler of a jump or of a breakpoint, through a jump or a breakpoint. */
+/* Both the outer and the inner point are tried as jump and as breakpoint. */
 static void hit_from_a_handler_is_missed(struct kunit *test)
 {
 	static const struct {
@@ -1785,7 +1785,7 @@ static void hit_from_a_handler_is_missed(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, pr->post, 0);
 			KUNIT_EXPECT_EQ(test, pr->kp.nmissed,
 					(unsigned long)places[o].hits * places[i].hits);
-			/* And after the handler it is hit as usual. */
+			/* After the handler it is hit as usual. */
 			KUNIT_EXPECT_EQ(test, inner.fn(6), KPT_RESULT(6ul));
 			KUNIT_EXPECT_EQ(test, pr->pre, places[i].hits);
 			KUNIT_EXPECT_EQ(test, pr->post, places[i].hits);
@@ -1802,7 +1802,7 @@ static void post_calls_once(struct kpt_probe *pr, struct pt_regs *regs)
 		kpt_post_calls(pr, regs);
 }
 
-/* Of an instruction that is emulated for the post-handler, and of one that has to run. */
+/* For an instruction that is emulated for the post-handler, and one that has to run. */
 static void own_hit_from_a_handler_is_missed(struct kunit *test)
 {
 	const struct kpt_jump_target places[] = { KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(copied) };
@@ -1827,7 +1827,7 @@ static void own_hit_from_a_handler_is_missed(struct kunit *test)
 	}
 }
 
-/* An interrupt that arrives over the handler that waits for it, and calls. */
+/* An interrupt that arrives over the handler that waits for it, and calls a function. */
 struct intrusion {
 	struct irq_work work;
 	struct kpt_inner inner;
@@ -1931,8 +1931,8 @@ static void intrude_by_tasklet(struct tasklet_struct *t)
 }
 
 /*
- * A single probe on a jump, whose handler is called by the detour in a task's context
- * only.
+ * A single probe on a jump: the detour calls its handler directly, but only in task
+ * context.
  */
 static void hit_from_a_handler_in_an_interrupt_is_missed(struct kunit *test)
 {
@@ -2072,8 +2072,8 @@ static noinline void stack_trace_shows_the_function_and_its_callers(struct kunit
 }
 
 /*
- * In the displaced call the trace is as if nothing had been displaced. The probe is
- * where the callee has its frame: unwinders by frame pointers rely on that.
+ * In a displaced call the trace is as if nothing had been displaced. The probe is where
+ * the callee has set up its frame: unwinders that use frame pointers rely on that.
  */
 static void stack_trace_from_a_displaced_call(struct kunit *test)
 {
@@ -2250,14 +2250,14 @@ static void sysctl_off_turns_all_back_and_on_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, late->pre, 3);
 }
 
-/* When no hit can be in the detour any more, its memory is used for something else. */
+/* Once no hit can be in the detour any more, its memory may be reused. */
 static void breakpoint_again_it_does_not_use_the_detour(struct kunit *test)
 {
 	struct kpt_probe *pr = jump_probe(test, AT(two));
 	struct kpt_probe *post = jump_probe_post(test, AT(copied));
 
 	kpt_forbid_jumps(test);
-	/* Erased. */
+	/* Wait until the detour has been erased. */
 	kpt_counts(true);
 	expect_no_jump(test, pr);
 	expect_no_jump(test, post);
@@ -2268,7 +2268,7 @@ static void breakpoint_again_it_does_not_use_the_detour(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, post->post, 1);
 }
 
-/* The optimizer is about to begin. */
+/* The optimizer has points queued, but has not begun. */
 static void sysctl_off_keeps_back_those_that_wait(struct kunit *test)
 {
 	struct kpt_probe *pr;
@@ -2326,8 +2326,8 @@ static void list_shows_optimized(struct kunit *test)
 }
 
 /*
- * The base's test of ftrace, kprobe_opt_types, sets a probe and looks at once. Each reading
- * waits for a second at most, and a grace period of tasks may take longer.
+ * The ftrace selftest kprobe_opt_types sets a probe and looks at once. Each read of the list
+ * waits for at most a second, and a tasks-RCU grace period may take longer.
  */
 static void list_shows_as_optimized_what_was_just_registered(struct kunit *test)
 {
@@ -2346,7 +2346,7 @@ static void list_shows_as_optimized_what_was_just_registered(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tagged);
 }
 
-/* The last column is "jump" or why it is none. */
+/* The last column is "jump", or the reason why the point is not one. */
 static void reasons_are_in_the_points_file(struct kunit *test)
 {
 	static const struct {

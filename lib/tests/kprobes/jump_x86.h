@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions that are, or are not, to be probed by a jump: jump_x86_text.S.
+ * Functions whose probes have to become jumps, or must not: jump_x86_text.S.
  * Unless noted otherwise, a function returns KPT_RESULT() of its argument.
  * kpt_NAME_at is where the probe goes, from the start of the function.
  */
@@ -16,7 +16,7 @@
 
 #include "fixture.h"
 
-/* Where the probe of a target goes, without a relocation that objtool sees. */
+/* Where the probe of a target goes, computed without a relocation for objtool to see. */
 static inline unsigned char *kpt_jump_at(void *fn, u32 at)
 {
 	OPTIMIZER_HIDE_VAR(fn);
@@ -25,7 +25,7 @@ static inline unsigned char *kpt_jump_at(void *fn, u32 at)
 
 #define KPT_JUMP_AT(name)	kpt_jump_at(kpt_jump_##name, kpt_jump_##name##_at)
 
-/* The argument, after the probes: see asm_x86.S. */
+/* The register with the argument at the probe: see asm_x86.S. */
 #ifdef CONFIG_X86_64
 #define KPT_JUMP_ARG(regs)	((regs)->di)
 #else
@@ -54,21 +54,21 @@ struct kpt_jump_target {
 KPT_JUMP_TARGET(two);
 #define KPT_TWO_SECOND	2
 
-/* Three, the first of which is emulated, or has to run as a copy. As the former. */
+/* Three, the first of which is emulated, or has to run from a copy; otherwise the same. */
 KPT_JUMP_TARGET(emulated);
 KPT_JUMP_TARGET(copied);
 #define KPT_THREE_SECOND	1
 #define KPT_THREE_THIRD		3
 #define KPT_THREE_BEHIND	6
 
-/* One of 5 bytes, and the code after it is a branch target. */
+/* One of 5 bytes; the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);
 
-/* At one byte, a string instruction that fills the buffer at the argument. */
+/* A string instruction, one byte after the probe, fills the buffer at the argument. */
 KPT_JUMP_TARGET(fills);
 #define KPT_FILLS_SECOND	1
 
-/* The same two in functions that end in something else than a return. */
+/* The same two in functions that end in different ways. */
 KPT_JUMP_TARGET(ends_ret);
 KPT_JUMP_TARGET(ends_ret_imm);
 KPT_JUMP_TARGET(ends_jmp8);
@@ -80,7 +80,7 @@ KPT_JUMP_TARGET(ends_ud2);
 KPT_JUMP_TARGET(ends_nop);
 KPT_JUMP_TARGET(ends_nop3);
 
-/* A longer one, which is a branch target itself; passed three times. */
+/* A longer one, which is a branch target itself, and is passed three times. */
 KPT_JUMP_TARGET(loop);
 
 /* Two instructions, the second of which is a branch target: of the function, */
@@ -102,7 +102,7 @@ KPT_JUMP_TARGET(by_loop);
 KPT_JUMP_TARGET(by_jcxz);
 KPT_JUMP_TARGET(by_call);
 KPT_JUMP_TARGET(by_xbegin);
-/* of the function in front of it, or after it, with which it shares code, */
+/* of the function before or after it, with which it shares code, */
 KPT_JUMP_TARGET(unaligned);
 KPT_JUMP_TARGET(falls);
 /* of a jump label that is off: on, it returns 2 * arg + 1, */
@@ -126,14 +126,14 @@ KPT_JUMP_TARGET(fixup3);
 KPT_JUMP_TARGET(fixup4);
 KPT_JUMP_TARGET(fixup5);
 
-/* The same for what faults then. */
+/* The same with an instruction that faults then. */
 KPT_JUMP_TARGET(loads1);
 KPT_JUMP_TARGET(loads2);
 KPT_JUMP_TARGET(loads3);
 KPT_JUMP_TARGET(loads4);
 KPT_JUMP_TARGET(loads5);
 
-/* The same for where a call returns to. */
+/* The same with the return address of a call. */
 KPT_JUMP_TARGET(returns3);
 KPT_JUMP_TARGET(returns4);
 KPT_JUMP_TARGET(returns5);
@@ -144,10 +144,10 @@ unsigned long kpt_jump_cooled(unsigned long arg);
 /* As kpt_load(), but the load is the second of two instructions. */
 KPT_JUMP_TARGET(load);
 
-/* A short instruction and a UD2, which is not reached. */
+/* A short instruction, and then a UD2 that is not reached. */
 KPT_JUMP_TARGET(ud2);
 
-/* A short instruction and an ftrace site. */
+/* A short instruction, and then an ftrace site. */
 KPT_JUMP_TARGET(fentry);
 
 /* A return of one byte: directly before another function, */
@@ -156,13 +156,14 @@ KPT_JUMP_TARGET(last);
 KPT_JUMP_TARGET(padded);
 KPT_JUMP_TARGET(padded_nop);
 
-/* Five bytes on two pages, if the kernel's ENDBR is of 4 bytes. */
+/* Five bytes that span two pages, if ENDBR takes 4 bytes in this kernel. */
 KPT_JUMP_TARGET(pages);
 
 /*
- * The direction flag is set there, in two ways, or that for access to user memory. As the
- * first, with an instruction that has to run as a copy; with one of more than five bytes,
- * in a function that shares code with another, which sets the flag.
+ * The direction flag is set at the probe, in two ways, or the flag that allows access to
+ * user memory. Then as the first, with an instruction that has to run from a copy; and
+ * with one of more than five bytes, in a function that shares code with another, which
+ * sets the flag.
  */
 KPT_JUMP_TARGET(std);
 KPT_JUMP_TARGET(popf);
@@ -180,13 +181,13 @@ KPT_JUMP_TARGET(calls);
 KPT_JUMP_TARGET(nops);
 #define KPT_JUMP_NOPS		40
 
-/* The same with four bytes on one page that are padding, and not reached. */
+/* The same with four bytes of padding, all on one page, which are not reached. */
 KPT_JUMP_TARGET(garbled);
 extern const u32 kpt_jump_garbled_hole;
 
 /*
  * Five instructions of one byte, each of which pushes a word. Returns how many bytes they
- * have pushed. What goes on among them has to leave the stack pointer in CX.
+ * have pushed. A handler that resumes among them has to put the stack pointer in CX.
  */
 KPT_JUMP_TARGET(pushes);
 
@@ -194,18 +195,18 @@ KPT_JUMP_TARGET(pushes);
 KPT_JUMP_TARGET(interpreter);
 KPT_JUMP_TARGET(checksum);
 KPT_JUMP_TARGET(backward);
-/* In a copy of the first, as compilers make them. */
+/* In a clone of the first, as compilers make them. */
 KPT_JUMP_TARGET(interpreter_copy);
 
 #ifdef CONFIG_X86_32
 /* The second of two instructions is the target of a computed jump. */
 KPT_JUMP_TARGET(computed);
 
-/* The second of two is the target of a branch of the other function, far before. */
+/* The second of two is the target of a branch in the other function, far before it. */
 unsigned long kpt_jump_shares(unsigned long arg);
 KPT_JUMP_TARGET(common);
 
-/* Runs without the kernel's segments, and returns 0 if ds is another one then. */
+/* Runs with segments that are not the kernel's, and returns 0 if ds has changed. */
 KPT_JUMP_TARGET(segments);
 #endif
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions that are, or are not, to be probed by a jump: see jump_x86.h.
+ * Functions whose probes have to become jumps, or must not: see jump_x86.h.
  *
  * Inner labels are local to the assembler, as in targets_x86.S.
  */
@@ -206,7 +206,7 @@ SYM_FUNC_END(kpt_jump_falls_here)
 STACK_FRAME_NON_STANDARD kpt_jump_falls
 STACK_FRAME_NON_STANDARD kpt_jump_falls_here
 
-/* Ends where no function does, as the next one begins there, but does not run into it. */
+/* Ends unaligned, because the next one begins there, but does not run into it. */
 .macro ENDS kind:req safe insn:vararg
 SYM_FUNC_START(kpt_jump_ends_\kind)
 	GET_ARG
@@ -257,8 +257,8 @@ SYM_FUNC_END(kpt_jump_label)
 	.popsection
 
 /*
- * Two functions: the cold part branches into the bytes. As one that a compiler has made, it
- * has no ENDBR, in front of which kernels with kCFI erase a hash.
+ * Two functions: the cold part branches into the bytes. Like one from a compiler, it has no
+ * ENDBR: a kernel with kCFI would erase a hash before that.
  */
 .macro SPLIT name:req cold:req
 	.pushsection .text.unlikely, "ax", @progbits
@@ -289,7 +289,7 @@ SPLIT split, split.cold
 SPLIT twin, twin.cold
 /* Some compilers number cold parts. */
 SPLIT numbered, numbered.cold.12
-/* Of functions that compilers have merged, one has given its name to the cold part. */
+/* Of merged functions, one has given its name to the cold part. */
 SPLIT merged, merged.cold
 SYM_FUNC_ALIAS_LOCAL(kpt_jump_a_merged, kpt_jump_merged)
 SPLIT fused, z_fused.cold
@@ -439,7 +439,7 @@ SYM_START(kpt_jump_pages, SYM_L_GLOBAL, SYM_A_NONE)
 	RETURN
 SYM_FUNC_END(kpt_jump_pages)
 
-/* With flags that compiled code never has, which are not its handlers'. */
+/* Runs with flags that compiled code never has, and that its handlers must not have. */
 SYM_FUNC_START(kpt_jump_std)
 	GET_ARG
 	std
@@ -463,7 +463,7 @@ SYM_FUNC_START(kpt_jump_std_copied)
 	RETURN
 SYM_FUNC_END(kpt_jump_std_copied)
 
-/* It is the other function, with which it shares code, that sets the flag. */
+/* The other function, with which this one shares code, sets the flag. */
 SYM_FUNC_START(kpt_jump_std_shared)
 	GET_ARG
 	xor	%eax, %eax

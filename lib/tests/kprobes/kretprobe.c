@@ -254,7 +254,7 @@ static void null_handlers_in_every_combination(struct kunit *test)
 	}
 }
 
-/* Of the kprobe in a return probe, handlers are not the user's business. */
+/* The pre- and post-handler of the kprobe in a return probe are not used. */
 static void unexpected_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 {
 	atomic_inc(&container_of(p, struct ret_probe, rp.kp)->wrong);
@@ -355,7 +355,7 @@ static int check_alignment(struct ret_probe *r, struct kretprobe_instance *ri,
 	return 0;
 }
 
-/* That of each instance: a call at each depth has another one. */
+/* The data of each instance is tested: the call at each depth has another instance. */
 static void private_data_is_aligned_whatever_its_size(struct kunit *test)
 {
 	unsigned int size;
@@ -411,7 +411,7 @@ static void not_at_a_function_entry_is_einval(struct kunit *test)
 }
 
 #ifdef CONFIG_X86_KERNEL_IBT
-/* Both before it and behind it, but not in it nor after that. */
+/* The entry is at ENDBR and right after it, but not inside it, nor further on. */
 static void entry_is_on_both_sides_of_its_endbr(struct kunit *test)
 {
 	unsigned int offset;
@@ -448,7 +448,7 @@ static void function_that_switches_stacks_is_einval(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_X86))
 		kunit_skip(test, "x86 only");
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		/* Switched off, so that it is not hit if it is accepted. */
+		/* Registered disabled, so that it is not hit if it is accepted. */
 		struct kretprobe rp = {
 			.kp.symbol_name = names[i],
 			.kp.flags = KPROBE_FLAG_DISABLED,
@@ -558,7 +558,7 @@ static int note_retaddr(struct ret_probe *r, struct kretprobe_instance *ri,
 	return 0;
 }
 
-/* The second call takes the instance that the first one has used. */
+/* The second call takes the same instance as the first. */
 static void entry_handler_sees_the_return_address(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -580,7 +580,7 @@ static void entry_handler_sees_the_return_address(struct kunit *test)
 	KUNIT_EXPECT_NE(test, seen[0], seen[1]);
 }
 
-/* Assembly functions tell their callers something by them. */
+/* Some assembly functions return a result in the flags. */
 static void flags_at_the_return_are_those_of_the_function(struct kunit *test)
 {
 	struct ret_probe *r = ret_probe(test, kpt_asm_carry);
@@ -605,7 +605,7 @@ static void given_maxactive_is_a_bound(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 3);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 3);
 	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 7);
-	/* All three are free again. */
+	/* All three instances are free again. */
 	KUNIT_EXPECT_EQ(test, kpt_recurse(2), 2ul);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 6);
 	KUNIT_EXPECT_EQ(test, r->rp.nmissed, 7);
@@ -688,7 +688,7 @@ static void several_on_one_function_all_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r[3]->returns), 2);
 }
 
-/* Not the trampoline of another probe. */
+/* It must not be the trampoline, which other probes have left there. */
 static void retaddr_is_true_with_several_probes(struct kunit *test)
 {
 	unsigned long unprobed = call_where();
@@ -798,7 +798,7 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 	struct ret_probe *r;
 	unsigned int i;
 
-	/* Freed while calls are under way: they must not need it. */
+	/* This is freed while calls are in flight, which must not need it. */
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->rp.kp.addr = kpt_text(kpt_ret_sleeps);
@@ -814,13 +814,13 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 4);
 	unregister_kretprobe(&r->rp);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
-	/* A late handler is counted, and does not look at this. */
+	/* A late handler would be counted in ret_orphans, without access to this. */
 	memset(r, 0x6b, sizeof(*r));
 	kfree(r);
 	await_sleepers(test, sleepers, 4);
 }
 
-/* The counters outlive the probe here, so a late handler shows. */
+/* The counters outlive the probe here, so a late handler would show. */
 static void no_handler_runs_after_unregister(struct kunit *test)
 {
 	struct ret_probe *r = ret_probe(test, kpt_ret_sleeps);
@@ -855,7 +855,7 @@ static int leaver_fn(void *completion)
 	return kpt_ret_exits((unsigned long)completion);
 }
 
-/* Returns from there, if the @n-th return is yet to come. */
+/* If there have been fewer than @n returns, makes another call, which returns. */
 static bool exits_and_is_probed(struct ret_probe *r, unsigned int n)
 {
 	if (atomic_read(&r->returns) < n)
@@ -1026,7 +1026,7 @@ static void call_from_a_handler_is_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
 	KUNIT_EXPECT_EQ(test, r->rp.kp.nmissed, 1ul);
-	/* And the next hit is not missed. */
+	/* The next hit is not missed. */
 	KUNIT_EXPECT_EQ(test, kpt_plain2(6), KPT_RESULT(6ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 1);
 }
@@ -1038,7 +1038,7 @@ static void return_calls_plain2(struct ret_probe *r, struct kretprobe_instance *
 		atomic_inc(&r->wrong);
 }
 
-/* From that of a task, then from that of an interrupt. */
+/* From a return handler in a task, then from one in an interrupt. */
 static void hit_from_a_return_handler_is_missed(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -1120,7 +1120,7 @@ static void hit_by_interrupt_over_return_handler_runs(struct kunit *test)
 
 #if defined(CONFIG_STACKTRACE) && defined(CONFIG_ARCH_CORRECT_STACKTRACE_ON_KRETPROBE)
 
-/* In a trace: the inner function, the outer one, take_trace(), its caller. */
+/* A trace has the inner function, the outer one, take_trace(), and its caller. */
 #define TRACE_CALLER	3
 
 /* One place to call it from: traces differ only by the probes. */
@@ -1153,7 +1153,7 @@ static void stack_trace_shows_true_return_addresses(struct kunit *test)
 	for (i = 1; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, traces[i].nr, traces[0].nr);
 		for (n = 0; n < traces[0].nr; n++) {
-			/* The caller of take_trace() is another place each time. */
+			/* take_trace() is called from a different place each time. */
 			if (n == TRACE_CALLER)
 				continue;
 			KUNIT_EXPECT_EQ_MSG(test, traces[i].entries[n], traces[0].entries[n],

@@ -189,7 +189,7 @@ static struct kretprobe *probe_of(struct kretprobe_instance *ri)
 	return rp;
 }
 
-/* The probe may be freed. BPF programs and others ask for it at any time. */
+/* The probe may have been freed. BPF programs and others may ask for it at any time. */
 static void a_late_call_belongs_to_no_probe(struct kunit *test)
 {
 	struct caller *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -229,10 +229,10 @@ static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
 #if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KRETPROBE_ON_RETHOOK)
 /**
  * struct late_leaver - probes of a function that are unregistered while it runs
- * @ops:    looks at what replaces the return handler
+ * @ops:    calls note_shown() for the function that replaces the return handler
  * @rp:	    the return probe
- * @other:  a kprobe beside it, which goes later
- * @shared: there is that kprobe
+ * @other:  a kprobe on the same function, which is unregistered after it
+ * @shared: @other is registered
  * @task:   the task that runs the function
  * @shown:  the point that is shown when the function returns
  * @times:  how often that was noted
@@ -273,7 +273,7 @@ static void remove_note(void *ops)
 	ftrace_free_filter(ops);
 }
 
-/* A fault there would be offered to the fault handlers of a point that is freed. */
+/* Otherwise a fault would be offered to the fault handlers of a freed point. */
 static void late_return_shows_no_point_that_is_gone(struct kunit *test)
 {
 	struct late_leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
@@ -317,8 +317,8 @@ static void look_if_shown(struct kpt_watch *w, struct pt_regs *regs)
 }
 
 /*
- * Or the probe could be unregistered in between: nobody would wait for its handler. Alone,
- * the return of a call is handled by kretprobe_return(), else by kretprobe_run_handler().
+ * Otherwise the probe could be unregistered in between, without waiting for its handler.
+ * kretprobe_return() handles the return of a single probe, kretprobe_run_handler() others.
  */
 static void return_reads_its_handler_when_the_point_is_shown(struct kunit *test)
 {
@@ -359,14 +359,14 @@ struct late_softirq {
 	bool done;
 };
 
-/* Without a grace period, which a softirq would hold up. */
+/* Waits without a grace period, which a softirq would hold up. */
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 #define LEAVES_SOFTIRQS	1
 #else
 #define LEAVES_SOFTIRQS	0
 #endif
 
-/* By a clock that needs no timer. */
+/* Read from a clock that needs no timer. */
 static u64 late_time(unsigned int ms)
 {
 	return ktime_get_mono_fast_ns() + (u64)ms * NSEC_PER_MSEC;
@@ -422,7 +422,7 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	tasklet_setup(&s->tasklet, late_tasklet);
 	task = kpt_thread(test, schedule_tasklet, s, cpumask_any_but(cpu_online_mask, cpu),
 			  "softirq");
-	/* Not asleep, as the softirq may keep timers from running. */
+	/* Do not sleep: the softirq may keep timers from running. */
 	end = late_time(KPT_TIMEOUT_MS);
 	while (!READ_ONCE(s->inside) && ktime_get_mono_fast_ns() < end)
 		cond_resched();
@@ -464,7 +464,7 @@ static int pre_ends(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* Under a return probe; calls the function that the victim ends in. */
+/* A function under a return probe, which calls the function that the victim ends in. */
 static noinline notrace unsigned long kpt_late_victim(unsigned long arg)
 {
 	unsigned long ret = kpt_traced(arg);
@@ -512,7 +512,7 @@ static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 		v->passes = true;
 		/* The one instance is free again once the task is freed. */
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_followed(p)));
-		/* On that CPU, hits in a task's context are no recursion. */
+		/* On that CPU, hits in task context are not recursion. */
 		missed = v->pr.kp.nmissed;
 		v->pr.pre = 0;
 		KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: enable_kprobes() and disable_kprobes(), and calls from handlers and
- * where nobody may sleep, which must change nothing.
+ * KUnit suite: enable_kprobes() and disable_kprobes(); and calls from handlers and from
+ * contexts that must not sleep, which must change nothing.
  */
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
@@ -128,7 +128,7 @@ static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-/* The counter is in place of the name, which a probe with an address lacks. */
+/* The probes give addresses, so symbol_name is free to point to a counter. */
 static void return_probes_are_switched_at_once(struct kunit *test)
 {
 	static unsigned int returns[2];
@@ -160,7 +160,7 @@ static void return_probes_are_switched_at_once(struct kunit *test)
 
 /* --- Calls from handlers ------------------------------------------------- */
 
-/* The calls that a handler has tried, and their results. */
+/* Calls that a handler tries, and their results. */
 struct misuse {
 	struct kprobe fresh;
 	struct kprobe *victim;
@@ -221,7 +221,7 @@ static bool is_logged_by(struct kunit *test, kpt_fn_t fn, unsigned long arg, con
 	return kpt_log_lines(test, line) > before;
 }
 
-/* There are only so many of these lines in some seconds. */
+/* These lines are rate-limited, so try until one is logged. */
 static void expect_logged_by(struct kunit *test, kpt_fn_t fn, unsigned long arg,
 			     const char *line)
 {
@@ -265,7 +265,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	snprintf(line, sizeof(line), "kprobes: cannot disable a probe of %pS in a handler of %pS",
 		 victim->kp.addr, was);
 	expect_logged_by(test, site->fn, 5, line);
-	/* One that is not registered has nothing but the name that it asks for. */
+	/* The log names a probe that is not registered by its symbol_name. */
 	m->fresh.addr = NULL;
 	snprintf(line, sizeof(line),
 		 "kprobes: cannot register a probe of kpt_plain2+0x1 in a handler of %pS", was);
@@ -273,7 +273,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	expect_logged_by(test, site->fn, 5, line);
 }
 
-/* --- Calls where nobody may sleep ----------------------------------------- */
+/* --- Calls where one must not sleep --------------------------------------- */
 
 /* In the interrupt of a timer. */
 struct misuse_timer {
@@ -334,7 +334,7 @@ static void misuse_in_rcu_reader(struct kpt_probe *caller)
 }
 
 /**
- * struct misuse_place - where nobody may sleep
+ * struct misuse_place - a context that must not sleep
  * @name:    for the test's title
  * @call:    calls the API there
  * @counted: only a kernel that counts preemption knows
@@ -393,7 +393,7 @@ struct crowd {
 	struct rnd_state rnd;
 };
 
-/* One that is not found cannot be disabled, as it already is. */
+/* A probe that is not found cannot be disabled: this is an error only in that case. */
 static unsigned int crowd_lost(struct crowd *c)
 {
 	unsigned int i, lost = 0;
@@ -422,7 +422,7 @@ static void crowd_goes(void *c)
 	crowd_go(c, CROWD);
 }
 
-/* The table grows, is copied, and has holes; with a step of 7 all of them are passed. */
+/* The table grows, is copied, and has holes. Steps of 7 visit every probe. */
 static void each_is_found_while_others_come_and_go(struct kunit *test)
 {
 	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -464,8 +464,8 @@ static void come_and_go(struct kunit *test, struct kprobe *p)
 }
 
 /*
- * A lookup ends where nothing has ever been. So the table must not fill up with the traces
- * of probes that are gone, each of which was somewhere else.
+ * A lookup ends at a bucket that has never been used. So the table must not fill up with
+ * the tombstones of probes that are gone, each from a different address.
  */
 static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
 {
@@ -496,8 +496,8 @@ static unsigned long enable_with_irqs_off(unsigned long p)
 }
 
 /*
- * Tombstones share one key. They fill half of the table at most, so it takes several until
- * one lies where a lookup of that key begins.
+ * All tombstones have the same key. They fill at most half of the table, so it takes several
+ * until one is where a lookup of that key begins.
  */
 static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
 {
@@ -523,7 +523,7 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	unregister_kretprobe(ERR_PTR(-ENOMEM));
 #endif
 
-	/* The log names them, where they must not be passed at all. */
+	/* The log names what was passed, so it must not follow such pointers. */
 	p = kpt_bad_address(test);
 	local_irq_disable();
 	error[0] = disable_kprobe(ERR_PTR(-1));

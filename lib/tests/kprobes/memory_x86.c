@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: no memory. The first allocation of a call fails, then the second,
+ * KUnit suite: lack of memory. The first allocation of a call fails, then the second,
  * and so on until there are no more. A call that fails has changed nothing; a call
- * that succeeds without the memory has done its work. The same without pages: from the
- * first on, then from the second, and so on.
+ * that succeeds without the memory has done its work. The same for pages, of which all
+ * allocations fail from the first on, then from the second, and so on.
  *
- * And no leaks: what these calls have allocated, whether they fail or not, is freed when
- * the case has ended.
+ * The suite also finds leaks: when a case has ended, everything that these calls have
+ * allocated is free, whether they failed or not.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -37,9 +37,9 @@ struct allocator {
 };
 
 /*
- * The page allocator fails in rounds of its own. The others call it, too, and whether they
- * need a page differs from one call to the next. Then the nth allocation would not be the
- * same one in each round, and one that a call needs could be left out.
+ * The page allocator fails in rounds of its own. The others call it only when they need a
+ * page, which differs from call to call. If it were counted with them, the nth allocation
+ * would not be the same in each round, and one could be left out.
  */
 static const struct allocator allocators[] = {
 	{ "__kmalloc_cache_noprof", 1 },
@@ -58,8 +58,9 @@ static const struct allocator allocators[] = {
 #define NR_ALLOCATORS	ARRAY_SIZE(allocators)
 
 /*
- * The task whose allocation has to fail, how many succeed before, and how many fail. If
- * there are no pages, all fail that a call needs; but some calls try until there are.
+ * The task whose allocations fail, a countdown to the first that fails, and how many fail.
+ * Without pages, all that a call needs fail, but not forever: some calls try until they
+ * get one.
  */
 #define PAGES_THAT_FAIL	20
 
@@ -105,7 +106,7 @@ static void fail_nth(unsigned int nth)
 	victim = current;
 }
 
-/* False if there were not so many allocations. */
+/* False if there were fewer allocations than that. */
 static bool has_failed(void)
 {
 	victim = NULL;
@@ -116,7 +117,7 @@ static bool has_failed(void)
 /* How many of the allocators fail when they are told to. */
 static unsigned int nr_failers;
 
-/* A function that exists, and cannot be probed: what the cases look for would not be seen. */
+/* A function that exists but cannot be probed, so that the cases would miss its calls. */
 static const char *refused;
 
 /* Not every kernel has all of the functions. */
@@ -128,12 +129,12 @@ static bool is_probed(const char *name, int ret)
 }
 
 #ifdef CONFIG_KRETPROBES
-/* --- What is lost ------------------------------------------------------------- */
+/* --- Leaks -------------------------------------------------------------------- */
 
 /*
- * Return probes on the allocators note what the victim gets, and probes on the functions
- * that free take it off the list, whoever calls them. Only the victim adds, so it takes
- * any entry that is empty.
+ * Return probes on the allocators record what the victim gets. Probes on the functions that
+ * free memory remove it from the list, whichever task calls them. Only the victim adds
+ * entries, so it may take any that is empty.
  */
 #define NR_OBJECTS	2048
 
@@ -154,8 +155,8 @@ static unsigned int objects_end;
 static bool objects_full;
 
 /*
- * The victim is in the per-CPU allocator. What this allocates for a new chunk, by
- * vmalloc() and what that calls, serves others, too, and a chunk that is empty may stay.
+ * The victim is in the per-CPU allocator. Memory that this allocates for a new chunk, through
+ * vmalloc(), serves others, too, and an empty chunk may stay.
  */
 static bool in_percpu;
 
@@ -188,7 +189,7 @@ static int track_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	objects[empty].caller = get_kretprobe_retaddr(ri);
 	if (empty == objects_end)
 		WRITE_ONCE(objects_end, empty + 1);
-	/* Whoever frees it finds the entry: pairs with the read of objects_end. */
+	/* A task that frees it finds the entry: pairs with the read of objects_end. */
 	smp_store_release(&objects[empty].start, start);
 	return 0;
 }
@@ -261,7 +262,7 @@ static void track_init(void)
 	for (i = 0; i < NR_FREES; i++) {
 		frees[i].addr = NULL;
 		frees[i].flags = 0;
-		/* Every kernel has them. */
+		/* Every kernel has these functions. */
 		if (register_kprobe(&frees[i]))
 			refused = frees[i].symbol_name;
 	}
@@ -292,7 +293,7 @@ static void track_begin(void)
 	in_percpu = false;
 }
 
-/* A table that has grown has a new array. There are four: points, users, and pages. */
+/* A table that has grown has a new array. There are four: points, users, two for pages. */
 #define NR_TABLES	4
 
 /* The filter of an ftrace_ops is replaced as a whole. The latest one stays. */
@@ -367,7 +368,7 @@ static int memory_suite_init(struct kunit_suite *suite)
 		else
 			unregister_kprobe(&failers[i]);
 	}
-	/* After the others: what fails is not noted. */
+	/* After the failers, so that failed allocations are not recorded. */
 	track_init();
 	return kpt_suite_init(suite);
 }
@@ -400,9 +401,9 @@ static int memory_init(struct kunit *test)
 }
 
 /*
- * Memory that is there without an allocation would hide one that fails. The pools of
- * unregistered return probes go after a grace period. If one was counted before a
- * failing call, the counts after it would never be the same.
+ * Memory that can be had without an allocation would hide one that fails. The pools of
+ * unregistered return probes go after a grace period. If one were counted before a
+ * failing call, the counts after the call would never match.
  */
 static void drain(void)
 {
@@ -526,8 +527,8 @@ static void check_undone(struct kunit *test, const struct memory_kind *kind,
 }
 
 /*
- * How many allocations at least a call cannot do without. A copy needs a page of its own,
- * since drain() has left none.
+ * The least number of allocations that a call cannot do without. A copy needs a page of its
+ * own, because drain() has left none.
  */
 static unsigned int least_needed(const struct memory_kind *kind)
 {
@@ -563,7 +564,7 @@ static void register_without(struct kunit *test, const struct memory_kind *kind)
 			fill(set, kind);
 			KUNIT_ASSERT_EQ(test, register_kprobes(set->kps, kind->nr), 0);
 		}
-		/* Either it needed no memory, or it works at the next try. */
+		/* Either the call did not need that memory, or the next try has worked. */
 		for (i = 0; i < NR_FNS; i++) {
 			if (there[i])
 				there[i]->pre = 0;
@@ -595,7 +596,7 @@ static void registering_without_pages_changes_nothing(struct kunit *test)
 	register_without(test, test->param_value);
 }
 
-/* From that many on, a block has more than one page. */
+/* With this many pages or more, the next block has several. */
 #define PAGES_FOR_MORE	16
 #define MOST_SLOTS	4096
 
@@ -612,7 +613,7 @@ static void free_slots(void *arg)
 		free_insn_slot(s->slot[--s->nr], false);
 }
 
-/* There is no memory for a block of several pages, so it is one page. */
+/* Without memory for a block of several pages, the block has one. */
 static void block_of_pages_without_memory_is_a_page(struct kunit *test)
 {
 	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -641,7 +642,7 @@ static void stop_counting(void *test)
 	kpt_write(test, &kpt_debugfs, "kprobes/hits", "0");
 }
 
-/* A point without memory for a counter is hit as ever. */
+/* A point without memory for a counter is hit as usual. */
 static void registering_counted_probes_without_memory_changes_nothing(struct kunit *test)
 {
 	unsigned int i;
@@ -656,7 +657,7 @@ static void registering_counted_probes_without_memory_changes_nothing(struct kun
 }
 #endif
 
-/* Nothing fails here; what has been allocated by then is freed. */
+/* No allocation fails here. Memory that was allocated before the refusal is freed. */
 static void refused_probes_lose_no_memory(struct kunit *test)
 {
 	struct kprobe bad[] = {
@@ -724,7 +725,7 @@ static void crowd_fill(struct crowd *c)
 	}
 }
 
-/* Only the arrays that these calls need fail: for the batch, and when a table grows. */
+/* Only the allocations of arrays fail: those for the batch, and for a table that grows. */
 static void registering_many_without_memory_for_arrays_changes_nothing(struct kunit *test)
 {
 	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -861,8 +862,8 @@ static void enabling_without_pages_leaves_them_off(struct kunit *test)
 
 /**
  * struct reader - a task that runs with preemption off, as a handler does
- * @inside: it does
- * @go:	    it may end that
+ * @inside: preemption is off
+ * @go:	    it may be on again
  */
 struct reader {
 	bool inside;
@@ -899,7 +900,7 @@ static unsigned int nr_objects(void)
 	return nr;
 }
 
-/* Returns false if the reader has given up on the way: this machine is slow. */
+/* Returns false if the reader has given up, because the machine is slow. */
 static bool freed_after_reader(struct kunit *test, struct crowd *c, unsigned int cpu)
 {
 	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -935,8 +936,8 @@ static bool freed_after_reader(struct kunit *test, struct crowd *c, unsigned int
 	msleep(100);
 	left = nr_objects();
 	/*
-	 * If the reader is still there after that, it was when they were counted. Pairs with
-	 * the grace period that its end allows.
+	 * If the reader is still inside now, it was when the objects were counted. Pairs with
+	 * the grace period, which cannot end before the reader does.
 	 */
 	smp_rmb();
 	inside = READ_ONCE(r->inside);
@@ -992,9 +993,9 @@ static void stop_failing(void *unused)
 }
 
 /*
- * It stays a breakpoint, and becomes a jump later. If the jump replaces several
- * instructions, a map of branch targets is @needed. If one allocation of the cache fails,
- * it tries again with less.
+ * The point stays a breakpoint, and becomes a jump later. If the jump replaces several
+ * instructions, a map of branch targets is @needed. If the slot cache cannot allocate a
+ * block, it tries a smaller one.
  */
 static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool needed)
 {
@@ -1278,13 +1279,13 @@ static bool may_be_probed(const char *symbol)
 	return !ret;
 }
 
-/* A module that marks nothing: the list is made anew from what there is. */
+/* Builds the list again from its own entries, for a module that marks no function. */
 static int make_list_again(struct module *empty)
 {
 	return kprobe_test_blacklist(empty, true);
 }
 
-/* The module was not loaded, so what it marks must not get into the next list, either. */
+/* The module was not loaded, so its marks must not get into the next list either. */
 static void loading_marks_without_memory_changes_nothing(struct kunit *test)
 {
 	struct module *empty = kunit_kzalloc(test, sizeof(*empty), GFP_KERNEL);
@@ -1311,7 +1312,7 @@ static void loading_marks_without_memory_changes_nothing(struct kunit *test)
 		}
 		KUNIT_EXPECT_FALSE_MSG(test, may_be_probed("kpt_marked"), "%u", nth);
 	}
-	/* The last list was made in the victim's name, and stays. */
+	/* Replace the last list, which counts as allocated by the victim. */
 	KUNIT_EXPECT_EQ(test, make_list_again(empty), 0);
 	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
 	KUNIT_EXPECT_FALSE(test, may_be_probed("get_kprobe"));
@@ -1321,8 +1322,7 @@ static void loading_marks_without_memory_changes_nothing(struct kunit *test)
 }
 
 /*
- * A module with the marks of this one. It has no text, so nothing but what it has marked
- * comes and goes.
+ * A module with the marks of this one. It has no text, so only its marks come and go.
  */
 static struct module *module_with_marks(struct kunit *test)
 {
@@ -1335,7 +1335,7 @@ static struct module *module_with_marks(struct kunit *test)
 	return mod;
 }
 
-/* Whoever loads it hears of the error. */
+/* The error is reported to the task that loads the module. */
 static void module_is_not_loaded_without_memory_for_its_marks(struct kunit *test)
 {
 	struct module *mod = module_with_marks(test);
@@ -1354,12 +1354,12 @@ static void module_is_not_loaded_without_memory_for_its_marks(struct kunit *test
 		KUNIT_EXPECT_EQ_MSG(test, may_be_probed("kpt_marked"), !!ret, "%u", nth);
 		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 	}
-	/* Each list is made without those of the last. */
+	/* Each list is made without the marks in the one before. */
 	kprobe_test_blacklist(THIS_MODULE, false);
 	KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
 	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	/* What the notifier notes, and as above. */
+	/* The notifier's record of the module, and as above. */
 	KUNIT_EXPECT_GE(test, failed, 4);
 }
 
@@ -1393,7 +1393,7 @@ static void marks_go_without_memory(struct kunit *test)
 	KUNIT_EXPECT_GT(test, nth, 3);
 }
 
-/* A module that has no others. */
+/* A module may have marks of one kind only. */
 static void marks_of_one_kind_are_known(struct kunit *test)
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
@@ -1462,7 +1462,7 @@ static void text_that_goes_takes_the_marks_that_begin_in_it(struct kunit *test)
 	start = marked_from(test, "kpt_marked");
 	KUNIT_ASSERT_GT(test, start, first);
 	for (no_memory = 0; no_memory < 2; no_memory++) {
-		/* All in front of it, which has marks of its own. */
+		/* All text before the function, which has marks of its own. */
 		text_goes(test, first, start - first, no_memory);
 		KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
 		text_goes(test, start + 1, 1, no_memory);
@@ -1497,7 +1497,7 @@ static int make_event(struct dynevent_cmd *cmd, char *buf, bool is_return)
 	return make_event_on(cmd, buf, is_return, "kpt_no_memory", "kpt_traced");
 }
 
-/* The tracer gives up, and its probe is gone. */
+/* The tracer gives up, and leaves no probe behind. */
 static void event_without_memory_leaves_no_probe(struct kunit *test)
 {
 	char *buf = kunit_kzalloc(test, MAX_DYNEVENT_CMD_LEN, GFP_KERNEL);
@@ -1551,7 +1551,7 @@ static const struct {
 	{ "kpt_no_memory2", "kpt_traced2", "  kpt_traced2+" },
 };
 
-/* How many of them are on. They have to be what their probes are. */
+/* How many events are on. Each has to be in the state of its probe. */
 static unsigned int group_is_on(struct kunit *test, unsigned int nth)
 {
 	char *list = kpt_read(test, &kpt_debugfs, "kprobes/list"), *line;
@@ -1573,9 +1573,9 @@ static unsigned int group_is_on(struct kunit *test, unsigned int nth)
 }
 
 /*
- * The text of all changes at once, or else one by one. An event whose probe cannot be
- * switched on is off, and the error is returned. Only arrays fail: what else tracers
- * allocate is not ours.
+ * The text of all events changes at once, or failing that one by one. An event whose probe
+ * cannot be switched on stays off, and the error is returned. Only allocations of arrays
+ * fail: others belong to the tracers.
  */
 static void group_of_events_without_memory_is_what_its_probes_are(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: probes that are hit in an NMI. It also arrives with interrupts off,
- * over the handler of a breakpoint as over any other handler.
+ * KUnit suite: probes that are hit in an NMI. An NMI also arrives with interrupts off,
+ * so over the handler of a breakpoint as well as over any other.
  */
 #include <linux/preempt.h>
 #include <linux/smp.h>
@@ -16,7 +16,7 @@
  * @result: what the function returned
  * @wanted: an NMI is to be handled
  * @done:   the NMI has been handled
- * @was:    the context was that of an NMI
+ * @was:    it ran in NMI context
  * @armed:  a handler waits for it
  * @over:   it has arrived over that handler
  */
@@ -102,7 +102,7 @@ static void post_raises_nmi(struct kpt_probe *pr, struct pt_regs *regs)
 
 /* --- Over the code of a task ------------------------------------------------ */
 
-/* @kp is at the site of the case: a breakpoint, then a jump; at an ftrace site only that. */
+/* @kp is at the site of the case: a breakpoint and then a jump, or only an ftrace site. */
 static bool next_state(struct kunit *test, unsigned int *state, struct kprobe *kp)
 {
 	bool ftrace = kpt_site(test)->ftrace;
@@ -366,7 +366,7 @@ static void return_in_nmi_is_seen(struct kunit *test)
 	}
 }
 
-/* The same function in task and NMI, one call over the return of the other. */
+/* The same function in a task and in an NMI, called while the task's call returns. */
 static void return_in_nmi_over_a_return_handler_is_seen(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -413,7 +413,7 @@ static int pre_loads(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* Leaves the function that has faulted, which has pushed nothing. */
+/* Returns from the function that has faulted, which has pushed nothing. */
 static int mend_load(struct kprobe *p, struct pt_regs *regs, int trapnr)
 {
 	struct nmi_faulter *f = container_of(p, struct nmi_faulter, pr.kp);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KUnit suite: points that are jumps on architectures with struct optimized_kprobe.
- * A jump behaves as the breakpoint did, and becomes a breakpoint for things that it
- * cannot do. The optimizer itself is tested on x86.
+ * A jump behaves as the breakpoint did, and becomes a breakpoint again where it cannot
+ * do so. The optimizer itself is tested on x86.
  */
 #ifdef CONFIG_PPC
 #include <asm/asm-compat.h>
@@ -57,7 +57,7 @@ static void unstop(void *unused)
 	kprobe_test_stop(NULL, NULL);
 }
 
-/* The jump takes the place of one instruction: no task can rest inside. */
+/* The jump replaces a single instruction, so no task can be preempted inside it. */
 static void jump_waits_for_no_task(struct kunit *test)
 {
 	unsigned int *waits = kunit_kzalloc(test, sizeof(*waits), GFP_KERNEL);
@@ -171,7 +171,7 @@ static int keep_calling(void *wrong)
 	return 0;
 }
 
-/* A task may be preempted anywhere in a detour whose point goes. */
+/* A task may be preempted anywhere in a detour while its point is removed. */
 static void points_come_and_go_under_callers(struct kunit *test)
 {
 	atomic_t *wrong = kunit_kzalloc(test, sizeof(*wrong), GFP_KERNEL);
@@ -179,7 +179,7 @@ static void points_come_and_go_under_callers(struct kunit *test)
 	unsigned int i, jumps = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, wrong);
-	/* More than there are CPUs, so that they keep each other from running. */
+	/* More callers than CPUs, so that they preempt each other. */
 	for (i = 0; i < NR_CALLERS * num_online_cpus(); i++)
 		kpt_thread(test, keep_calling, wrong, -1, "caller");
 	for (i = 0; i < NR_ROUNDS; i++) {
@@ -220,8 +220,8 @@ static void text_that_detours_are_made_of_is_refused(struct kunit *test)
 extern kprobe_opcode_t kpt_sp_addi[], kpt_sp_add[], kpt_sp_mr[], kpt_sp_mflr[];
 
 /*
- * sp_NAME() runs an instruction, at kpt_sp_NAME, that makes the stack pointer what it was
- * before, and returns how far it is from that. If it is wrong, nothing uses it.
+ * sp_NAME() runs an instruction, at kpt_sp_NAME, that restores the stack pointer, and
+ * returns how far off that is. A wrong stack pointer is not used.
  */
 #define STACK_USER(name, before, insn)					\
 static noinline notrace long sp_##name(void)				\
@@ -244,7 +244,7 @@ STACK_USER(add, "li	0, 1024", "add	1, 1, 0")
 STACK_USER(mr, "", "mr	1, %0")
 STACK_USER(mflr, "mtlr	%0", "mflr	1")
 
-/* A detour removes its own frame in the end: what was written to r1 would be lost. */
+/* A detour removes its own frame at its end: a value written to r1 would be lost. */
 static void instruction_that_moves_the_stack_is_no_jump(struct kunit *test)
 {
 	static const struct {
@@ -271,7 +271,7 @@ static void instruction_that_moves_the_stack_is_no_jump(struct kunit *test)
 
 extern kprobe_opcode_t kpt_links[];
 
-/* How far the return address of a call is from the call. It is only read. */
+/* How far the return address of a call is from the call. Nothing returns to it. */
 static noinline notrace unsigned long links(void)
 {
 	unsigned long lr;
@@ -280,7 +280,7 @@ static noinline notrace unsigned long links(void)
 		     "kpt_links:\n"
 		     "0:	bl	1f\n"
 		     "1:	mflr	%0\n\t"
-		     /* As ANNOTATE_INTRA_FUNCTION_CALL, which is for assembler. */
+		     /* Like ANNOTATE_INTRA_FUNCTION_CALL, which is for assembly. */
 		     ".pushsection .discard.intra_function_calls\n\t"
 		     ".long	0b\n\t"
 		     ".popsection" : "=r" (lr) : : "lr");
@@ -374,7 +374,7 @@ static void detour_keeps_the_paca_of_the_cpu_that_leaves_it(struct kunit *test)
 	pr->on_pre = saves_another_paca;
 	kpt_register(test, pr);
 	expect_jump(test, pr);
-	/* No interrupt may use a wrong one. */
+	/* No interrupt may use a wrong PACA. */
 	local_irq_save(flags);
 	hard_irq_disable();
 	moved = paca_moves();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KUnit suite: registering and unregistering, stopped between any two steps.
- * What a hit finds there, for which handlers unregistering waits, and when memory is
- * free again.
+ * KUnit suite: registering and unregistering, stopped between any two steps. Tests what
+ * a hit finds there, for which handlers unregistering waits, and when memory is free
+ * again.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -66,7 +66,7 @@ static void go_on(struct kunit *test)
 	kunit_release_action(test, unstop, NULL);
 }
 
-/* Whether there is a time between the last hit and the end of the last handler. */
+/* Does kprobe_quiesce() have a stage between the last hit and the last handler's end? */
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 #define SYNCS	1
 #else
@@ -113,8 +113,8 @@ static const struct {
 };
 
 /*
- * The detour of a jump calls the handlers of a probe that is alone, until it is
- * turned away. That is when disarming, not before.
+ * The detour of a jump calls the handlers of a single probe directly, until disarming
+ * sends its hits to the dispatcher.
  */
 static bool called_by_detour(const struct stop *stop, const struct visit *v)
 {
@@ -229,18 +229,18 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 /* --- Slow handlers -------------------------------------------------------- */
 
 /**
- * struct slow - a handler that runs until it is told to go on, and then a bit
+ * struct slow - a handler that runs until it is told to go on, and a little longer
  * @pr:	    its probe
- * @fn:	    the function, which a thread on another CPU calls once,
- * @softirq: in a softirq
+ * @fn:	    the function, which a thread on another CPU calls once
+ * @softirq: the thread calls it in a softirq
  * @tasklet: that softirq
  * @result: what the function returned
  * @inside: the handler runs
  * @go:	    the handler may go on
  * @done:   the handler is about to return
- * @tired:  the handler was not told to go on for so long that it gave up
+ * @tired:  the handler waited so long to be told to go on that it gave up
  * @early:  at the stage the handler had not begun, or was done already
- * @rest:   how long the handler runs after that, in milliseconds
+ * @rest:   how long the handler runs after @go, in milliseconds
  */
 struct slow {
 	struct kpt_probe pr;
@@ -256,13 +256,13 @@ struct slow {
 	unsigned int rest;
 };
 
-/* Long enough for a call that does not wait to return. */
+/* Long enough for a call to return if it does not wait. */
 #define REST_MS		100
 
 /*
- * With interrupts off, the handler keeps up all that needs an answer of its CPU. If that
- * runs on the test's CPU, the test cannot tell the handler to go on, and the handler has
- * to give up. A clock that needs interrupts stands still meanwhile: rounds count, too.
+ * With interrupts off, the handler holds up everything that waits for its CPU. If that
+ * happens on the test's CPU, the test cannot tell the handler to go on, and the handler has
+ * to give up. A clock that needs interrupts stands still meanwhile, so count rounds, too.
  */
 #define SPINS		20000000
 #define TIRED_NS	(2 * NSEC_PER_SEC)
@@ -336,7 +336,7 @@ static void let_go_action(void *s)
 	WRITE_ONCE(((struct slow *)s)->go, true);
 }
 
-/* Until another CPU has come so far. A machine that is emulated may keep it waiting. */
+/* Wait for another CPU without sleeping. An emulated machine may stop that CPU for a while. */
 #define spin_until(cond)						\
 ({									\
 	unsigned int __ms;						\
@@ -370,7 +370,7 @@ static int switch_all(struct kunit *test, const char *on)
 }
 #endif
 
-/* The last post-handler of an ftrace site cannot be removed while a handler runs. */
+/* Removing the last post-handler of an ftrace site would wait for the running handler. */
 static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *site)
 {
 	return site->ftrace ? kpt_probe(test, kpt_addr(site)) :
@@ -379,8 +379,8 @@ static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *si
 
 /*
  * The handler runs on another CPU while a probe of the same point is unregistered. On
- * return no handler of the point runs any more that may have seen the probe. False if
- * the handler has given up before: nothing is known then.
+ * return, no handler that may have seen the probe is running. False if the handler gave
+ * up before, so that nothing is proved.
  */
 static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, enum who who,
 		       enum how how, unsigned int rest)
@@ -394,9 +394,9 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	bool synced;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	/* Not on the handler's CPU, nor asleep: see fault.c. */
+	/* Stay off the handler's CPU, and do not sleep: see fault.c. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
-	/* The optimizer would wait for the handler, and all others for it. */
+	/* The optimizer would wait for the handler, and everything else for the optimizer. */
 	if (!jump)
 		kpt_forbid_jumps(test);
 	s->fn = site->fn;
@@ -423,10 +423,10 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 		wait_for_kprobe_optimizer();
 		KUNIT_ASSERT_EQ(test, kprobe_optimized(&s->pr.kp), !site->ftrace);
 	}
-	/* With interrupts off it keeps up whoever changes text, or syncs. */
+	/* With interrupts off, the handler holds up changes to text, and the sync. */
 	synced = SYNCS && (site->ftrace || jump);
 	stop.at = synced ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
-	/* Before it runs, as this changes text, too. There is no such stage if: */
+	/* Set the stop before the handler runs: this changes text, too. Not all have a stage. */
 	if (how != LEAVES && !synced)
 		s->go = true;
 	else
@@ -452,7 +452,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	KUNIT_EXPECT_EQ(test, s->pr.pre, 1);
 	KUNIT_EXPECT_EQ(test, s->pr.kp.nmissed, 0ul);
 
-	/* The walk goes on from the probe that has left. */
+	/* The hit's walk over the probes continues from the one that has left. */
 	if (behind) {
 		KUNIT_EXPECT_EQ(test, behind->pre, 1);
 		KUNIT_EXPECT_EQ(test, behind->post, post);
@@ -518,7 +518,7 @@ static const struct kpt_site *copied_site(char *desc)
 }
 #endif
 
-/* The sites, and one more where there are jumps. */
+/* The sites and, where there are jumps, one more. */
 static const void *slow_site_gen(const void *prev, char *desc)
 {
 	const struct kpt_site *site = prev;
@@ -538,7 +538,7 @@ static void unregistering_waits_for_its_slow_handler(struct kunit *test)
 }
 
 #if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
-/* It does not look for the handler again and again. In the end it waits for a grace period. */
+/* After some tries, unregistering stops polling and waits for a grace period. */
 static void unregistering_waits_however_long_its_handler_takes(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -631,7 +631,7 @@ static bool check_slow_return(struct kunit *test)
 	return !r->slow.tired;
 }
 
-/* That of a call that was under way when its probe was disabled. */
+/* The call was in flight when its probe was disabled. */
 static void unregistering_waits_for_the_handler_of_a_late_return(struct kunit *test)
 {
 	unsigned int try;
@@ -715,7 +715,7 @@ static void look_if_masked(struct stop *stop)
 	m->early = !READ_ONCE(m->done);
 }
 
-/* No text changes here. What a CPU shows says something only after an interrupt. */
+/* No text changes here. What a CPU shows means something only after an interrupt. */
 static void every_cpu_is_interrupted_before_handlers_are_looked_for(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -878,7 +878,7 @@ static struct slots *take_pages_of_slots(struct kunit *test)
 	return s;
 }
 
-/* How often kallsyms names a page of copies, all of them, and what is wrong with them. */
+/* How often kallsyms names a page of copies; counts all such pages, and wrong entries. */
 static unsigned int pages_in_kallsyms(unsigned long page, unsigned int *all,
 				      unsigned int *unknown)
 {
@@ -930,14 +930,14 @@ static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *tes
 		pages[size++] = page;
 	}
 	KUNIT_EXPECT_EQ(test, all, counts.copies.pages);
-	/* No slot of the last page may be in use yet. */
+	/* This includes the last page, even if no slot of it is in use yet. */
 	KUNIT_EXPECT_EQ(test, unknown, 0);
 
 	kunit_release_action(test, give_slots_back, s);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(kpt_counts(true).copies.pages <=
 					       counts.copies.pages - NR_PAGES));
 	for (i = 0; i < size; i++) {
-		/* Others may have slots there. */
+		/* Other probes may have slots there. */
 		if (pages_in_kallsyms(pages[i], &all, &unknown))
 			continue;
 		KUNIT_EXPECT_FALSE_MSG(test, is_kprobe_insn_slot(pages[i]), "%u", i);
@@ -991,7 +991,7 @@ static int read_pages(void *arg)
 
 #define READ_TIMES	10
 
-/* Whoever prints a stack, for instance, looks at them without a lock. */
+/* A stack dump, for instance, looks at them without a lock. */
 static void pages_of_slots_stay_as_long_as_a_reader_has_found_them(struct kunit *test)
 {
 	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -1045,8 +1045,8 @@ static void slots_of_full_pages_are_used_again(struct kunit *test)
 /* --- From one of the ftrace_ops to the other -------------------------------- */
 
 /*
- * A hit of a point that moves, between the calls of the two ops: which of them counts
- * changes there, and then the point is hit again in the same context.
+ * A hit of a point that moves is stopped between the calls of the two ops. Which of them
+ * counts changes there, and then the point is hit again in the same context.
  */
 enum step { IDLE, WAITS, INSIDE, CHANGES, OVER };
 
@@ -1094,7 +1094,7 @@ static void let_it_begin(struct stop *stop)
 	WRITE_ONCE(step, CHANGES);
 }
 
-/* @back: to the plain ops; else from them */
+/* @back: the point moves to the plain ops; otherwise from them */
 static void check_nested_hit(struct kunit *test, bool back)
 {
 	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
@@ -1107,7 +1107,7 @@ static void check_nested_hit(struct kunit *test, bool back)
 		kunit_skip(test, "needs two CPUs");
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	step = IDLE;
-	/* ftrace calls first what came last. */
+	/* ftrace calls the ops that were registered last first. */
 	pr = kpt_probe(test, kpt_traced);
 	ip = (unsigned long)pr->kp.addr;
 	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, ip, 0, 0), 0);
@@ -1196,7 +1196,7 @@ static int hogged_thread(void *arg)
 	return 0;
 }
 
-/* Wherever on the way from the site to the handler it has been preempted. */
+/* The task may have been preempted anywhere between the site and the handler. */
 static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
 {
 	struct hog *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
@@ -1212,7 +1212,7 @@ static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	other = cpumask_any_but(cpu_online_mask, cpu);
 	pr = kpt_probe(test, kpt_traced);
-	/* To register ops takes all CPUs: let both be. */
+	/* Registering ops interrupts all CPUs: keep both registered. */
 	kpt_probe_post(test, kpt_traced2);
 	hogged = kpt_thread(test, hogged_thread, h, other, "hogged");
 	kpt_thread(test, hog_thread, h, other, "hog");

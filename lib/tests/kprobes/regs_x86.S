@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For what runs code with all registers given, and keeps those it leaves. They are in
- * arrays, at the numbers that the header of the file has as R_*.
+ * Runs code with all registers set, and stores what they are afterwards. They are in
+ * arrays, at the indices R_* of the including file's header.
  */
 #ifndef _LIB_TESTS_KPROBES_REGS_X86_S
 #define _LIB_TESTS_KPROBES_REGS_X86_S

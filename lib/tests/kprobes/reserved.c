@@ -12,7 +12,7 @@
 
 #include "fixture.h"
 
-/* Not all of some thousand sites: each is a prime number after the last. */
+/* There are thousands of sites: try one in a prime number of them. */
 #define STEP	61
 
 /* Tries a byte, with a probe that stays off. */
@@ -66,7 +66,7 @@ static void static_calls_of_the_kernel_are_refused(struct kunit *test)
 }
 
 #ifdef MODULE
-/* A site begins before these bytes. Each has more than one, on x86. */
+/* The bytes of a site after its first one. On x86, each site has several. */
 static void __maybe_unused expect_inside_is_reserved(struct kunit *test, unsigned long site)
 {
 	if (IS_ENABLED(CONFIG_X86))
@@ -74,7 +74,7 @@ static void __maybe_unused expect_inside_is_reserved(struct kunit *test, unsigne
 				      (void *)site);
 }
 
-/* All of this one: a module has few, and they are looked up one by one. */
+/* All sites of this module: there are few, and the lookup walks all of them. */
 static void sites_of_modules_are_refused(struct kunit *test)
 {
 	unsigned int i, tried = 0;
@@ -107,7 +107,7 @@ static void sites_of_modules_are_refused(struct kunit *test)
 }
 #endif
 
-/* A jump label site is no reason to refuse what is next to it. */
+/* A jump label is no reason to refuse the instruction after it. */
 static void behind_a_jump_label_is_allowed(struct kunit *test)
 {
 	unsigned int nr, len, allowed = 0, tried = 0;
@@ -161,7 +161,7 @@ static void bytes_with_a_site_of_the_kernel_are_reserved(struct kunit *test)
 }
 
 #ifdef CONFIG_JUMP_LABEL
-/* The branch is not there while the label is off, and a jump must not be in its way. */
+/* While a label is off its branch is not there, but a jump must not cover the target. */
 static void targets_of_jump_labels_of_the_kernel_are_known(struct kunit *test)
 {
 	unsigned int nr, tried = 0, wrong = 0;
@@ -202,7 +202,7 @@ static void check_relocated(struct kunit *test, const char *name, int inside)
 	KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_plain), inside, "%s", name);
 	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
 		KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_traced), 0, "%s", name);
-	/* Only that section. */
+	/* Only that section is affected: make it end before the function. */
 	sechdrs[1].sh_size = (unsigned long)kpt_plain - sechdrs[1].sh_addr;
 	KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_plain), 0, "%s", name);
 	mod->klp = false;
@@ -217,7 +217,7 @@ static void text_that_a_live_patch_relocates_is_refused(struct kunit *test)
 }
 #endif
 
-/* All that there is of a trampoline, at least. */
+/* A trampoline has at least this many bytes. */
 #define TRAMP_SIZE	5
 
 #ifdef CONFIG_HAVE_STATIC_CALL
@@ -281,7 +281,7 @@ static void trampoline_of_no_call_is_refused_to_its_end(struct kunit *test)
 {
 	unsigned long tramp = (unsigned long)kpt_null_tramp + kpt_null_tramp_at;
 
-	/* Else objtool sees a constant address behind it, and misses an ENDBR there. */
+	/* Otherwise objtool sees a constant address after it, and wants an ENDBR there. */
 	OPTIMIZER_HIDE_VAR(tramp);
 	check_trampoline(test, tramp, "kpt_null_tramp");
 	KUNIT_EXPECT_LT(test, try(tramp + TRAMP_SIZE), 0);

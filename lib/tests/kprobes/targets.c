@@ -20,9 +20,9 @@ kpt_traceable KPT_FUNCTION(traced2, KPT_RESULT(arg))
 notrace KPT_FUNCTION(elsewhere, KPT_ELSEWHERE(arg))
 
 /*
- * The first instruction is to be no branch, which the compiler would choose if the
- * function began with a test: an s390 of QEMU 7.2 seems to continue after the branch
- * when it steps over one that is taken. So the stack is used first.
+ * The first instruction must not be a branch, which the compiler would choose if the
+ * function began with a test: QEMU 7.2 for s390 seems to continue after a branch that is
+ * taken when it single-steps one. So the function uses the stack first.
  */
 noinline notrace unsigned long kpt_recurse(unsigned long depth)
 {
@@ -274,7 +274,7 @@ static void vfree_action(void *p)
 	vfree(p);
 }
 
-/* It is the guard page after an area. */
+/* The address is in the guard page after an area. */
 void *kpt_bad_address(struct kunit *test)
 {
 	void *area = vmalloc(PAGE_SIZE);

@@ -161,7 +161,7 @@ SYM_FUNC_START(kpt_call_at)
 	RETURN
 SYM_FUNC_END(kpt_call_at)
 #ifdef CONFIG_FRAME_POINTER
-/* It has no frame: fault handlers return from it by what is on top of the stack. */
+/* It has no frame: fault handlers return from it through the top of the stack. */
 STACK_FRAME_NON_STANDARD kpt_call_at
 #endif
 OFFSET kpt_call_at_at, .Lcall_at, kpt_call_at
@@ -169,9 +169,9 @@ OFFSET kpt_call_at_next, .Lcall_next, kpt_call_at
 
 #ifdef CONFIG_X86_64
 /*
- * Branches to the argument. The padding leaves room for a jump, before where the branch may
- * lead. Each returns by how much the stack pointer is wrong, and KPT_FAULTED more after a
- * fault. objtool cannot know where they go.
+ * Branches to the argument. The padding leaves room for a jump before the place where the
+ * branch may lead. Returns by how much the stack pointer is off, plus KPT_FAULTED after a
+ * fault. objtool cannot know where the branch goes.
  */
 .macro FAR_BRANCH name:req, insn:vararg
 SYM_FUNC_START(kpt_far_\name)
@@ -218,7 +218,7 @@ SYM_FUNC_START(kpt_call_user)
 	ASM_CLAC
 	RETURN
 SYM_FUNC_END(kpt_call_user)
-/* objtool wants no call while user memory can be accessed. */
+/* objtool allows no call while user memory can be accessed. */
 STACK_FRAME_NON_STANDARD kpt_call_user
 OFFSET kpt_call_user_at, .Lcall_user_at, kpt_call_user
 
@@ -310,8 +310,8 @@ OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 STACK_FRAME_NON_STANDARD kpt_traps
 
 /*
- * What the trampoline of a static call that calls nothing is where returns need no thunk;
- * it does not run.
+ * The trampoline of a static call that calls nothing, as it is where returns need no thunk.
+ * It does not run.
  */
 SYM_FUNC_START(kpt_null_tramp)
 	jmp	.Lnull_tramp_run
@@ -325,7 +325,7 @@ SYM_FUNC_END(kpt_null_tramp)
 OFFSET kpt_null_tramp_at, .Lnull_tramp_at, kpt_null_tramp
 STACK_FRAME_NON_STANDARD kpt_null_tramp
 
-/* The NOP is followed by a lock prefix that is there with several CPUs only. */
+/* The NOP is followed by a lock prefix, which is there only with several CPUs. */
 SYM_FUNC_START(kpt_locks)
 .Llocks_at:
 	nop
@@ -336,8 +336,8 @@ SYM_FUNC_END(kpt_locks)
 OFFSET kpt_locks_at, .Llocks_at, kpt_locks
 
 /*
- * The unwinder's table has entries for the push and the pop, which are replaced. Decoded
- * from there, what replaces them goes on into the next instruction.
+ * The unwinder's table has entries for the push and the pop, which are replaced. Decoding
+ * the replacement from there runs into the next instruction.
  */
 SYM_FUNC_START(kpt_alternative)
 #ifdef CONFIG_X86_64
@@ -372,7 +372,7 @@ OFFSET kpt_vector_at, .Lvector_at, kpt_vector
 STACK_FRAME_NON_STANDARD kpt_vector
 
 /*
- * A static function with a cold part, both of which have the names of others: see
+ * A static function with a cold part. Other functions have the same names: see
  * jump_x86_text.S. objtool looks for the function in the same file.
  */
 	.pushsection .text.unlikely, "ax", @progbits

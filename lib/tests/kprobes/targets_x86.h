@@ -28,7 +28,7 @@ static inline void kpt_unmap_action(void *alias)
 	vunmap((void *)((unsigned long)alias & PAGE_MASK));
 }
 
-/* The byte at @addr, to be written. Nobody executes it meanwhile. Not past its page. */
+/* A writable alias of the byte at @addr and its page. Nothing must execute it meanwhile. */
 static inline u8 *kpt_writable(struct kunit *test, void *addr)
 {
 	struct page *page = is_vmalloc_or_module_addr(addr) ? vmalloc_to_page(addr) :
@@ -55,7 +55,7 @@ unsigned long kpt_asm_passes(unsigned long arg);
 /* Ends in a jump to kpt_asm_entry(). */
 unsigned long kpt_asm_tail(unsigned long arg);
 
-/* Calls kpt_asm_entry(), with nothing on its stack but a frame pointer, if there are any. */
+/* Calls kpt_asm_entry(), with nothing on its stack but a frame pointer, if it has one. */
 unsigned long kpt_asm_outer(unsigned long arg);
 
 /* Returns the lowest bit of its argument in the carry flag, and nothing else. */
@@ -64,17 +64,17 @@ void kpt_asm_carry(void);
 /* Calls that, and returns the flag. */
 unsigned long kpt_asm_reads_carry(unsigned long arg);
 
-/* Nothing but the instruction that returns; and after an ftrace site, if there are any. */
+/* Nothing but a return; the second has an ftrace site before it, if there are such sites. */
 void kpt_asm_returns(void);
 void kpt_asm_traced(void);
 
 /* Where the instructions are, from the start of their functions. */
 extern const u32 kpt_asm_inside_at;
-/* The last byte before the refused ones, of which there are so many. */
+/* The last byte before the refused ones, and how many of these there are. */
 extern const u32 kpt_around_refused_at;
 #define KPT_REFUSED_BYTES	3
 
-/* The sizes of its instructions: what comes first inside, and what is probed. */
+/* Sizes of the first instruction of kpt_asm_inside(), and of the probed one. */
 #define KPT_ASM_CLEAR_SIZE	2
 #ifdef CONFIG_X86_64
 #define KPT_ASM_LEA_SIZE	5
@@ -109,8 +109,8 @@ extern const u32 kpt_call_at_next;
 
 #ifdef CONFIG_X86_64
 /*
- * Each branches to its argument, which is at kpt_far_NAME_done or a function, and returns 0
- * if the stack is as before. If the branch faults, KPT_FAULTED comes on top.
+ * Each branches to its argument, which is kpt_far_NAME_done or a function, and returns 0 if
+ * the stack is as before. If the branch faults, KPT_FAULTED is added.
  */
 #define KPT_FAR_BRANCH(name)					\
 	unsigned long kpt_far_##name(unsigned long target);	\
@@ -154,20 +154,20 @@ unsigned long kpt_traps(unsigned long arg);
 extern const u32 kpt_traps_int3_at;
 extern const u32 kpt_traps_ud2_at;
 
-/* Holds a trampoline of a static call, of so many bytes, and returns KPT_RESULT(). */
+/* Holds the trampoline of a static call, of this size, and returns KPT_RESULT(). */
 unsigned long kpt_null_tramp(unsigned long arg);
 extern const u32 kpt_null_tramp_at;
 #define KPT_NULL_TRAMP_SIZE	8
 
-/* Increments, with a lock prefix at the second byte from kpt_locks_at. */
+/* Increments *@what, with a lock prefix at the second byte from kpt_locks_at. */
 void kpt_locks(int *what);
 extern const u32 kpt_locks_at;
 
-/* What is before kpt_alternative_after has replaced other instructions. */
+/* The code before kpt_alternative_after has replaced other instructions. */
 unsigned long kpt_alternative(unsigned long arg);
 extern const u32 kpt_alternative_after;
 
-/* Holds vector instructions, one at each of so many words, and runs none. */
+/* Holds this many vector instructions, one in each word, and runs none of them. */
 unsigned long kpt_vector(unsigned long arg);
 extern const u32 kpt_vector_at;
 #define KPT_VECTORS		4

@@ -70,8 +70,8 @@ static void starts_are_found_among_breakpoints_and_jumps(struct kunit *test)
 }
 
 /*
- * Of the kernel's own functions, which are larger, and in which decoding begins at what the
- * unwinder's table knows. Not all of them are in each kernel.
+ * Functions of the kernel itself are larger, and decoding begins at entries of the unwinder's
+ * table there. Not every kernel has all of these.
  */
 static const char *const kernel_functions[] = {
 	"kernel_clone", "do_sys_openat2", "vfs_write", "load_elf_binary", "do_exit",
@@ -99,12 +99,12 @@ static unsigned int try_function(struct kunit *test, const char *name, unsigned 
 			preempt_enable();
 			if (failed)
 				break;
-			/* After a return or at the end; nothing to be probed. */
+			/* Padding after a return or at the end: there is nothing to probe. */
 			if (buf[0] == INT3_INSN_OPCODE) {
 				next++;
 				continue;
 			}
-			/* Clang has one where a computed branch goes, and it is refused there. */
+			/* Clang puts ENDBR at targets of computed branches, where it is refused. */
 			if (at != addr && is_endbr(get_unaligned((u32 *)buf))) {
 				next += ENDBR_INSN_SIZE;
 				continue;
@@ -150,7 +150,7 @@ static void starts_in_the_kernel_are_those_of_decoding_all(struct kunit *test)
 	kunit_info(test, "%u instructions of %u functions", taken, functions);
 }
 
-/* Built in, the function has entries in the unwinder's table that is looked into. */
+/* Only if this is built in is the unwinder's table used for the function. */
 static void what_an_alternative_has_replaced_is_no_start(struct kunit *test)
 {
 	u8 *after = (u8 *)kpt_alternative;
@@ -176,7 +176,7 @@ static int read_at(struct insn *insn, u8 *buf, const void *addr)
 	return ret;
 }
 
-/* The pages around it are not there. */
+/* The pages before and after this one are not mapped. */
 static void text_is_read_at_both_ends_of_memory(struct kunit *test)
 {
 	u8 *page = kpt_bad_address(test) - PAGE_SIZE, buf[MAX_INSN_SIZE];
@@ -184,13 +184,13 @@ static void text_is_read_at_both_ends_of_memory(struct kunit *test)
 	struct insn insn;
 
 	memset(page, 0x90, PAGE_SIZE);
-	/* At the first byte of the page. */
+	/* An instruction that begins with the page. */
 	page[0] = 0x31;
 	page[1] = 0xc0;
 	KUNIT_EXPECT_EQ(test, read_at(&insn, buf, page), 0);
 	KUNIT_EXPECT_EQ(test, insn.length, 2);
 	KUNIT_EXPECT_MEMEQ(test, buf, page, sizeof(buf));
-	/* That end with the page: prefixes in front of one that has none. */
+	/* Instructions that end with the page: a NOP with more and more prefixes. */
 	for (len = 1; len < MAX_INSN_SIZE; len++) {
 		memset(page + PAGE_SIZE - len, 0x66, len - 1);
 		page[PAGE_SIZE - 1] = 0x90;
@@ -211,7 +211,7 @@ static noinline void locked_increment(atomic_t *v)
 		     LOCK_PREFIX "incl %0" : "+m" (v->counter));
 }
 
-/* The prefix is another one until a second CPU is online. */
+/* Until a second CPU is online, the lock prefix is replaced by another one. */
 static void a_lock_prefix_that_comes_and_goes_is_refused(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, kpt_lock_site);
@@ -224,7 +224,7 @@ static void a_lock_prefix_that_comes_and_goes_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&v), 1);
 }
 
-/* Nor does a jump replace it that begins before it. */
+/* A jump that begins before the prefix does not replace it either. */
 static void a_lock_prefix_that_comes_and_goes_is_not_displaced(struct kunit *test)
 {
 	u8 *nop = (u8 *)kpt_locks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A long function, never called. Its instructions are full of bytes that begin other
- * instructions, breakpoints and jumps. And a table of where its own begin.
+ * A long function, never called, and a table of where its instructions begin. These are
+ * full of bytes that could begin other instructions, breakpoints and jumps.
  */
 #include <linux/linkage.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Watches on memory, by debug registers: each stops a CPU right after an access. So a test
- * can act between two instructions of the code that it tests, which needs no hook for that.
+ * can act between two instructions of the code under test, without a hook in that code.
  */
 #ifndef _LIB_TESTS_KPROBES_WATCH_X86_H
 #define _LIB_TESTS_KPROBES_WATCH_X86_H
@@ -18,7 +18,7 @@
  * @seen:  what to do after an access, in an exception that counts as an NMI
  * @arg:   for @seen
  * @times: accesses so far
- * @event: how perf knows it
+ * @event: the perf event
  */
 struct kpt_watch {
 	void (*seen)(struct kpt_watch *w, struct pt_regs *regs);
