@@ -20,16 +20,16 @@ arches_all="$arches $arches_built $arches_parts"
 #   karch      ARCH= of the kernel's make
 #   srcarch    its folder in arch/
 #   cross      prefix of the compiler; empty for the host's
-#   cc_package Debian package of that
+#   cc_package its Debian package
 #   target     make target of the image
-#   image      what it makes
+#   image      the file that this makes
 #   qemu       the emulator; empty if there is none
 #   qemu_package
 #   machine    its arguments
 #   threads    of QEMU for the CPUs: "multi", one for each; or "single"
 #   console    kernel parameters
-#   virtio     how its machine has devices of virtio
-#   debian     what Debian calls it; empty if there are no programs for it
+#   virtio     the bus of virtio devices in its machine
+#   debian     Debian's name for it; empty if there are no programs for it
 arch_is()
 {
 	cross='' target='' qemu='' qemu_package='' machine='' console='' virtio='' debian=''
@@ -58,11 +58,11 @@ arch_is()
 		booted_by ppc64 ppc hvc0 -M pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken \
 			-cpu power9 -vga none
 		# A stale translation of a breakpoint that is gone traps, and the handler
-		# finds no probe. It then reads the text: if another CPU arms the next probe
-		# there just then, it takes the trap for nobody's, and the kernel dies. No
-		# real CPU does that: removing a probe waits for such handlers. What
-		# emulator/ does about it is for x86; one thread is enough here, as it
-		# cannot translate and write at once.
+		# finds no probe. It then reads the text. If another CPU has just armed the
+		# next probe there, the trap seems to belong to no one, and the kernel
+		# crashes. No real CPU does that: removing a probe waits for such handlers.
+		# The patches in emulator/ are for x86; here a single thread is enough,
+		# which cannot translate and write at the same time.
 		! old_emulator "$qemu" || threads=single
 		;;
 	mips)
@@ -99,7 +99,7 @@ arch_is()
 built_by() { karch=$1 cross=$2 image=$3 target=${3##*/}; }
 booted_by() { qemu=qemu-system-$1 qemu_package=qemu-system-$2 console=console=$3 machine=${*:4}; }
 
-# arch_packages NAME...: what need() has to be asked for, to build and boot kernels of these
+# arch_packages NAME...: the arguments of need() to build and boot kernels of these
 arch_packages()
 {
 	local name
@@ -112,8 +112,8 @@ arch_packages()
 }
 
 # kmake ARGS...: the kernel's make, in $src for $out and the architecture. The version of
-# pahole is an option that each file is compiled with, so that its installation would have
-# all kernels compiled again: only those that need it get it, by pahole=.
+# pahole is an option that each file depends on, so installing it would rebuild all kernels.
+# So only those that need pahole get it, by pahole=.
 kmake()
 {
 	local compiler=${cross}gcc

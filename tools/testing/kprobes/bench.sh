@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# All figures, ours next to stock, in one table, in build/bench/results.json and
-# as a chart in build/bench/bench.svg. What goes through ftrace, tracefs or perf is
-# measured on "patched", too: stock with our patches to these. A part is measured again
-# only if the kernel or the files of the measurement have changed, or if ours did not come
-# to its end, which is a failure. Stock may break: what it has told before that counts.
+# Measures all figures, ours next to stock, and writes a table, build/bench/results.json and
+# the chart build/bench/bench.svg. Figures that involve ftrace, tracefs or perf are measured on
+# "patched", too: stock with our patches to these. A part is measured again only if the kernel
+# or the files of the measurement have changed, or if ours did not finish, which is a failure.
+# Stock may break: the figures that it printed before count.
 #
 #   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
@@ -40,8 +40,8 @@ known()
 		   sha1sum | cut -c1-16)"
 }
 
-# guest PART KERNEL FILES [OPTIONS...]: the lines of the job, including those that it
-# has printed before a failure or a time-out, which is told, and a line "unfinished" then.
+# guest PART KERNEL FILES [OPTIONS...]: the lines of the job, including those that it printed
+# before a failure or a time-out; these are reported, and add a line "unfinished".
 guest()
 {
 	local part=$1 name=$2 files=$3 status=0
@@ -96,7 +96,7 @@ part_memory()
 {
 	local name=$1 sites known kind kinds='breakpoint jump ftrace return' ended=1
 
-	# Its addresses are others, and nothing but ftrace sites is of interest.
+	# Its addresses differ, and only ftrace sites are of interest.
 	[ "$name" != "$patched" ] || kinds='ftrace return'
 	# All of them probe the same functions.
 	sites=$("$here/sites.sh" "${name/patched-/stock-}")
@@ -134,7 +134,7 @@ part_events()
 	# Built on the host, as the guest has no compiler.
 	gcc -O2 -static -o "$tmp/events/perf_probes" "$here/bench/perf_probes.c"
 	common_names >"$tmp/events/names"
-	# What is patched are whole functions that no probe is in.
+	# Whole functions are patched, without a probe in them.
 	map=$build/${name/patched-/stock-}/System.map
 	sites=$("$here/sites.sh" "${name/patched-/stock-}")
 	known=$(known events "$name" "$here/bench/perf_probes.c" "$tmp/events/names")
@@ -180,12 +180,12 @@ part_cpus()
 		gcc -O2 -fPIC -shared -fvisibility=hidden \
 			-DQEMU_VERSION="$((10#$(printf '%d%02d' $version)))" \
 			-o "$tmp/stores.so" "$here/bench/stores.c"
-		# A guest that dies early has none.
+		# A guest that dies early leaves no such file.
 		: >"$tmp/stores"
 		guest cpus "$name" "$tmp/cpus" -t 600 -c 8 -q "-plugin $tmp/stores.so,out=$tmp/stores" \
 			"$build/$name" bench_cpus || known=$tmp/unfinished
 		sort "$build/$name/System.map" >"$tmp/System.map"
-		# The sections' names for their numbers, the symbols for addresses.
+		# Replace the numbers of sections by names, and addresses by symbols.
 		awk '
 			FILENAME ~ /lines$/ {
 				if ($1 == "section") name[$2] = $3
@@ -248,8 +248,8 @@ measure_apart()
 	"part_$1" "$2"
 }
 
-# measure PART: on each of the kernels. Two guests at a time where other load does not
-# change what is counted; where time is, one after the other.
+# measure PART: on each of the kernels. Two guests at a time if other load does not change
+# the result; one after the other where time is measured.
 measure()
 {
 	local part=$1 name pid pids=()
@@ -284,8 +284,8 @@ timed()
 	say "measured $1 ($((SECONDS - began)) s)" >&2
 }
 
-# Load changes neither instruction counts nor what can be probed, and finding that is
-# mostly waiting on stock.
+# Load changes neither instruction counts nor which addresses can be probed, and finding
+# those is mostly waiting for stock.
 beside=''
 for part in $parts; do
 	case "$part: $parts " in

@@ -5,13 +5,13 @@
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
 
-# What a kernel says after its suites: it waits for its root for so long. Where consoles are
-# printed by a thread (PREEMPT_RT), a machine that switches itself off after the last case
-# loses what is not printed yet, so that it is switched off when this line is there.
+# What a kernel prints after its suites, while it waits for its root. Where a thread prints
+# to the console (PREEMPT_RT), a machine that switched itself off after the last case would
+# lose what is not printed yet. So it is switched off when this line appears.
 suites_ended='Waiting [0-9]+ sec before mounting root device'
 
-# keep_failed CONSOLE: before the next guest overwrites it. That of a guest that failed stays
-# there as CONSOLE.failed, until there is another one.
+# keep_failed CONSOLE: call this before the next guest overwrites the file. The console of a
+# guest that failed is kept as CONSOLE.failed, until another one fails.
 keep_failed()
 {
 	[ -s "$1" ] || return 0
@@ -30,7 +30,7 @@ boot_suites()
 
 	shift 5
 	why=''
-	# The QEMU of a run that was killed has it, too, and takes a moment to end.
+	# The QEMU of a killed run also holds the lock, and takes a moment to end.
 	exec 7>>"${log%/*}/.${log##*/}.lock"
 	flock -w 3 7 || die "another guest writes build/logs/${log##*/}.*: wait until it has ended"
 	# shellcheck disable=SC2054
@@ -48,7 +48,7 @@ boot_suites()
 		if grep -aqE "$suites_ended" "$log.console"; then
 			break
 		elif ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
-			why="nobody waits for it any more"
+			why="was stopped: the command that started it has ended"
 		elif [ $((SECONDS - start)) -ge "$seconds" ]; then
 			why="did not end within $seconds s"
 		elif [ -z "$broken" ] && grep -aqE "$SPLATS" "$log.console"; then

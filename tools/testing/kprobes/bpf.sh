@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Build those of the base's selftests/bpf that use probes, with the compilers that this
-# machine has, into build/NAME/selftests-bpf. NAME is a kernel with BTF.
+# Builds the tests of the base's selftests/bpf that use probes, with this machine's compilers,
+# into build/NAME/selftests-bpf. NAME is a kernel with BTF.
 #
 #   bpf.sh NAME TEST...    prog_tests/TEST.c with all programs that it loads
 #
-# Their Makefile builds all of several hundred programs, and Debian's clang is too old for
-# many of them. Here a test that does not build is left out, and TEST.failed says why.
+# Their Makefile builds several hundred programs, and Debian's clang is too old for many of
+# them. Here a test that does not build is left out, and TEST.failed says why.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -23,7 +23,7 @@ mkdir -p "$tools/bpftool" "$tools/libbpf" "$out/prog_tests" "$build/logs"
 lock "bpf"
 : >"$log"
 
-# What only depends on the base: its libbpf, and as much of bpftool as makes skeletons.
+# The parts that depend on the base only: its libbpf, and enough of bpftool to make skeletons.
 if [ ! -e "$tools/bpftool/bootstrap/bpftool" ]; then
 	say "building libbpf and bpftool"
 	{
@@ -35,7 +35,7 @@ if [ ! -e "$tools/bpftool/bootstrap/bpftool" ]; then
 fi
 bpftool=$tools/bpftool/bootstrap/bpftool
 
-# All else is done again if the kernel or a list of tests is another one.
+# The rest is built again if the kernel or the list of tests has changed.
 stamp=$(cat "$build/$name/vmlinux" "$0" <(echo "$*") | sha1sum)
 [ ! -e "$out/.stamp" ] || [ "$(cat "$out/.stamp")" != "$stamp" ] || exit 0
 rm -rf "$out"

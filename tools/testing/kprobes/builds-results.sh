@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# What test-builds.sh makes of kbuild's output. Sourced by it, and by its self-test.
+# Evaluates kbuild's output for test-builds.sh. Sourced by it, and by its self-test.
 # shellcheck shell=bash
 
-# objects_on DRY WANTED: the objects that kbuild compiles, by the output of "make -n", of
-# those sources. A source may have an object of another name, too: switch.nvhe.o.
+# objects_on DRY WANTED: the objects of these sources that kbuild compiles, judging by the
+# output of "make -n". A source may also have an object of another name: switch.nvhe.o.
 objects_on()
 {
 	awk '
@@ -30,7 +30,7 @@ complaints()
 		LC_ALL=C sort -u
 }
 
-# build_faults DIR y|n: all that is wrong with a build, a line each; none if it is good.
+# build_faults DIR y|n: a line for everything that is wrong with a build; none if it is good.
 # Files there:
 #   on               the objects that kbuild has to compile
 #   ours             those of them that are ours
@@ -42,7 +42,7 @@ build_faults()
 {
 	local dir=$1
 
-	# A list that is not whole would pass anything.
+	# An incomplete list would let anything pass.
 	grep -qx init/main.o "$dir/on" || echo "init/main.o: kbuild does not list it"
 	if [ "$2" = y ]; then
 		grep -qx kernel/kprobes.o "$dir/ours" || echo "kernel/kprobes.o: kbuild does not list it"

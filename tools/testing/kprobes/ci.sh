@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What the CI runs: the whole "make test", the suites on arm64, and the build of
-# i386. The last line counts all of it: a build counts as a test, and so does a run
-# that ends without its counts, and one that there is no time for, which is a failure.
+# What the CI runs: the whole "make test", the suites on arm64, and the build of i386. The
+# last line counts everything: a build counts as a test, and a run that ends without its
+# counts, or for which there is no time left, counts as a failure.
 #
 #   MINUTES=n   start nothing after this many (default 36). All of it may take 45 on two
 #               CPUs. Without a ccache the suites on arm64 take 5 of them there, and i386 7.
@@ -14,8 +14,8 @@ mkdir -p "$build/logs"
 passed=0
 failed=0
 
-# run NAME COMMAND...: the last line with counts counts, if there is any. After it
-# comes what make says of a failure.
+# run NAME COMMAND...: the last line with counts is the result, if there is one. make may
+# print a failure after it.
 run()
 {
 	local name=$1 log=$build/logs/ci-$1.txt p='' f='' start=$SECONDS status=0

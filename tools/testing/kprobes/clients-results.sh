@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the clients' features have said. Sourced by clients.sh, and by its self-test.
+# Evaluates the results of the clients' features. Sourced by clients.sh, and by its self-test.
 # shellcheck shell=bash
 
-# clients_verdict STOCK OURS EXPECTED [SOME]: a table of the features on standard input by
-# the results in these files, with all that is wrong. Of a client all of whose features
-# fail nothing is known, unless EXPECTED names the client itself. With SOME these are not
-# all features. What fails on stock only has to be in EXPECTED, too, on a line that begins
-# with "stock:", or the fault may be that of this test. A figure in seconds is wrong if it is
-# more than twice that of stock, and a second.
+# clients_verdict STOCK OURS EXPECTED [SOME]: a table of the features on standard input, with
+# the results in these files and everything that is wrong. If all features of a client fail,
+# that proves nothing, unless EXPECTED names the client itself. With SOME these are not all
+# features. A feature that fails on stock only has to be in EXPECTED, too, on a line that begins
+# with "stock:": otherwise the fault may be in the test. A figure in seconds is wrong if it is
+# more than twice that of stock and more than a second.
 clients_verdict()
 {
 	awk -F '\t' -v stock="$1" -v ours="$2" -v list="$3" -v some="${4:-}" '

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Unmodified clients of kprobes on our kernel and on stock, of the same config, in guests
-# that have this machine's root and tools. Prints a table: each client's features, stock
-# next to ours, with the figures that a feature gives. All have to pass on ours, but for
-# those that expected/clients gives a reason for: these must pass on neither. Of each
-# client at least one has to pass, if that does not name the client. A feature that did not
-# run has failed. Each guest with ours that dies is a failure, whatever the cause.
+# Runs unmodified clients of kprobes on our kernel and on stock with the same config, in guests
+# that have this machine's root and tools. Prints a table: each client's features, stock next to
+# ours, with the figures that a feature gives. All features have to pass on ours, except those
+# that expected/clients gives a reason for, which must pass on neither. At least one feature of
+# each client has to pass, unless expected/clients names the client. A feature that did not run
+# has failed. If a guest with ours dies, that is a failure, whatever the cause.
 #
 #   clients.sh [PICK...]   client, or client.feature, with wildcards (default: all that has
 #                          not run yet; AGAIN=1: all)
-#   clients.sh --check [PICK...]  only install what is needed and look whether the picks
+#   clients.sh --check [PICK...]  only install what is needed, and check that the picks
 #                          name something
 #
-# What a feature that failed has said is in build/logs/clients-KERNEL/.
+# The output of a feature that failed is in build/logs/clients-KERNEL/.
 #
 # CONFIG= is clients by default. ONLY=ours or ONLY=stock runs one of them and takes the
 # other's results from the last time, ONLY=none takes those of both. Results are valid
@@ -110,7 +110,7 @@ boot()
 		FEATURES="$features" >"$build/logs/$log.txt" 2>&1 </dev/null
 }
 
-# Another clients.sh may run, with ONLY=: what changes the results holds this lock, so that
+# Another clients.sh may be running, with ONLY=. Changing the results takes this lock, so that
 # neither drops what the other adds.
 hold_results()
 {
@@ -135,8 +135,8 @@ forget()
 	rm "$file.forgotten"
 }
 
-# collect: what the guest that runs has told so far is among the results, even if this
-# script is stopped meanwhile.
+# collect: adds what the running guest has reported so far to the results, so that it is there
+# even if this script is stopped.
 collect()
 {
 	[ -n "$log" ] || return 0
@@ -188,7 +188,7 @@ results()
 		collect
 		last=$(grep -c -E '^(ok|not ok|skip) - ' "$text") || true
 		if [ -z "$died" ]; then
-			# What one has left behind and cannot be removed ends the guest, too.
+			# If a feature leaves something over that cannot be removed, the guest ends, too.
 			[ "$last" -gt 0 ] || die "a guest with $name has run nothing: see $text"
 			todo=("${batch[@]:$last}" "${todo[@]}")
 			continue
@@ -213,7 +213,7 @@ wanted=$(mktemp)
 disk=$(mktemp)
 log=''
 trap 'collect; rm -f "$wanted" "$disk"' EXIT
-# Else all features of ftrace are left out, with nothing but the shell's complaint.
+# Otherwise all features of ftrace would be left out, with only a complaint from the shell.
 [ -d "$stock_src" ] || die "no source in $stock_src: make test-clients unpacks it"
 truncate -s 16M "$disk"
 features | picked "$@" >"$wanted"
@@ -226,7 +226,7 @@ for name in "${kernels[@]}"; do
 	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
 done
 
-# What there is from the last time, unless of another kernel or script.
+# Keep the results from the last time that are of the same kernel and script.
 exec 7>"$build/.clients-results.lock"
 hold_results
 for name in "$CONFIG" "stock-$CONFIG"; do

@@ -15,15 +15,15 @@ base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 # Guests end with the process that started all this: make, or the first script.
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
-# What a sane kernel never prints.
+# What a kernel prints only if something is wrong.
 SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
 
-# Not ours: the base counts its server for starved tasks as a task of a CPU that goes
-# offline (sched_cpu_dying() stops it only after it has looked), which a slow machine
-# shows. For guests with CPU hotplug.
+# A bug of the base, for guests with CPU hotplug: it counts its server for starved tasks as a
+# task of a CPU that goes offline (sched_cpu_dying() checks before it stops the server). Slow
+# machines show this.
 BASE_REPORTS='Dying CPU not properly vacated'
 
-# What emulator/ makes a kernel say.
+# What a kernel with the patches in emulator/ prints.
 WRITTEN_TWICE='text patching: written twice for this emulator'
 
 say() { printf 'kprobes: %s\n' "$*"; }
@@ -32,8 +32,8 @@ die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 # how_many NAME VALUE [LEAST]: is it a number that is large enough?
 how_many() { [ "$2" -ge "${3:-1}" ] 2>/dev/null || die "$1=$2: has to be a number${3:+, at least $3}"; }
 
-# the_kernel: set kernel to the folder of the one that is asked for, and name to its name. It
-# has to be there.
+# the_kernel: set kernel to the folder of the requested kernel, which has to exist, and name
+# to its name.
 the_kernel()
 {
 	name=${KERNEL:-$CONFIG}
@@ -54,9 +54,8 @@ scratch()
 	trap 'rm -rf "$tmp"' EXIT
 }
 
-# need COMMAND-OR-FILE:PACKAGE...: install the packages of those that are not
-# there. Going by what is used, not by what dpkg knows, lets a tool built by
-# hand count too.
+# need COMMAND-OR-FILE:PACKAGE...: install the packages of those that are missing. This
+# looks for the commands themselves, so a tool built by hand counts, too.
 need()
 {
 	local pair what missing=() as=()
@@ -101,10 +100,10 @@ guest_packages=(qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static c
 need_build() { need "${build_packages[@]}"; }
 need_qemu() { need "${guest_packages[@]}"; }
 
-# debian_packages ARCH DIR PACKAGE...: unpack Debian's packages for ARCH to DIR, if they are
-# not there, with all that they depend on. All programs are in DIR/bin. The package state
-# is their own: this machine needs no other architecture for it, and no root. DIR gets its
-# name, and DIR/.packages says what is there, when all of it is.
+# debian_packages ARCH DIR PACKAGE...: unpack Debian's packages for ARCH to DIR, with all that
+# they depend on, unless they are there. All programs are in DIR/bin. This has a package state
+# of its own, so this machine needs neither another architecture nor root. Once everything is
+# unpacked, DIR gets its name, and DIR/.packages says what is in it.
 debian_packages()
 {
 	local arch=$1 dir=$2
@@ -114,7 +113,7 @@ debian_packages()
 		need apt-get:apt dpkg-deb:dpkg tar:tar
 		mkdir -p "$build/logs"
 		lock "debian-$arch"
-		# Somebody else may have been faster.
+		# Another process may have been faster.
 		unpacked_are "$dir" "$@" || unpack_packages "$arch" "$dir" "$@"
 	) >&2
 }
@@ -138,7 +137,7 @@ unpack_packages()
 		-o Dir::State="$new/state" -o Dir::State::status="$new/state/status"
 		-o Dir::Cache="$new/cache" -o APT::Sandbox::User="$(id -un)"
 		-o Acquire::Languages=none)
-	# An index that is missing need not be the one that counts.
+	# If an index is missing, it may not be one that is needed.
 	if ! (set -o pipefail
 	      { "${apt[@]}" update || true; } &&
 	      "${apt[@]}" install --download-only --no-install-recommends "$@" &&
@@ -191,9 +190,9 @@ old_emulator()
 	[ $(($1 * 100 + $2)) -lt 801 ]
 }
 
-# The changes to the base that old emulators need, ours and stock alike: one file a line.
-# Without QEMU they are taken, too: they do nothing where they are not needed.
-# EMULATOR_PATCHES=0 leaves them out, 1 takes them in any case.
+# The changes to the base that old emulators need, for ours and stock alike: one file a line.
+# They are also applied if there is no QEMU, because they do nothing where they are not needed.
+# EMULATOR_PATCHES=0 leaves them out, 1 always applies them.
 emulator_patches()
 {
 	case ${EMULATOR_PATCHES:-} in
@@ -203,10 +202,10 @@ emulator_patches()
 	printf '%s\n' "$here"/emulator/*.patch
 }
 
-# The kernel parameters that a guest needs to know the time. On a loaded machine
-# the timers by which it measures its clocks come late: it may take the timer for
-# broken and give up, or believe that the TSC, which is this machine's, counts ten
-# times slower than it does, so that all delays are ten times too short.
+# The kernel parameters that a guest needs to know the time. On a loaded machine the timers
+# that it measures its clocks with come late. It may then take the timer for broken and give
+# up; or believe that the TSC, which is this machine's, is ten times slower than it is, so that
+# all delays are ten times too short.
 guest_time()
 {
 	local tool=$build/.tsc
@@ -248,10 +247,10 @@ extract_base()
 		tar -C "$to" --strip-components=1 -xf "$base" ||
 			die "cannot unpack $base: is it complete? apt-get install --reinstall linux-source-6.12"
 	else
-		# It ends as soon as somebody has read the first name.
+		# tar ends as soon as the first name has been read.
 		prefix=$(tar -tf "$base" 2>/dev/null | head -n 1 || true)
 		prefix=${prefix%%/*}
-		# What is ours alone is not in there.
+		# Files that only we have are not in there.
 		tar -C "$to" --strip-components=1 -xf "$base" "${@/#/$prefix/}" 2>/dev/null || true
 	fi
 }
@@ -266,7 +265,7 @@ need_space()
 		die "disk full: $2 takes $1 MB, $build has $free MB free: make room, e.g. make clean"
 }
 
-# Take the lock on file descriptor 9 and say so if someone else has it.
+# Take the lock on file descriptor 9, and say so if another process holds it.
 lock()
 {
 	exec 9>"$build/.$1.lock"
@@ -275,8 +274,8 @@ lock()
 	flock 9
 }
 
-# use_tree: build/linux and the kernels from it are what the sources say until this ends.
-# While make mutants breaks them, nobody else may build or boot them.
+# use_tree: until this ends, build/linux and the kernels built from it match the sources.
+# While make mutants breaks them, no other script may build or boot them.
 use_tree()
 {
 	[ -z "${KPROBES_MUTANTS:-}" ] || return 0
@@ -284,7 +283,7 @@ use_tree()
 	flock -sn 8 || die "make mutants is changing build/linux: wait until it has ended, or end it"
 }
 
-# break_tree: may this, and what it starts, change them?
+# break_tree: may this script, and what it starts, change them?
 break_tree()
 {
 	exec 8>>"$build/.mutants.lock"
@@ -292,8 +291,8 @@ break_tree()
 	export KPROBES_MUTANTS=1
 }
 
-# A fragment may start from others: "# include NAME". "configs-N" is one that
-# test-configs.sh has made.
+# A fragment may include others: "# include NAME". test-configs.sh makes those named
+# "configs-N".
 fragment_lines()
 {
 	local file=$here/configs/$1 inc
@@ -324,7 +323,7 @@ config_modules()
 	fragment_lines "$CONFIG.config" | sed -n 's/^# modules //p' | sort -u
 }
 
-# Are the tests to run on it once more while all is traced? "# traced"
+# Do the tests run once more while all functions are traced? "# traced"
 config_is_traced() { fragment_lines "$CONFIG.config" | grep -qx '# traced'; }
 
 # The version of clang and its tools that build it: "# llvm VERSION". None for gcc.
@@ -336,9 +335,8 @@ config_arch()
 		awk '/^# arch / { arch = $3 } END { print arch ? arch : "x86_64" }'
 }
 
-# What an object is built from must not depend on the directory, the user or
-# the day, so that ccache serves another clone too. Header time stamps are
-# ours to ignore: only tree.sh changes headers.
+# Objects must not depend on the directory, the user or the day, so that ccache serves other
+# clones, too. Time stamps of headers may be ignored, because only tree.sh changes headers.
 ccache_env()
 {
 	export CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1
@@ -369,7 +367,7 @@ progress()
 		sleep 0.2
 		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
 			kill_tree "$1"
-			die "$2: nobody waits for it any more"
+			die "$2: stopped: the command that started it has ended"
 		fi
 		[ $((SECONDS - start)) -ge $next ] || continue
 		next=$((next + 10))

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# "make compile_commands": what clangd and others need, for the kernel of CONFIG.
-# Files that the repository has are named there, not in build/linux, so that an
-# editor finds the one that is edited. Headers come from build/linux.
+# "make compile_commands": writes the file that clangd and others read, for the kernel of
+# CONFIG. It names the files of the repository rather than their copies in build/linux, so
+# that an editor finds the one to edit. Headers come from build/linux.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

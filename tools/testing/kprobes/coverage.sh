@@ -17,10 +17,10 @@ the_kernel
 nr=${NR:-6000}
 seeds=${SEEDS:-1 2 3}
 
-# Starts of reachable instructions, in random order, none in the bytes that a jump on
-# another one might replace. There are half as many again as wanted, because some
-# cannot be probed. The random numbers are those of Park and Miller, so that every awk
-# gives the same.
+# Starts of reachable instructions, in random order. None is in the bytes that a jump on
+# another one might replace. There are half as many again as wanted, because some cannot be
+# probed. The random numbers are those of Park and Miller, so that they are the same in every
+# awk.
 sites()
 {
 	awk -v want=$((nr + nr / 2)) -v seed="$1" '

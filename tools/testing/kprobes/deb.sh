@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Kernel packages for a real machine, from build/linux without what only an emulator
-# needs.
+# Makes kernel packages for a real machine, from build/linux without the patches for emulators.
 #
 #   deb.sh          make them. DEB_CONFIG= is the .config to start from: by default
 #                   this machine's own, else the newest of /boot
@@ -36,13 +35,13 @@ prepare()
 	EMULATOR_PATCHES=0 KPROBES_BUILD=$out "$here/tree.sh"
 }
 
-# configure CONFIG: what the packages are made of. Its own programs are asked for.
+# configure CONFIG: the options of the packages. Kconfig asks for programs of its own.
 configure()
 {
 	local asked=()
 
 	cp "$1" "$out/out/.config"
-	# Keys and debug information of the distribution are not ours to have.
+	# Only the distribution has its keys, and debug information is not needed.
 	"$out/linux/scripts/config" --file "$out/out/.config" \
 		--enable KPROBES --enable KPROBE_EVENTS --enable OPTPROBES \
 		--enable SAMPLES --module SAMPLE_KPROBES --module SAMPLE_KRETPROBES \
@@ -56,7 +55,7 @@ configure()
 	need "${asked[@]}"
 }
 
-# packages CONFIG: made in the kernel's own way, bindeb-pkg
+# packages CONFIG: made by the kernel's own target, bindeb-pkg
 packages()
 {
 	say "building with $1: takes hours with a distribution's, see $log"

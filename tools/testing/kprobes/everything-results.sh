@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the guests of everything.sh tell. Sourced by it, and by its self-test.
+# Evaluates what the guests of everything.sh print. Sourced by it, and by its self-test.
 # shellcheck shell=bash disable=SC2154
 
 # culprit CONSOLE: of a guest that failed, the window to blame: the one that was armed when
@@ -12,8 +12,8 @@ culprit()
 		END { if (w != "") print w }' "$1"
 }
 
-# text_of VMLINUX: "FROM TO" of what can be probed but for single functions: .text without
-# what is refused as a whole
+# text_of VMLINUX: "FROM TO" of the text that can be probed, except for single functions: .text
+# without the parts that are refused as a whole
 text_of()
 {
 	nm "$1" | awk '
@@ -23,9 +23,9 @@ text_of()
 		$2 == "_etext" || /_start$/ { if (from != "" && from < $1) print from, $1; from = "" }'
 }
 
-# few_accepted TEXT WINDOW RESULT: says so if less than half of the window's addresses that
-# are in these parts of the text were accepted. It is 96 % as a rule; a window of what is
-# only there while the kernel boots has none. All of a module can be probed.
+# few_accepted TEXT WINDOW RESULT: prints a line if less than half of the window's addresses in
+# these parts of the text were accepted. Usually 96 % are. A window of text that exists only
+# during boot has none. All of a module can be probed.
 few_accepted()
 {
 	awk '

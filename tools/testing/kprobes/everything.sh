@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Probes every instruction of vmlinux, and of modules, in windows of POINTS at once: as
-# breakpoints, then as jumps, then as breakpoints again, while stress-ng, loops that
-# check what they get, and CPUs and modules that come and go run over them. An address
-# is either refused, or accepted and then works.
+# breakpoints, then as jumps, then as breakpoints again. Meanwhile stress-ng runs, and loops
+# that check their results, and CPUs and modules come and go. An address is either refused, or
+# accepted and works.
 #
 # No two points of a window are in the bytes of one jump, so all can become jumps.
 # A window that crashes the guest, hangs it, or fails a check is halved in new guests
@@ -32,7 +32,7 @@ narrow=${NARROW:-40}
 state=$build/everything-$name${DENSE:+-dense}
 log=everything-$name
 console=$build/logs/$log.console
-# Those that the guest's job loads.
+# The modules that the guest's job loads.
 modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_example kprobe_batch'
 
 how_many MINUTES "$minutes"
@@ -53,8 +53,8 @@ instructions()
 		}'
 }
 
-# Each gets the lowest number that none in the four bytes before it has; those with
-# the same number are far enough from each other for jumps.
+# Gives each instruction the lowest number that none in the four bytes before it has. So
+# instructions with the same number are far enough apart for jumps.
 numbered()
 {
 	perl -ane '
@@ -209,7 +209,7 @@ halve()
 	done | paste -sd, | sed 's/,/, /g')"
 	cp "$list" "$state/bad-$1"
 	echo "$1 $n $(head -n 1 "$list" | tr ' ' ':')" >>"$state/bad"
-	# Whoever is in a set of which no half fails is not to blame alone.
+	# A point in a set of which neither half fails is not to blame alone.
 	if [ "$n" -eq 1 ]; then
 		grep -vxFf "$list" "$state/window/$1" >"$tmp/rest"
 		mv "$tmp/rest" "$state/window/$1"

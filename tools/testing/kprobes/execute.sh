@@ -3,8 +3,7 @@
 # Runs instructions in a guest without a probe, by breakpoint (emulated, copied, stepped)
 # and by jump (displaced alone, as the first, the second and the third), and compares
 # registers, flags, memory, faults and their addresses. The encodings are from execute.py,
-# with objdump's opinion on their lengths; modules/kprobe_execute.h has what is done with
-# each.
+# with the lengths that objdump finds; modules/kprobe_execute.h says what is done with each.
 #
 #   NR=n         how many encodings (default 150000, of which more than 100000 run)
 #   SEED=n       which (default 1)
@@ -21,7 +20,7 @@ has_module kprobe_execute
 nr=${NR:-150000}
 seed=${SEED:-1}
 out=$build/logs/execute-$name.txt
-# Fewer do not have each state.
+# With fewer, some states would not occur.
 how_many NR "$nr" 1000
 how_many SEED "$seed" 0
 need_qemu
@@ -31,13 +30,13 @@ mkdir -p "$tmp/files" "$build/logs"
 
 bits=64
 ! grep -qx CONFIG_X86_32=y "$kernel/.config" || bits=32
-# What is no instruction, may not be probed or must not run is left out.
+# Encodings that are not instructions, may not be probed or must not run are left out.
 run=$((nr * 2 / 3))
 say "$nr encodings of $bits bits, SEED=$seed"
 python3 "$here/execute.py" $bits "$nr" "$seed" "$tmp/files/execute"
 : >"$out"
 status=0
-# On one CPU nobody waits for others.
+# With one CPU there is no waiting for others.
 "$here/guest.sh" -t $((300 + nr / 50)) -c 1 -l "execute-$name" -f "$tmp/files" "$kernel" execute \
 	EXECUTE_RUN=$run >"$out" 2>&1 &
 guest=$!

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# The files that guest tests need, and that have to be made on this machine, as the guest
-# has no compiler. Sourced.
+# Makes the files that guest tests need, on this machine, because the guest has no compiler.
+# Sourced.
 # shellcheck shell=bash disable=SC2154
 
-# make_files DIR KERNEL NR TEST...: what these guest tests of that kernel say they need, in
-# their lines "# needs: what FILE makes". NR is how many encodings there are.
+# make_files DIR KERNEL NR TEST...: the files that these guest tests ask for in their lines
+# "# needs: what FILE makes", for that kernel. NR is the number of encodings.
 make_files()
 {
 	local dir=$1 kernel=$2 nr=$3 bits=64 test makers

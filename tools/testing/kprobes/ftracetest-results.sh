@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the ftrace project's tests have said. Sourced by ftracetest.sh, and by its self-test.
+# Evaluates the results of the ftrace project's tests. Sourced by ftracetest.sh, and by its
+# self-test.
 # shellcheck shell=bash
 
 # ftrace_results CASES: "NAME<tab>RESULT" for each file of CASES, a line each, in the order
 # in which ftracetest was given them. Its output is standard input: it numbers the
-# tests. DIES is that of one that has begun and has not come to an end, "-" of others.
+# tests. A test that has begun and not ended has the RESULT DIES, one that has not begun "-".
 ftrace_results()
 {
 	awk -v cases="$1" '
@@ -26,9 +27,9 @@ ftrace_results()
 		}'
 }
 
-# ftrace_verdict NAME STOCK OURS EXPECTED: a table of the results in these files, then a
-# line "not ok - " for all that is wrong. What passes on stock has to pass on ours. What
-# does not pass on ours has to be in EXPECTED, "NAME TEST RESULT reason" a line.
+# ftrace_verdict NAME STOCK OURS EXPECTED: a table of the results in these files, then a line
+# "not ok - " for each problem. A test that passes on stock has to pass on ours. One that does
+# not pass on ours has to be in EXPECTED: a line "NAME TEST RESULT reason".
 ftrace_verdict()
 {
 	awk -v name="$1" -v stock_file="$2" -v ours_file="$3" '
@@ -71,8 +72,8 @@ ftrace_verdict()
 		}' "$4"
 }
 
-# ftrace_faults NAME RESULTS EXPECTED: a line "not ok - " for all that is wrong with results
-# of one kernel
+# ftrace_faults NAME RESULTS EXPECTED: a line "not ok - " for each problem in the results of
+# one kernel
 ftrace_faults()
 {
 	awk -F '\t' -v name="$1" '

@@ -25,7 +25,7 @@ if [ -n "${AGAIN-1}" ]; then
 	KERNEL=gcov "$here/test.sh" | tee "$out/tests" || status=$?
 fi
 
-# add DIR: to the sum of all
+# add DIR: add its counts to the sum
 add()
 {
 	if [ -d "$out/sum" ]; then

@@ -86,7 +86,7 @@ fi
 
 mkdir -p "$build/logs"
 log=$build/logs/${log:-$job}
-# The kernels of the base are not in the way of make mutants.
+# make mutants does not touch the kernels of the base.
 case $kernel in
 "$build"/stock-* | "$build"/patched-*) ;;
 "$build"/*) use_tree ;;
@@ -137,7 +137,7 @@ else
 	append="root=kproot rootfstype=9p rootflags=trans=virtio,version=9p2000.L,msize=512000,cache=loose rw $append"
 fi
 if [ -n "$icount" ]; then
-	# Exact figures do not depend on time, so leave the CPUs to other processes.
+	# Exact figures do not depend on time, so give way to other processes.
 	renice -n 19 $$ >/dev/null
 	args+=(-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off)
 else
@@ -159,8 +159,8 @@ args+=($qemu_args)
 if [ "$job" = shell ]; then
 	# A serial line has no end of file.
 	[ -t 0 ] || die "a shell needs a terminal; commands run with: ${here#"$top"/}/guest.sh ${kernel#"$top"/} cmd CMD='...'"
-	# QEMU has the terminal, so somebody else looks whether make is there. If this is told
-	# to end, too, as make does when it is, the trap ends QEMU.
+	# QEMU has the terminal, so a background process checks that make is still there. If this
+	# script is told to end, too, as make does, the trap ends QEMU.
 	: >"$tmp/pid"
 	{
 		while kill -0 "$KPROBES_OWNER" 2>/dev/null && [ -e "$tmp/pid" ]; do sleep 1; done
@@ -192,8 +192,9 @@ tail -q -n +1 --pid=$qemu_pid -s 0.2 -f "$log.out" 2>/dev/null |
 	grep --line-buffered -av '^kprobes-guest: ' &
 tail_pid=$!
 
-# send_nmis: for as long as the job asks for them. Nobody needs the monitor's answers, but
-# it waits if they are not read. Reading what nobody writes is a sleep without a process.
+# send_nmis: for as long as the job asks for them. The answers of the monitor are not needed,
+# but it waits if they are not read. Reading from a pipe without a writer is a sleep that
+# takes no process.
 send_nmis()
 {
 	local pause rest n
@@ -220,7 +221,7 @@ if [ -n "$nmis" ]; then
 	nmis_pid=$!
 fi
 
-# The console, to look for splats. Races are looked at in the end.
+# The console without race reports, to search for splats. Races are judged at the end.
 console()
 {
 	if grep -qsx CONFIG_KCSAN=y "$kernel/.config"; then
@@ -230,8 +231,7 @@ console()
 	fi
 }
 
-# splats [END]: a report that is allowed may not have come to its end, but with END that
-# is for ever.
+# splats [END]: an allowed report may not be complete yet; with END, nothing more will come.
 splats()
 {
 	console | grep -av '^$' | awk -v allow="${allow:-^\$}" -v end="${1:-}" '
@@ -273,7 +273,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	if [ -n "$why" ]; then
 		:
 	elif ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
-		why="nobody waits for it any more"
+		why="was stopped: the command that started it has ended"
 	elif [ -z "$up" ] && [ $((SECONDS - start)) -ge "${BOOT_TIMEOUT:-240}" ]; then
 		why="did not boot within ${BOOT_TIMEOUT:-240} s"
 	elif [ -n "$up" ] && [ $((SECONDS - up)) -ge "$timeout" ]; then
@@ -298,7 +298,7 @@ if [ -n "$nmis_pid" ]; then
 fi
 wait $tail_pid || true
 
-# ran [LINE]: when its console was there
+# ran [LINE]: what was running when the console had come to that line
 ran() { kunit_cases "${kunit_sources[@]}" | running "$log.console" "$@"; }
 
 splat=$(splats end) || true

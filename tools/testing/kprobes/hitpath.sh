@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Checks that no function can be probed which a hit runs before its context is marked, or
-# to find out that it is recursion. Walks the calls of the built kernel, see hitpath.py;
-# hitpath.list has the exceptions and why each is safe.
+# Checks that every function that a hit runs before it is recorded, or to find out that it is
+# recursion, is refused. Follows the calls in the built kernel, see hitpath.py; hitpath.list has
+# the exceptions, and why each is safe.
 #
 # CONFIG= is the kernel, which must be built. Ends with "ok" or "not ok".
 set -euo pipefail
@@ -24,7 +24,7 @@ walk() { "$here/hitpath.py" "$kernel/vmlinux" "$tmp/refused" "$here/hitpath.list
 tr -d '\r' <"$tmp/guest" | sed -n 's/^refused //p' >"$tmp/refused"
 
 status=0
-# Would it see one that is missing?
+# Would it notice a function that is not refused?
 if walk kprobe_run_all_pre || ! grep -q '^not ok - .*: kprobe_run_all_pre <' "$tmp/out"; then
 	echo "not ok - hitpath: a function that is not refused is not seen: $(tail -n 1 "$tmp/out")"
 	status=1

@@ -28,7 +28,7 @@ measure()
 {
 	local name=$1 part=$2 kernel=$build/$1 log=icount-$1-$2 many=$many cold=$cold known sites
 
-	# What the other parts are about does not count for this one.
+	# Parameters of other parts do not matter for this one.
 	[ "$part" = many ] || many=''
 	[ "$part" = cold ] || cold=''
 	sites=$("$here/sites.sh" "$name")

@@ -3,8 +3,8 @@
 # shellcheck shell=bash disable=SC2154
 
 # A report with a function of ours in one of its two stacks is ours, wherever the racing
-# accesses are, unless kcsan.list says why it is not. What was only interrupted does not
-# count. The others are those of the base.
+# accesses are, unless kcsan.list says why it is not. A function that was only interrupted does
+# not count. All other reports are the base's.
 
 # our_symbols KERNELDIR: the functions of our files in that kernel
 our_symbols()
@@ -21,12 +21,12 @@ our_symbols()
 	nm "${objects[@]}" 2>/dev/null | awk 'NF == 3 && tolower($2) ~ /[tw]/ { print $3 }' | sort -u
 }
 
-# without_races: a console without the reports. Nothing of them but the line that tells a
-# race is a splat otherwise.
+# without_races: a console without the reports. Only the line that names the race would count
+# as a splat.
 without_races() { grep -av 'BUG: KCSAN: '; }
 
-# races CONSOLE SYMBOLS LIST: a line for each report: whose it is, "ours", "known" or "base",
-# what races with what, and of ours the frames.
+# races CONSOLE SYMBOLS LIST: a line for each report: "ours", "known" or "base", what races with
+# what and, for ours, the frames.
 races()
 {
 	awk -v symbols="$2" -v list="$3" '

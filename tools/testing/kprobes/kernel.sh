@@ -107,14 +107,14 @@ lock "$name"
 ccache_env
 # With debug information the directory is part of the result.
 ! config_options | grep -q '^CONFIG_DEBUG_INFO_DWARF' || unset CCACHE_NOHASHDIR
-# The kernel of a first "make run" is built with an empty cache: without the preprocessor's
-# run, that took 477 s of CPU time instead of 650. Other kernels keep it, so that objects
-# serve kernels that differ in options which do not reach them.
+# The kernel of a first "make run" is built with an empty cache. Without running the
+# preprocessor for ccache, that took 477 s of CPU time instead of 650. Other kernels do run it,
+# so that they share objects that do not depend on the options in which they differ.
 [ "$CONFIG" != run ] || export CCACHE_DEPEND=1
 
 if [ "${1:-}" = make ]; then
 	[ -e "$out/.config" ] || die "no kernel in build/$CONFIG: make kernel"
-	# What it warns about is not compiled again by the next build, which has to know.
+	# The next build has to know of the warnings: it does not compile these files again.
 	touch "$out/.unchecked"
 	{ kmake --no-print-directory "${@:2}" 2>&1 >&3 | tee -a "$log" >&2; } 3>&1
 	exit

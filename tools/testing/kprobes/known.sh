@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# What has already passed, for runs that resume where the last one stopped. Source it
+# Keeps what has already passed, for runs that resume where the last one stopped. Source it
 # after common.sh.
 # shellcheck shell=bash disable=SC2154
 
 # A result is a line of a file: name, verdict, counts, and what is wrong. The last one of
 # a name counts.
 
-# product: all that the results of a kernel depend on, but for its options: the base that
-# is in build/linux, what the emulator needs of it, and ours
+# product: everything that the results of a kernel depend on, except its options: the base in
+# build/linux, the patches for the emulator, and our files
 product()
 {
 	cat "$build/.tree/base"
@@ -16,7 +16,7 @@ product()
 		LC_ALL=C sort | xargs -d '\n' cat)
 }
 
-# tested: all that the results of tests on the kernel of CONFIG depend on: what is built, and
+# tested: everything that test results on the kernel of CONFIG depend on: what is built, and
 # what runs
 tested()
 {
@@ -26,8 +26,8 @@ tested()
 	config_options
 }
 
-# known_start DIR: forget what is there if it is not for the sources on standard input,
-# or is not wanted (AGAIN=1)
+# known_start DIR: forget the results there if they are not for the sources on standard input,
+# or not wanted (AGAIN=1)
 known_start()
 {
 	local id
@@ -45,8 +45,8 @@ known_add() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$known"; }
 # known_verdict NAME
 known_verdict() { awk -F '\t' -v n="$1" '$1 == n { v = $2 } END { print v }' "$known"; }
 
-# known_sum WHAT: the counts of those on standard input, a line each: NAME REST. Before
-# them come those that have not passed.
+# known_sum WHAT: the counts for the names on standard input, lines of NAME REST. Before the
+# counts come the names that have not passed.
 known_sum()
 {
 	local n values verdict good=0 bad=0 impossible=0 left=0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The guest tests as kselftests, as other subsystems run them: installed, and run on a
-# Debian by run_kselftest.sh. That Debian is this machine's, used by a guest.
+# Runs the guest tests as kselftests, as other subsystems do: installed, and by
+# run_kselftest.sh on a Debian, which is this machine's, used by a guest.
 #
 #   kselftest.sh [NAME...]    only these
 set -euo pipefail

@@ -23,9 +23,8 @@ cd "$src"
 mapfile -t files < <(grep -E '\.[chS]$' "$build/.tree/laid")
 mapfile -t kernel_files < <(grep -E '\.[chS]$' "$build/.tree/laid" | grep -v '^tools/')
 
-# checkpatch knows EXPORT_SYMBOL() right after a function, but not
-# NOKPROBE_SYMBOL(), which the whole kernel writes so too, and half of it
-# without a semicolon, which the macro therefore brings along.
+# checkpatch knows EXPORT_SYMBOL() right after a function, but not NOKPROBE_SYMBOL(), which
+# the whole kernel places there as well. Half of it adds no semicolon, so the macro has one.
 # register_nmi_handler() is in <asm/nmi.h>, which <linux/nmi.h> includes for
 # some watchdogs only; kprobes_unwind.h is there to need less than <linux/kprobes.h>.
 # The handlers of kprobe_oops.c have to crash.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the guests of mutants.sh tell. Sourced by it, and by its self-test.
+# Evaluates what the guests of mutants.sh print. Sourced by it, and by its self-test.
 # shellcheck shell=bash disable=SC2154
 
-# guest_fault OUTPUT LOG SECONDS: what the kernel of a guest that failed has done: it
-# complained, crashed or hung, or the job says so. Prints nothing if the guest did not
-# boot, had too little time, or did not run at all: that is this machine's fault.
+# guest_fault OUTPUT LOG SECONDS: what went wrong in a guest that failed: its kernel complained,
+# crashed or hung, or the job says so. Prints nothing if the guest did not boot, had too little
+# time, or did not run at all: that is this machine's fault.
 guest_fault()
 {
 	local said status
@@ -20,7 +20,7 @@ guest_fault()
 	case $said in
 	"the guest's kernel has found "* | 'guest: ended before '*) echo "$said" ;;
 	'guest: '*' did not end within '*)
-		# On a machine that is only slow, something is printed now and then.
+		# If the machine is merely slow, something is printed now and then.
 		status=$(stat -c %Y "$2.console" "$2.out" | sort -n | tail -n 1)
 		[ $(($(date +%s) - status)) -lt $(($3 / 2)) ] || echo "$said"
 		;;
@@ -37,7 +37,7 @@ mutant_verdict()
 {
 	awk '
 		/^ok - / { ok = 1 }
-		# That not all have run is no failure of theirs then.
+		# That some have not run is then not their failure.
 		/^not ok - [a-z0-9_]+\./ && named == "" { named = substr($0, 10) }
 		/^not ok - / && why == "" { why = substr($0, 10) }
 		/^not run - / && not_run == "" { not_run = substr($0, 11) }

@@ -12,10 +12,10 @@
 # The tests have to pass without a mutant: those that are needed run first. A mutant is
 # caught if a test fails, or its guest's kernel complains, crashes or hangs. If none does,
 # all KUnit suites are tried. A mutant that survives, does not apply or does not build is a
-# failure. So is one that cannot be tried, as tests fail without it, or the guest does not
-# boot or get its time; it is tried again in the next run. The run resumes where the last
-# one stopped, if nothing that the results depend on has changed, and restores the tree when
-# it ends.
+# failure. So is one that cannot be tried because tests fail without it, or because the guest
+# does not boot or has too little time; it is tried again in the next run. A run resumes where
+# the last one stopped, unless something that the results depend on has changed, and restores
+# the tree when it ends.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -47,18 +47,18 @@ done
 [ ${#mutants[@]} -gt 0 ] || die "no mutant is named ${MUTANT:-}: see mutants/"
 
 "$here/tree.sh" >/dev/null
-# The results count for these sources, tests and scripts only.
+# The results are valid only for these sources, tests and scripts.
 id=$(tested | sha1sum | cut -c1-16)
 if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	: >"$state/results"
 	echo "$id" >"$state/id"
 fi
 
-# key MUTANT: its result counts for this patch
+# key MUTANT: its result is valid only for this version of the patch
 key() { echo "$1 $(sha1sum <"$here/mutants/$1.patch" | cut -c1-8)"; }
 
 result_of() { awk -F '\t' -v k="$1" '$1 == k { v = $2 } END { print v }' "$state/results"; }
-# What is not kept there: it may be this machine's fault.
+# Results that are not kept: they may be this machine's fault.
 declare -A fault
 verdict_of()
 {
@@ -80,7 +80,7 @@ record_mutant()
 suites_of() { sed -n 's/^Caught-by: //p' "$here/mutants/$1.patch"; }
 params_of() { sed -n 's/^Booted-with: //p' "$here/mutants/$1.patch"; }
 
-# What the sources are without a mutant. The next build makes it so, too.
+# Restores the sources. The next build would do that, too.
 restore() { "$here/tree.sh" >/dev/null; }
 
 # run_guest LOG SECONDS PARAMETERS JOB NAME=VALUE: the job's lines, and how it failed. It has
@@ -198,7 +198,7 @@ try()
 		cp "$tmp/out" "$build/logs/mutant-$1.txt"
 		IFS=$'\t' read -r verdict why < <(mutant_verdict "$tmp/out")
 		if [ "$verdict" = survived ]; then
-			# Perhaps others notice; then the patch should name them.
+			# Other suites may notice; then the patch should name them.
 			run_suites "mutant-$1" 900 "$params" all >"$tmp/out"
 			cat "$tmp/out" >>"$build/logs/mutant-$1.txt"
 			IFS=$'\t' read -r verdict why < <(mutant_verdict "$tmp/out")

@@ -107,9 +107,8 @@ picked()
 	flush
 }
 
-# kunit_glob: what KUnit has to be told to run those on standard input, which TEST= has
-# picked. It takes one glob for names of suites, and after a dot one for names of cases, so
-# others may run, too.
+# kunit_glob: the glob that makes KUnit run the names on standard input, which TEST= has picked.
+# KUnit takes one glob for suites and, after a dot, one for cases, so others may run, too.
 kunit_glob()
 {
 	local those one glob
@@ -125,7 +124,7 @@ kunit_glob()
 	echo 'k*probe*'
 }
 
-# lets_through GLOB NAME: does KUnit run all of it then?
+# lets_through GLOB NAME: does KUnit run all of NAME with this glob?
 lets_through()
 {
 	local cases='*' name='*'
@@ -136,7 +135,7 @@ lets_through()
 	[[ ${2%%.*} == ${1%%.*} && $name == $cases ]]
 }
 
-# picked_results: the results on standard input without those of cases that TEST= does not
+# picked_results: the results on standard input, without those of cases that TEST= does not
 # pick
 picked_results()
 {

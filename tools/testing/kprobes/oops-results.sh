@@ -3,8 +3,8 @@
 # self-test.
 # shellcheck shell=bash disable=SC2034
 
-# HOW:TARGET:STATE:WHAT, see modules/kprobe_oops.c: after these the machine goes on, all in
-# one guest.
+# HOW:TARGET:STATE:WHAT, see modules/kprobe_oops.c. The machine survives these, so all of them
+# run in one guest.
 oops_goes_on='
 	pre:plain:jump:null post:plain:jump:bug return:plain:jump:bad
 	pre:traced:ftrace:bug post:traced:ftrace:null return:traced:ftrace:null
@@ -14,7 +14,7 @@ oops_goes_on='
 	pre:plain:jump:fixed post:plain:breakpoint:fixed pre:traced:ftrace:fixed
 	pre:plain:jump:hang'
 
-# After these it panics, each in a guest of its own. A breakpoint is an exception like an NMI.
+# These make it panic, so each has its own guest. A breakpoint counts as an NMI.
 oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:stack'
 
 # The names of the tests: "oops.HOW_TARGET_STATE_WHAT"
@@ -34,7 +34,7 @@ oops_verdict()
 		index($0, "kprobe_oops: begin " name) == 1 { begun = 1; text = "\n"; next }
 		index($0, "kprobe_oops: begin ") == 1 { begun = 0 }
 		index($0, "kprobe_oops: end " name ":") == 1 && begun { end = $0; begun = 0 }
-		# What is on the stack by chance proves nothing.
+		# An address that is on the stack by chance proves nothing.
 		begun && !/^ \? / { text = text $0 "\n" }
 		END {
 			split(name, n, " ")

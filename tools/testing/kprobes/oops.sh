@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Handlers that crash, each in a probed function of a guest. The report has to name the
-# handler, the probe and the probed function; where possible, the machine has to survive,
-# with working probes. Prints a line for each case, as the tests do; "make test" runs it.
+# Runs handlers that crash, in probed functions of a guest. The report has to name the handler,
+# the probe and the probed function. Where possible, the machine has to survive, with working
+# probes. Prints a line for each case, as the tests do; "make test" runs this.
 #
 #   KERNEL=name    a kernel under build/ (default $CONFIG)
 #   TEST=glob      only the cases with a matching name: oops.HOW_TARGET_STATE_WHAT
@@ -33,7 +33,7 @@ crash()
 	[ -z "$panics" ] || end=panics
 	shift 2
 	[ $# -gt 0 ] || return 0
-	# All reports are looked at here. A loaded machine must not be taken for a hung one.
+	# All reports are examined here. A loaded machine must not be taken for a hung one.
 	"$here/guest.sh" -t 240 -l "$log" -s . -a rcupdate.rcu_cpu_stall_timeout=6 \
 		"$kernel" oops CASES="$*" >"$build/logs/$log.txt" 2>&1 || status=$?
 	for c; do

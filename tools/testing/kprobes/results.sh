@@ -5,10 +5,10 @@
 # kunit_lines [PICKED]: a console to lines, see ktap.awk
 kunit_lines() { awk -v picked="${1:-}" -f "$here/ktap.awk"; }
 
-# running CONSOLE [LINE]: ", SUITE.CASE was running" and the like: the guest's test or the
-# KUnit case that had begun and not ended at that line of a console, or at its end. A case
-# is named when it ends; the one after it is known from the sources' cases, which are on
-# standard input, if all of the suite's run.
+# running CONSOLE [LINE]: ", SUITE.CASE was running" and the like: the guest test or KUnit case
+# that had begun but not ended at that line of a console, or at its end. The console names a
+# case when it ends. The next one is known from the sources' cases, which are on standard input,
+# if all cases of the suite run.
 running()
 {
 	awk -v stop="${2:-}" '
@@ -49,8 +49,8 @@ running()
 		}' - "$1"
 }
 
-# guest_failed WHAT FILE: a guest that does not come to its end is a failure of its own. The
-# last line of what guest.sh has said of it is why.
+# guest_failed WHAT FILE: a guest that does not finish is a failure of its own. The last line
+# that guest.sh has printed about it gives the reason.
 guest_failed()
 {
 	local why
@@ -180,9 +180,9 @@ picked_lines()
 		!($1 in ran) { print "not ok - " run " " $1 ": has not run" }' "$2" -
 }
 
-# idle_cpu CONFIG LINES: the first of these results that a guest with two CPUs cannot have,
-# unless the second one did not come up; none if the kernel has use for one only. A CPU
-# that is not up has no debug register that is free, either.
+# idle_cpu CONFIG LINES: the first of these results that a guest with two CPUs has only if the
+# second one did not come up; none if the kernel supports only one. A CPU that is not up has no
+# free debug register either.
 idle_cpu()
 {
 	! grep -qx CONFIG_SMP=y "$1" ||

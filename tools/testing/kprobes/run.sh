@@ -10,7 +10,7 @@ set -euo pipefail
 [[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|[0-9]+)$ ]] || die "OFFSET=$OFFSET is not a number"
 [ "${1:-}" != --check ] || exit 0
 [ -z "${OFFSET:-}" ] || OFFSET=$((OFFSET))
-# The small kernel has no clock but the TSC, which is compared with the guest's timer at
-# boot. On a loaded machine it then is given up, and all times are 0 ns.
+# The only clock of the small kernel is the TSC, which is compared with the guest's timer at
+# boot. On a loaded machine the kernel then gives it up, and all times are 0 ns.
 exec "$here/guest.sh" -t 120 -a tsc=reliable "$build/${KERNEL:-$CONFIG}" run \
 	SYMBOL="${SYMBOL:-kernel_clone}" OFFSET="${OFFSET:-}"

@@ -35,7 +35,7 @@ set -euo pipefail
 . "$here/everything-results.sh"
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
-# What this run was asked for is not for what it tries.
+# The variables of this run are not for the scripts that it tests.
 unset TEST KERNEL QUICK MINUTES CALLS SECONDS_EACH TIMEOUT JOBS
 
 scratch
@@ -147,7 +147,7 @@ expected_lines "$tmp/list" "$results" 'kprobes_t*' | sees picked "with TEST= onl
 expectation "$results" >"$tmp/written"
 sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
 	sees written_list "the list that is written from a run is what the run needs" ''
-# unlisted DIR: the suites and guest tests that none of the lists there names. They may vanish.
+# unlisted DIR: the suites and guest tests that no list there names, so nobody would miss them
 unlisted()
 {
 	find "$1" -type f ! -name ftracetest ! -name clients -exec cat {} + | awk '$1 !~ /^(#.*|skip)$/ { print $2 }' | LC_ALL=C sort -u >"$tmp/listed"
@@ -368,7 +368,7 @@ rm -f "$tmp/built/run/kernel/kprobes/table.o"
 builds "$here/kernel.sh" | sees build_killed "a warning of a build that was killed is seen by the next one" "$missed"
 builds "$here/kernel.sh" make kernel/kprobes/table.o >"$tmp/log"
 builds "$here/kernel.sh" | sees build_one "a warning about a file that was built alone is seen" "$missed"
-# Not only ours: what the series are checked with.
+# A build that checks a series also looks at files that are not ours.
 mkdir "$tmp/built/any"
 # any_build: compiles, as above
 any_build()
@@ -412,8 +412,8 @@ up() { echo 'kprobes-guest: up' >>"$console"; }
 eval "$PLAY"
 END
 chmod +x "$tmp/machine/qemu-system-x86_64"
-# plays SECONDS PLAY [OPTION...]: what guest.sh says of such a guest, with an error, and the last of its
-# console
+# plays SECONDS PLAY [OPTION...]: what guest.sh says about such a guest if it fails, and the end
+# of its console
 plays()
 {
 	local status=0
@@ -564,12 +564,12 @@ not ok - kernel ready: build/run/arch/x86/boot/bzImage"
 not ok - linux-6.11 is Linux 6.11.0, not Linux 6.12: give KPROBES_BASE= one; to port the patches, see CONTRIBUTING.md
 not ok - .unpack-linux/Makefile
 not ok - .unpack-stock/Makefile"
-# Whole scripts: as copies in a folder where others stand for those that they call.
+# Whole scripts, as copies in a folder where stand-ins replace the scripts that they call.
 stage=$tmp/stage/tools/testing/kprobes
 mkdir -p "$stage"
 ln -s "$top/lib" "$top/Makefile" "$tmp/stage/"
 ln -s "$here"/* "$stage/"
-# stands_for NAME: standard input in place of that script
+# stands_for NAME: makes standard input the stand-in for that script
 stands_for()
 {
 	rm -f "$stage/$1"
@@ -623,7 +623,7 @@ not ok - ARCH=sparc: no such architecture here, have ...
 not ok - TEST=*missed*: nothing runs on parisc, it is only built
 not ok - no suite or case is named *misssed*: see lib/tests/kprobes/, or what make test prints"
 
-# Packages: of what a machine without a builder's and a guest's has to install.
+# Packages: what a machine that can neither build nor boot has to install.
 mkdir "$tmp/bin"
 tr : '\n' <<<"$PATH" | while read -r dir; do
 	ln -s "$dir"/* "$tmp/bin/" 2>/dev/null || true
@@ -659,7 +659,7 @@ timeout 20 "${shell[@]}" make -s -C "$top" -o kernel shell </dev/null >"$tmp/log
 sed -n "s/; commands run with.*//; s/^kprobes: /not ok - $status: /p" "$tmp/log" |
 	sees shell_no_terminal "make shell without a terminal ends and says why" \
 	"not ok - 2: a shell needs a terminal"
-# shell_killed SIGNAL: make is killed so, and QEMU has its terminal
+# shell_killed SIGNAL: make is killed by it, while QEMU has the terminal
 shell_killed()
 {
 	local qemu owner tries
@@ -679,7 +679,7 @@ shell_killed()
 	! kill "$qemu" 2>/dev/null || echo "not ok - $1: QEMU is left"
 	kill $! 2>/dev/null || true
 }
-# Of others, which its children get from the terminal, make waits for their end.
+# For other signals, which its children also get from the terminal, make waits until they end.
 { shell_killed KILL; shell_killed TERM; } | sees shell_owner "QEMU ends when the make is killed whose shell it is" ''
 
 # The targets whose scripts boot a guest, or run others that do. These do not, or ask for it
@@ -814,10 +814,10 @@ without()
 } | sees without_bad "a test that does not pass without a mutant catches none" \
 	"$(printf 'not ok - %s\n' fails fails fails fails fails fails fails)"
 
-# The code moves on, and they have to follow.
+# The mutants have to follow changes to the code.
 for mutant in "$here"/mutants/*.patch; do
 	name=${mutant##*/}
-	# What our patches change is in the prepared base only.
+	# The files that our patches change exist only in the prepared base.
 	src=$top
 	[ -e "$top/$(sed -n 's/^+++ b\///p' "$mutant" | head -n 1)" ] || src=$prepared
 	patch -sf -p1 --fuzz=0 --dry-run -d "$src" <"$mutant" >"$tmp/patch" 2>&1 ||
@@ -940,8 +940,8 @@ crashed '/displaced from/d' insn:moved:jump:null |
 crashed 's/begin pre plain jump fixed/&\nWARNING: something/' pre:plain:jump:fixed |
 	sees oops_silent "a report where none has to be is seen" "not ok - a report: fixed"
 
-# Exceptions of the path of a hit: which are not needed, where one calls two, and three and
-# four are there.
+# Exceptions of the hit path: which ones are not needed, where one calls two, and three and
+# four exist?
 # excepted LINE...: what is said of that list
 excepted()
 {
@@ -1175,8 +1175,8 @@ not ok - failed: Kconfig does not let KPROBES be y, unlike that of the base"
 not ok - impossible: Kconfig does not let KPROBES be y"
 rm "$tmp/machine/make" "$tmp/machine/df"
 
-# What they keep is for the scripts that judge it: all that they source, but for what only
-# keeps it.
+# The results that they keep depend on the scripts that judge them: all that they source,
+# except the one that only keeps results.
 for script in test-builds.sh test-configs.sh; do
 	sed -n '/^known_start /,/^)/p' "$here/$script" | tr -s ' \t' '\n' >"$tmp/judges"
 	{
@@ -1348,7 +1348,7 @@ on_terminal()
 	until [ "$(grep -c HITS "$tmp/screen")" -ge 1 ] || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
 	point "$2"
 	mv "$tmp/points.new" "$tmp/points"
-	# The next table may be of before.
+	# The next table may still be an old one.
 	until [ "$(grep -c " $2 " "$tmp/screen")" -ge 2 ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.1; done
 	kill $! 2>/dev/null
 	wait $! 2>/dev/null || true
@@ -1482,7 +1482,7 @@ mkdir "$tmp/known-one"
 ) | sees known "what has passed is known until the sources change, and counted" "$(printf 'not ok - %s\n' \
 	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
 	'1 passed, 1 failed, 1 left, of 4 builds' passed '')"
-# What results depend on: each of these, when it changes, makes them old.
+# Results depend on each of these: when one changes, they are out of date.
 mkdir -p "$tmp/repository/tools/testing/kprobes" "$tmp/repository/build/.tree"
 for dir in arch include kernel lib samples patches; do
 	mkdir "$tmp/repository/$dir"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What a maintainer gets: patches against the untouched base, for git am.
+# Makes what a maintainer gets: patches against the untouched base, for git am.
 #
 #   series.sh           make all series, into build/series/NAME/
 #   series.sh check     apply them by git am, run checkpatch, compare the end state
@@ -272,7 +272,7 @@ generate()
 		g config "$f" "$value"
 	done
 	g config core.autocrlf false
-	# Nobody is asked for a passphrase at each patch.
+	# Do not ask for a passphrase at each patch.
 	g config commit.gpgsign false
 	cp -a "$out/base/." "$repo/"
 	g add -A -f
@@ -303,7 +303,7 @@ complain() { printf '%s\n' "$*"; bad=$((bad + 1)); }
 # The patches of a series, without the cover letter
 patches_of() { find "$out/$1" -name '[0-9]*.patch' ! -name '0000-*' | sort; }
 
-# Each applies to what it says it is for; and all of them in a row.
+# Each series applies to the base that it names, and all of them apply in a row.
 check_apply()
 {
 	local name on patches
@@ -326,7 +326,7 @@ check_apply()
 	say "git am: ${#names[@]} series"
 }
 
-# What all of them make is what make kernel builds, but for what the emulator needs.
+# Together they make the tree that make kernel builds, except for the emulator's patches.
 check_end()
 {
 	local f p differ=''
@@ -336,7 +336,7 @@ check_end()
 	cp -a "$repo/." "$out/end/"
 	rm -rf "$out/end/.git"
 	for p in $(emulator_patches); do
-		# Of files that no series touches there is no copy.
+		# There is no copy of files that no series touches.
 		while read -r f; do
 			[ -e "$out/end/$f" ] || { mkdir -p "$out/end/$(dirname "$f")"; cp "$state/pristine/$f" "$out/end/$f"; }
 		done < <(sed -n 's,^--- a/\([^	]*\).*,\1,p' "$p")
@@ -345,7 +345,7 @@ check_end()
 	while read -r f; do
 		cmp -s "$out/end/$f" "$src/$f" || differ="$differ $f"
 	done < <(cd "$out/end" && find . -type f -printf '%P\n'; cat "$state/laid")
-	# What is gone has to be gone there too.
+	# Files that are removed have to be removed there, too.
 	while read -r f; do
 		[ -e "$out/end/$f" ] || [ ! -e "$src/$f" ] || differ="$differ $f"
 	done < <(cd "$out/base" && find . -type f -printf '%P\n')
@@ -353,8 +353,8 @@ check_end()
 	say "end state: $(find "$out/end" -type f | wc -l) files compared with build/linux"
 }
 
-# A base in which others have changed a line: tree.sh has to name the patch, the file
-# and the hunk, and nothing else. As a base, those of its files that a patch touches do.
+# On a base in which a line differs, tree.sh has to name the patch, the file and the hunk, and
+# nothing else. The files that a patch touches are enough of a base for this.
 check_planted()
 {
 	local planted=$out/planted p=0010-ftrace-update-only-records-that-change.patch f line log
@@ -385,9 +385,9 @@ check_planted()
 	say "a base with another line in $f: reported"
 }
 
-# Not what lint.sh knows better, nor scripts, which shellcheck looks at, nor the
-# continuation lines of the base that a patch leaves as they are, nor arguments of
-# assembler macros for words.
+# Leaves out what lint.sh checks better; scripts, which shellcheck checks; continuation lines
+# of the base that a patch does not change; and arguments of assembler macros, which are taken
+# for words.
 checkpatch()
 {
 	cd "$src" && scripts/checkpatch.pl --strict --terse --no-summary --show-types --showfile \
@@ -432,7 +432,7 @@ lay()
 	done <"$out/touched"
 }
 
-# configure y|n: for what is laid, if its options are not those of the last time
+# configure y|n: for the tree that is laid, if its options have changed
 configure()
 {
 	local kout=$out/build-$1 f
@@ -466,7 +466,7 @@ boot_shows()
 		s/^CONFIG_KPROBES_SANITY_TEST=m$/suites/p' "$out/build-$1/.config"
 }
 
-# boot y|n: what is built there. With one CPU: it goes without what the emulator needs.
+# boot y|n: the kernel that is built there, with one CPU, as it lacks the emulator's patches
 boot()
 {
 	local log=$out/boot-$1.log part status=0
@@ -516,7 +516,7 @@ build_at()
 		log=$out/build-$y.log
 		build_begins "$out/build-$y" "$log" all_warnings
 		configure $y || die "$at does not configure: see $log"
-		# In the middle of the series there are none to be had.
+		# In the middle of a series, KPROBES is not available.
 		[ $y = n ] || grep -qx CONFIG_KPROBES=y "$out/build-$y/.config" || continue
 		if { [ -z "$boots" ] || [ -e "$out/build-$y/.booted" ]; } && same $y "$commit"; then
 			did="$did KPROBES=$y (as before)"
@@ -557,7 +557,7 @@ kmake()
 		PAHOLE=none KCPPFLAGS="-fmacro-prefix-map=../tree/=" "$@"
 }
 
-# The whole base, in which lay() exchanges what the series touch.
+# The whole base, in which lay() replaces the files that the series touch.
 prepare_tree()
 {
 	need_build
@@ -565,7 +565,7 @@ prepare_tree()
 	need_space 4000 "building the series"
 	touch "$out/built" "$out/touched"
 	g log --name-only --format= --all | sort -u | sed '/^$/d' >"$out/touched.new"
-	# What no series touches any more has to be the base's again.
+	# Files that no series touches any more have to be the base's again.
 	if ! cmp -s "$state/base" "$out/tree.stamp" ||
 	   [ -n "$(comm -23 "$out/touched" "$out/touched.new")" ]; then
 		say "unpacking the base"
@@ -611,8 +611,8 @@ test_here()
 {
 	local glob=${1:-kprobes_hit} log=$out/build-y.log found=$out/boot-test.log here_is
 
-	# Whatever ends this before there is a verdict says nothing about the commit. git
-	# bisect stops there instead of taking it for a bad one.
+	# If this ends before there is a verdict, that says nothing about the commit. git
+	# bisect then stops instead of taking the commit for a bad one.
 	verdict=255
 	trap 'exit $verdict' EXIT
 	[ -e "$repo/.git" ] || die "no build/series/repo: make series makes it"
@@ -621,7 +621,7 @@ test_here()
 	need_qemu
 	lay
 	rm -f "$out/build-y/.laid" "$out/build-y/.booted"
-	# Nobody looks for warnings here: the next check has to see them.
+	# This does not look for warnings, so the next check has to.
 	build_begins "$out/build-y" "$log" all_warnings
 	if ! configure y || ! grep -qx CONFIG_KPROBES_SANITY_TEST=m "$out/build-y/.config"; then
 		verdict=125

@@ -11,8 +11,8 @@
 #   cold     55,000 in such functions; untested, some are refused
 #   names    names of such functions, those of our kernel for stock, too
 #
-# None is an ftrace site. The first 100, 1,000 and 10,000 are spread as evenly as
-# all of them, and each of these parts is in ascending order.
+# None is an ftrace site. The first 100, 1,000 and 10,000 are spread as evenly as the whole
+# list, and each of these parts is in ascending order.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -31,7 +31,7 @@ if [ -e "$known" ]; then
 	exit
 fi
 
-# spread COUNT...: that many lines of the input, evenly spread, then more of them
+# spread COUNT...: this many lines of the input, evenly spread, then up to each further COUNT
 spread()
 {
 	awk -v counts="$*" '

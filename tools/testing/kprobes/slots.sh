@@ -6,7 +6,7 @@
 #
 #   PROBES=n       how many (default 3000), spread over the text
 #   KERNEL=name    a kernel under build/ (default $CONFIG)
-#   ONLY=name      only with these: default, off, ITS, stuffing
+#   ONLY=name      only this way: default, off, ITS, stuffing
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# Evaluates a run of soak.sh, but for what torture-results.sh does. Sourced by it, and by the
-# self-test.
+# Evaluates a run of soak.sh, apart from torture, which torture-results.sh judges. Sourced by
+# soak.sh, and by the self-test.
 # shellcheck shell=bash disable=SC2034
 
-# What each part counts, and how much of that a round has at least. A part that is not here
-# is not known.
+# What each part counts, and how much of that a round has at least. Parts that are not listed
+# are unknown.
 SOAK_COUNTS='
 abuse calls 4000
 abuse accepted 200

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Everything that tries to break kprobes, in one guest and at once: torture with its
-# killers and NMIs, wrong calls of the API, random events, thousands of probes that come and
-# go, points that become jumps and breakpoints, and return probes. They take turns with what
-# only one of them can use, such as the events.
+# Runs everything that tries to break kprobes at once, in one guest: torture with its killers
+# and NMIs, wrong calls to the API, random events, thousands of probes that come and go, points
+# that become jumps and breakpoints, and return probes. They take turns with things that only
+# one of them can use, such as the events.
 #
 #   MINUTES=n      how long (default 30); rounds that have begun are completed
 #   CPUS=n         of the guest (default 2)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# How a guest of survive.sh has ended. Sourced by it, and by its self-test.
+# Judges how a guest of survive.sh has ended. Sourced by it, and by its self-test.
 # shellcheck shell=bash
 
-# survive_verdict STATUS CONSOLE OUTPUT [KILLER]: one line. "survives" is all calls made, nothing said
-# by the kernel, and no handler late, missed or called for what it did not hit. With ours,
-# which tell what is left, each call has to have the right result, too. "hangs" is no call
-# for so long, which a slow machine does not show; what is slow is not done in time. KILLER is
-# that of a row of torture, which has to have done its work, or "alone".
+# survive_verdict STATUS CONSOLE OUTPUT [KILLER]: one line. "survives" means that all calls were
+# made, that the kernel did not complain, and that no handler was late, missed or called for
+# something else. On ours, which report what is left over, each call also has to have the right
+# result. "hangs" means no call for longer than a slow machine takes; one that is merely slow is
+# "not done" in time. KILLER is that of a row of torture, which has to have done its work, or
+# "alone".
 survive_verdict()
 {
 	local broken warnings bad last

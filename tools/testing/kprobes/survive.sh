@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
-# each way, then torture without killers and with some of them. Each in its own guest, on
-# both kernels. Prints a table, which is in build/logs/survive.txt, too. Fails if ours do
-# not survive all of it, or if a killer has not done its work there.
+# Shows what stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
+# each way, then torture without killers and with some of them. Each row runs in a guest of its
+# own, on both kernels. Prints a table, also to build/logs/survive.txt. Fails if ours do not
+# survive everything, or if a killer has not done its work there.
 #
 #   KERNEL=name     only this one of the two, or another of ours
 #   ROWS="glob..."  only the rows with a matching name: abuse.again, torture.nmi ...

@@ -46,7 +46,7 @@ boot()
 # check NAME: sets what arch_is does, and picks to the suites and cases of TEST=
 check()
 {
-	# They have a user space, and tests there, see test.sh.
+	# These have a user space, and tests in it, see test.sh.
 	case $1 in
 	x86_64 | i386) die "ARCH=$1: have $arches_all; for x86: make test CONFIG=$1" ;;
 	esac
@@ -67,7 +67,7 @@ needs()
 	need "${build_packages[@]}" "${packages[@]}"
 }
 
-# what NAME: is to be built
+# what NAME: what kernel.sh builds for it
 what() { case " $arches_parts " in *" $1 "*) echo parts ;; esac; }
 
 # test_one NAME: counts are in passed, failed, skipped and parameters.
@@ -92,7 +92,7 @@ test_one()
 	else
 		echo "not ok - expected: the list of what has to run is missing: $expected"
 	fi >"$tmp/missing"
-	# Of more than one, this architecture need not have all.
+	# If several are picked, this architecture need not have all of them.
 	[ -z "$picks" ] || [[ $picks == *$'\n'* ]] || picked_lines kunit "$results" <<<"$picks" >>"$tmp/missing"
 	record expected '' <"$tmp/missing"
 	passed=$(grep -c '^ok	' "$results") || true
@@ -101,7 +101,7 @@ test_one()
 	parameters=$(grep -c '^pskip	' "$results") || true
 }
 
-# summary LOG: what the run of one ends with, on a line
+# summary LOG: the end of a run for one architecture, on a line
 summary()
 {
 	case $(tail -n 1 "$1") in

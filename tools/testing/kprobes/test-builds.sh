@@ -15,10 +15,10 @@
 # kbuild says which files a configuration compiles. A warning about our files (W=1,
 # objtool and the assembler included), an object that is not made, and any warning about
 # a user of kprobes are failures, unless the base with its own kprobes has the same in
-# the same configuration. Nothing is linked. "samples" are the base's own modules, on
-# our header. If Kconfig does not let KPROBES be what it is to be, the build is counted
-# as impossible, and as a failure if the base's Kconfig does, with the same other options.
-# Of random configurations that is not asked: ours may depend on more.
+# the same configuration. Nothing is linked. "samples" are the base's own modules, with
+# our header. If Kconfig does not allow the wanted value of KPROBES, the build counts as
+# impossible; it is a failure if the base's Kconfig does, with the same other options.
+# This is not checked for random configurations, as ours may depend on more.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -108,7 +108,7 @@ configure()
 	samples) kind=defconfig ;;
 	random*)
 		seed=${kind#random} kind=randconfig
-		# By chance alone, few would come to our suites and samples.
+		# With random values alone, few would reach our suites and samples.
 		menus='DEBUG_KERNEL RUNTIME_TESTING_MENU KUNIT SAMPLES'
 		;;
 	esac
@@ -130,7 +130,7 @@ configure()
 	esac
 }
 
-# is_let y|n: is KPROBES that in the configuration?
+# is_let y|n: does KPROBES have that value in the configuration?
 is_let()
 {
 	case $1 in
@@ -139,7 +139,7 @@ is_let()
 	esac
 }
 
-# base_refuses y|n: is it not with the base's Kconfig either?
+# base_refuses y|n: does the base's Kconfig not allow it either?
 base_refuses()
 {
 	local src=$stock_src from=$out out=$build/builds-stock-$arch
@@ -170,7 +170,7 @@ clean()
 	done
 }
 
-# missing_of FILE: those of these objects that are not there
+# missing_of FILE: the objects in this list that do not exist
 missing_of()
 {
 	local o
@@ -212,7 +212,7 @@ compile()
 {
 	local log=$build/logs/build-$1 objects
 
-	# What cannot be listed has failed: nothing of that is compiled.
+	# If the list cannot be made, this has failed: nothing would be compiled.
 	if ! kmake -n -k "${folders[@]}" >"$tmp/dry" 2>"$log.log" </dev/null; then
 		why="kbuild does not list: $(head -n 1 "$log.log")"
 		return
@@ -334,7 +334,7 @@ while read -r name arch kind value; do
 	say "$nr of $total: $name: $verdict: ${why:-$counts} ($((SECONDS - began)) s)"
 done <"$tmp/builds"
 
-# Of what no configuration of an architecture compiles, nothing is known.
+# Nothing is known about files that no configuration of an architecture compiles.
 for arch in $wanted_arches; do
 	[ -e "$state/compiled-$arch" ] || continue
 	objects_on <(sort -u "$state/compiled-$arch" | sed "s/.*/echo '  CC &'/") "$state/sources-$arch" |

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Kernels that differ in what kprobes depend on: configs/space says in what. Builds each,
-# and boots it with the KUnit suites built in.
+# Builds kernels that differ in the options that kprobes depend on, see configs/space, and
+# boots each with the KUnit suites built in.
 #
 #   test-configs.sh            all that this tree has not passed yet
 #   test-configs.sh list       only show the kernels
@@ -185,8 +185,8 @@ while read -r n values; do
 	[ $SECONDS -lt $((minutes * 60)) ] || break
 	began=$SECONDS
 	try "$n" </dev/null
-	# What ended because of that is no result of the kernel.
-	kill -0 "$KPROBES_OWNER" 2>/dev/null || die "nobody waits for it any more"
+	# A run that ended because of this says nothing about the kernel.
+	kill -0 "$KPROBES_OWNER" 2>/dev/null || die "stopped: the command that started this has ended"
 	known_add "$n" "$verdict" "$passed passed, $skipped skipped" "$why"
 	say "$n of $total: $values: $verdict: ${why:-$passed passed, $skipped skipped} ($((SECONDS - began)) s)"
 	# Each would keep some 200 MB; the compiler's cache has it all.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The whole "make test" on the few kernels that watch for what goes wrong:
+# Runs the whole "make test" on the few kernels that watch for errors:
 #
 #   debug   KASAN, UBSAN, lockdep, RCU debugging, sleeping in the wrong place; preempts
 #           fully
@@ -62,7 +62,7 @@ try()
 		sleep 0.5
 		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
 			kill_tree $pid
-			die "$1: nobody waits for it any more"
+			die "$1: stopped: the command that started this has ended"
 		fi
 		[ $((SECONDS - start)) -ge $next ] || continue
 		next=$((next + 60))

@@ -2,7 +2,7 @@
 # Evaluates a run of torture.sh. Sourced by it, and by the self-test.
 # shellcheck shell=bash
 
-# What has to be counted at least: in each minute, or in all ("=").
+# The least that has to be counted: in each minute, or in total ("=").
 TORTURE_COUNTS='
 calls 10000
 hits 5000
@@ -18,7 +18,7 @@ churned_hits 100
 mistakes =1
 jumps_seen =1
 '
-# The same, of NMIs.
+# The same for NMIs.
 TORTURE_NMIS='
 in_nmi 500
 hits_in_nmi 1000
@@ -27,7 +27,7 @@ nmis_irqs_off 100
 nmis_over_handler 20
 nmis_over_patch =1
 '
-# And what must not be there.
+# Counts that have to be 0.
 TORTURE_ZEROS='wrong late errors unequal left_points left_found left_users left_copies left_detours left_pools'
 
 # torture_verdict FILE MODE KILLERS CPUS MINUTES: prints what is missing or wrong in what

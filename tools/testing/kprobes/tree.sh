@@ -45,7 +45,7 @@ base_stamp()
 		"$(stat -L -c '%s %Y' "$base")"
 }
 
-# apply PATCH DIR: to the files there, as a whole or not at all. Says what did not.
+# apply PATCH DIR: to the files there, as a whole or not at all. Says which part did not apply.
 apply()
 {
 	local patch=(patch -p1 --fuzz=0 --force --no-backup-if-mismatch -r - -d "$2")
@@ -192,8 +192,8 @@ prepare()
 		rm -rf "$state"
 		mkdir -p "$state"
 		base_stamp >"$state/base"
-		# Time stamps from the archive say nothing about what was
-		# built from another one; ccache makes this cheap.
+		# Time stamps in this archive say nothing about objects built from
+		# another one, so build them again; ccache makes this cheap.
 		for f in "$build"/*/.config; do
 			case $f in
 			*/stock-*) ;;
@@ -244,7 +244,7 @@ stock_stamp()
 	[ ${#emulator[@]} -eq 0 ] || cat "${emulator[@]}" | cksum
 }
 
-# Those of the series that apply to the base and are not about an architecture.
+# The patches of series that apply to the base and are not about an architecture.
 independent_patches()
 {
 	local series
@@ -254,7 +254,7 @@ independent_patches()
 	done | while read -r p; do echo "$top/patches/$p"; done
 }
 
-# Hard links to the stock tree, but for what is patched.
+# Hard links to the stock tree, except for files that are patched.
 prepare_patched()
 {
 	local patches p

@@ -2,10 +2,10 @@
 # Finds the warnings of a build. Sourced.
 # shellcheck shell=bash disable=SC2154
 
-# A build compiles again what has changed, so a warning appears once. A build that fails or
-# is interrupted after a warning has left an object that the next one does not compile. So
-# .unchecked is in the folder of a kernel from the beginning of a build until somebody has
-# looked for warnings in its log.
+# A build compiles only what has changed, so a warning appears once. If a build fails or is
+# interrupted after a warning, the next one does not compile that object again. So .unchecked
+# is in the folder of a kernel from the beginning of a build until its log has been searched
+# for warnings.
 
 # build_begins OUT LOG WHAT...: before LOG is overwritten. If the last build was left
 # unchecked, "WHAT... OUT LOG" forgets the objects that it has warned about.
@@ -19,8 +19,8 @@ build_begins()
 # build_checked OUT: its warnings are known
 build_checked() { rm -f "$1/.unchecked"; }
 
-# all_warnings OUT LOG: those of a build about any file. If there are any, all files are
-# built again the next time: make does not know which warning came from which.
+# all_warnings OUT LOG: the warnings of a build about any file. If there are any, all files are
+# built again the next time: make does not know which file a warning came from.
 all_warnings()
 {
 	grep '[Ww]arning:\|WARNING:' "$2" || return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# For clients/*.sh, after lib.sh: programs that run while others are called.
+# Sourced by clients/*.sh, after lib.sh: runs programs while others are called.
 # shellcheck shell=dash disable=SC2034
 
-# A program for tools that start one themselves: calls of the target, and files read.
+# A program for tools that start one themselves: calls the target, and reads files.
 cat >/tmp/work <<'END'
 #!/bin/sh
 echo add 50 >/sys/kernel/debug/kprobe_target/call
@@ -12,7 +12,7 @@ END
 chmod +x /tmp/work
 work() { /tmp/work; }
 
-# What tools print begins with a # now and then.
+# Lines of tools may begin with a #, too, so use another mark.
 fail() { echo "#! $*"; failed=1; : >/tmp/failed; }
 
 # run COMMAND...: it must succeed. What it prints is in $out.
@@ -24,7 +24,7 @@ run()
 
 # has WHAT REGEX: a line of $out looks like this
 has() { printf '%s\n' "$out" | grep -Eq -- "$2" || fail "$1: no line has '$2'"; }
-# hasnt WHAT REGEX: none does
+# hasnt WHAT REGEX: no line does
 hasnt() { ! printf '%s\n' "$out" | grep -Eq -- "$2" || fail "$1: a line has '$2'"; }
 # number REGEX: the number in the first line of $out that has it, which is the group
 number() { printf '%s\n' "$out" | sed -En "s/^.*$1.*\$/\1/p" | tr -d , | head -n 1; }
@@ -38,11 +38,11 @@ now() { echo $(($(date +%s%N) / 1000000)); }
 # took FROM TO: seconds between two of these
 took() { awk -v from="$1" -v to="$2" 'BEGIN { printf "%.2f s\n", (to - from) / 1000 }'; }
 
-# expect REGEX: a warning of the kernel that has this is no failure
+# expect REGEX: a warning of the kernel that matches is not a failure
 expect() { echo "$1" >/tmp/expected; }
 
-# functions NUMBER: the names of so many functions of the kernel that have names of their
-# own and are not the busiest ones
+# functions NUMBER: the names of this many functions of the kernel, each with a unique name
+# and not among the busiest
 functions()
 {
 	{
@@ -54,8 +54,8 @@ functions()
 }
 sed 's/.*\t//' /sys/kernel/debug/kprobes/blacklist >/tmp/hidden
 
-# begin COMMAND...: in the background, where a shell ignores SIGINT, by which most
-# tools are ended
+# begin COMMAND...: runs it in the background. A shell makes it ignore SIGINT there, by which
+# most tools are ended.
 begin()
 {
 	: >/tmp/began
@@ -75,10 +75,10 @@ ready()
 		fi
 		sleep 0.2
 	done
-	# Some print their header before they can hear of anything.
+	# Some print their heading before they can see anything.
 	sleep 1
 }
-# prints REGEX: wait until it has, as a tool that runs slowly has not seen all yet
+# prints REGEX: wait until it has printed this, because a slow tool may lag behind
 prints()
 {
 	tries=0
@@ -91,7 +91,7 @@ prints()
 		sleep 0.2
 	done
 }
-# attached SYMBOL: wait until that has a probe, of a tool that does not say so
+# attached SYMBOL: wait until that has a probe, for a tool that does not say when
 attached()
 {
 	tries=0
@@ -120,11 +120,11 @@ finish()
 	printf '%s\n' "$out"
 }
 
-# Most machines have no vmlinux with debug information, and looking into it takes long.
+# Most machines have no vmlinux with debug information, and reading it takes long.
 no_debuginfo() { rm "/lib/modules/$(uname -r)/build"; }
 
-# Events on the function that work calls 50 times, and how often they were hit. Whatever
-# else is done to that function, they miss no call, and its callers see no difference.
+# Events on the function that "work" calls 50 times, and how often they were hit. Whatever
+# else is done to the function, they miss no call, and its callers see no difference.
 events()
 {
 	event 'p:c/entry kprobe_target_add a=%di:s32'
@@ -149,8 +149,9 @@ result()
 	is "$1: last result" "$(sed -n 's/^last //p' $target/calls)" 1049
 }
 
-# orders A B USE: each of two comes and goes, in each order. A client has functions for
-# both, A_come and A_go, and A_saw WHAT, which looks what it saw of what USE WHAT has called.
+# orders A B USE: adds and removes two users of a function in each order. A client has the
+# functions A_come, A_go and A_saw WHAT for each, and the last checks what A saw of the calls
+# that USE WHAT has made.
 orders()
 {
 	for order in "$1 $2 $1 $2" "$1 $2 $2 $1" "$2 $1 $1 $2" "$2 $1 $2 $1"; do
@@ -184,7 +185,7 @@ jump()
 		sleep 0.2
 	done
 }
-# how SYMBOL WAY: its probe is hit that way: FTRACE or OPTIMIZED, or BREAKPOINT
+# how SYMBOL WAY: check that its probe is hit in this way: FTRACE, OPTIMIZED or BREAKPOINT
 how()
 {
 	point=$(grep -E "  $1\+0x[0-9a-f]+ " $kp/list | head -n 1)

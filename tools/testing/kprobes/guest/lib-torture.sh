@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# For the guest's halves of torture.sh and soak.sh, which source it after lib.sh.
+# Sourced after lib.sh by the guest's halves of torture.sh and soak.sh.
 # shellcheck shell=dash disable=SC2154
 
 torture=/sys/kernel/debug/kprobe_torture
 example() { messages kprobe_example | tail -n 1; }
 
-# a_while MILLISECONDS: up to so many
+# a_while MILLISECONDS: sleep for up to this long
 random=4711 killer_pids=''
 a_while()
 {
@@ -57,7 +57,7 @@ tracers()
 	give_back tracer
 }
 
-# A module goes under its probes.
+# Unloads a module under its probes.
 module()
 {
 	own target
@@ -96,7 +96,7 @@ events()
 	! alone || echo >$tracing/trace
 }
 
-# From CPU to CPU, and from the emulator if it was asked to, see guest.sh.
+# Between CPUs, and from the emulator if it was asked for them, see guest.sh.
 nmi()
 {
 	put 1 $torture/nmi
@@ -128,7 +128,7 @@ kill_with()
 torture_run()
 {
 	rm -f /tmp/stop
-	# Each CPU gets its readers and writers before one goes.
+	# Each CPU gets its readers and writers before a CPU goes offline.
 	echo "$1" >$torture/run &
 	run=$!
 	sleep 1

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# For the guest's tests, which source it. A test runs to its end. It fails if one of its
+# Sourced by the tests in the guest. A test always runs to its end. It fails if one of its
 # checks fails, and prints why.
 #
 # tools/testing/selftests/kprobes runs them elsewhere. It says where the modules are, and
 # gives a directory for files.
 #
-# make soak runs several tests at once, again and again, and names a directory for locks. So
-# what is there need not be their own, and they share some of it.
+# make soak runs several tests at once, again and again, and gives a directory for locks. So a
+# test may find probes that are not its own, and shares some things with other tests.
 # shellcheck shell=dash disable=SC2034
 
 modules=${KPROBES_MODULES:-/modules}
@@ -23,7 +23,7 @@ x86_64) arg1=%di arg2=%si ;;
 *) arg1=%ax arg2=%dx ;;
 esac
 
-# The file is for failures in a subshell.
+# The file records failures in a subshell.
 fail() { echo "# $*"; failed=1; : >"$tmp/failed"; }
 skip() { echo "# skip: $*"; exit 4; }
 # is WHAT GOT WANTED
@@ -37,7 +37,7 @@ matches()
 	bad=$(printf '%s\n' "$2" | grep -Evx "$3" | head -n 2)
 	[ -z "$bad" ] || fail "$1: '$bad' does not look like $3"
 }
-# refuses ERROR COMMAND...: it fails, and with that message
+# refuses ERROR COMMAND...: the command has to fail with that message
 refuses()
 {
 	error=$1
@@ -51,27 +51,27 @@ refuses()
 		esac
 	fi
 }
-# Is nothing there but what this test has made?
+# Does this test run alone?
 alone() { [ -z "$locks" ]; }
-# own WHAT, give_back WHAT: what only one test at a time can have: "target" is kprobe_target.ko,
-# the modules of probes on it, and all events; "tracer" is the tracer.
+# own WHAT, give_back WHAT: things that only one test at a time may use: "target" is
+# kprobe_target.ko, the modules with probes on it, and all events; "tracer" is the tracer.
 own()
 {
 	local late=0
 
 	alone || until mkdir "$locks/$1" 2>/dev/null; do
 		usleep 100000
-		# A test that was ended by force has kept it, and others are not to wait for ever.
+		# A test that was killed has kept it, and others must not wait forever.
 		[ ! -e /tmp/stop ] || [ $((late += 1)) -le 1200 ] ||
 			{ fail "nobody gives $1 back"; exit 1; }
 	done
 }
 give_back() { alone || rmdir "$locks/$1"; }
-# After a test.
+# Check this after a test.
 no_probes() { ! alone || is "the list" "$(cat $kp/list)" ""; }
 done_testing() { [ -z "$failed" ] && [ ! -e "$tmp/failed" ]; exit; }
 
-# Let the target module's function run: call NAME TIMES
+# Run a function of the target module: call NAME TIMES
 call() { echo "$1 $2" >$target/call; }
 # shellcheck disable=SC2086
 load() { insmod "$modules/$1.ko" $2 $3 $4 || fail "$1 does not load"; }
@@ -96,8 +96,8 @@ find_target()
 	event_off kt/site
 	event '-:kt/site'
 }
-# as_user COMMAND: its output for a user that is not root. busybox finds users only in
-# a file, which is there in the guest for nothing else.
+# as_user COMMAND: its output for a user that is not root. busybox finds users only in a
+# file, which the guest has for this alone.
 as_user()
 {
 	if [ -n "${KPROBES_TMP:-}" ]; then

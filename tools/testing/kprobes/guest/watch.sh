@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# What watches the tests of a guest, for the jobs, which source it after lib.sh. WATCH
-# has the words, see test.sh:
+# Watches the tests of a guest for errors. Jobs source this after lib.sh. WATCH has these
+# words, see test.sh:
 #
 #   leaks    kmemleak: what a suite or a test has allocated and lost
 #   races    KCSAN: guest.sh judges its reports
 #   tracers  the function tracer for all functions, the stack tracer, and the tracer of
 #            the times with interrupts or preemption off, in instances of their own
 #
-# Each has to prove that it watches: a line "ok" or "not ok" for each of the words.
+# Each has to prove that it works: a line "ok" or "not ok" for each word.
 # shellcheck shell=dash disable=SC2154
 
 leaks=/sys/kernel/debug/kmemleak
@@ -27,14 +27,14 @@ proves()
 	fi
 }
 
-# An object counts from an age of five seconds on, and if it is the same in two scans.
+# kmemleak reports an object that is five seconds old and unchanged in two scans.
 leaks_scan()
 {
 	sleep 5.5
 	echo scan >$leaks && echo scan >$leaks
 }
 
-# leaks_seen: is a leak noticed? What there was before is forgotten.
+# leaks_seen: is a leak noticed? Forgets earlier leaks.
 leaks_seen()
 {
 	echo clear >$leaks && insmod $modules/kprobe_watched.ko what=leak && leaks_scan &&

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: wrong calls of the API, with targets of all kinds, from all CPUs at once, from handlers and where nobody may sleep, are refused with the right error, and leave nothing behind
+# proves: wrong calls to the API, with targets of all kinds, from all CPUs at once, from handlers and from contexts that must not sleep, are refused with the right error and leave nothing over
 . /lib.sh
 
 [ -e /modules/kprobe_abuse.ko ] || skip "no kprobe_abuse for this kernel"
@@ -7,19 +7,19 @@ abuse=/sys/kernel/debug/kprobe_abuse
 calls=15000
 ! grep -q ' kasan_report$' /proc/kallsyms || calls=4000
 calls=${ABUSE_CALLS:-$calls}
-# What went wrong with a seed goes wrong again, if the timing lets it. It is the same in all
-# runs but those that ask for another, so that a failure is of what has changed.
+# What goes wrong with a seed goes wrong again, as far as timing allows. The seed is the same
+# in all runs that do not ask for another, so that a failure comes from a change.
 seed=${ABUSE_SEED:-1}
 echo "# ABUSE_SEED=$seed ABUSE_CALLS=$calls"
 others=0
 alone || others=1
-# This goes first, or it may get the place of the other one's init text, which must not be
-# probed.
+# This one is loaded first. Otherwise it may be loaded over the init text of the other, which
+# must not be probed.
 ! alone || load kprobe_target
 load kprobe_abuse others=$others
 
-# Generated code of kprobes and of ftrace, while there is some. If others load modules, these
-# may be where it was.
+# Code that kprobes and ftrace have generated. If others load modules, these may be loaded
+# where that code was.
 generated()
 {
 	event 'p:kt/add kprobe_target:kprobe_target_add+9'
@@ -39,14 +39,14 @@ generated()
 }
 : >$tmp/places
 ! alone || generated
-# Any text, in pieces.
+# All text of the kernel, in pieces.
 awk '$3 == "_stext" { from = $1 } $3 == "_etext" { to = $1 } END { print from, to }' /proc/kallsyms >$tmp/range
 read -r from to <$tmp/range
 echo "text $from $(printf %x $((0x$to - 0x$from)))" >>$tmp/places
-# The name is one that the module can hold.
+# Shorten the names to what the module can hold.
 sed 's/^\([^ ]\{1,15\}\)[^ ]*/\1/' $tmp/places >$abuse/places || fail "the places are not taken"
 
-# A first run makes what stays: caches, and tables that grow.
+# A first run makes the allocations that stay: caches, and tables that have grown.
 echo 2000 1 >$abuse/run || fail "the first run failed"
 echo 1 >$abuse/begin
 slab() { awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo; }
@@ -85,8 +85,8 @@ at_least "hits that had to be" "$(get hits)" $((calls / 100))
 for what in in_handlers in_atomic in_interrupts scribbles shared; do
 	at_least "$what" "$(get $what)" $((calls / 3000))
 done
-# At each kind of target so often; probes at most of them must never be accepted, which
-# the module has looked after.
+# Each kind of target must have been tried this often. The module itself checks that probes
+# on most kinds are never accepted.
 left_out=$(awk -v min=$((calls / 2000)) '$1 == "kind" && $3 < min { print $2 }' $tmp/result)
 accepted='entry instruction text'
 if ! alone; then

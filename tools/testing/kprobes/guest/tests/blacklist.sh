@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: kprobes/blacklist has mode 0400 and the documented form, holds what must be there, and is obeyed
+# proves: kprobes/blacklist has mode 0400 and the documented form, has the functions that must be on it, and is obeyed
 . "${0%/*}/../lib.sh"
 
 is "mode" "$(mode $kp/blacklist)" 400

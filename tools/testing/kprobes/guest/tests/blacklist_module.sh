@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: NOKPROBE_SYMBOL() in a module holds from its loading until it is gone
+# proves: NOKPROBE_SYMBOL() in a module holds from when the module is loaded until it is gone
 . "${0%/*}/../lib.sh"
 
-# An event for a module that comes later: its functions are on the list before it is set.
+# An event for a module that is loaded later: the list has its functions before the event is set.
 event 'p:kt/hidden kprobe_target:kprobe_target_hidden'
 event_on kt/hidden
 is "before loading" "$(grep -c 'kprobe_target_hidden' $kp/blacklist)" 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: kprobe_event= on the kernel command line sets probes that are hit while the kernel boots, and those on init text are gone with it
+# proves: kprobe_event= on the kernel command line sets probes that are hit while the kernel boots, and those on init text go with that text
 # needs: cmdline kprobe_event=p:boot/clone,kernel_clone,flags=+0($arg1):x64;p:boot/rootfs,populate_rootfs;p:boot/inside,populate_rootfs+9
 . "${0%/*}/../lib.sh"
 
@@ -16,8 +16,8 @@ is "hits in init text" "$(traced rootfs)" 1
 matches "the probe in init text" "$(grep 'populate_rootfs+0x[04] ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x[0-9a-f]+  *\[GONE\](\[FTRACE\])?'
 matches "its point" "$(grep 'populate_rootfs+0x[04] ' $kp/points)" '[0-9a-f]{8,16}  gone  .*'
 
-# The first instruction after an ENDBR and the call of ftrace, if there are both. If the point
-# has become a jump while the kernel boots, that is gone, too.
+# The first instruction after an ENDBR and the call to ftrace, if both are there. If the point
+# became a jump while the kernel booted, the jump is gone, too.
 if grep -q 'populate_rootfs+0x4 ' $kp/list; then
 	is "hits behind the site" "$(traced inside)" 1
 	matches "the probe behind the site" "$(grep 'populate_rootfs+0x9 ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x9  *\[GONE\]'

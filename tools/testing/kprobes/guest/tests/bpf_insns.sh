@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a BPF link attaches a program to instructions inside of functions, all or none, knows each by its cookie, counts what it misses, and keeps their module
+# proves: a BPF link attaches a program to instructions inside functions, to all or none of them, tells them apart by cookies, counts missed hits, and holds their modules
 # needs: config CONFIG_64BIT
 # needs: config CONFIG_BPF_KPROBE_OVERRIDE
 # needs: what bpf_insns.c makes
@@ -38,7 +38,7 @@ is "its ip" "$(field 5 "$entry")" "$(plus "$site" 1)"
 is "what is said of the link" "$(echo "$out" | grep '^link ')" "link 2 $insns 0"
 is "the list" "$(cat $kp/list)" ""
 
-# By a jump, too.
+# The same through a jump.
 link $insns "n=0; until grep -q OPTIMIZED $kp/list; do usleep 50000; n=\$((n + 1)); [ \$n -lt 600 ] || exit 1; done; echo add 50 >$target/call" "$inner"
 is "hits of a jump" "$(field 3 "$inner")" 50
 is "its ip" "$(field 5 "$inner")" "$(plus "$inner" 1)"
@@ -46,7 +46,7 @@ is "its ip" "$(field 5 "$inner")" "$(plus "$inner" 1)"
 link $insns "echo add 3 >$target/call" "$inner" "$inner"
 is "an instruction twice" "$(echo "$out" | awk '$1 == "hit" { print $3 }' | paste -sd' ')" "3 3"
 
-# The program itself calls the second.
+# The program itself calls the second function.
 helper=$(awk '$3 == "bpf_get_attach_cookie_kprobe_multi" { print $1 }' /proc/kallsyms)
 link $insns "echo add 50 >$target/call" "$inner" "$helper"
 is "hits of a probe that hits another" "$(field 3 "$inner")" 50
@@ -65,15 +65,15 @@ refused()
 	is "flags $flags, ${kind:+$kind, }addresses $*" "$out" "refused $error"
 	is "the list" "$(cat $kp/list)" ""
 }
-# Inside of the call of ftrace.
+# An address inside the call to ftrace.
 refused EILSEQ $insns "$entry" "$(plus "$site" 1)" "$inner"
 refused ENOENT $insns "$inner" 1000
 refused EINVAL $((insns | returns)) "$entry"
 refused EINVAL 4 "$entry"
-# As before, without the flag they have to be entries.
+# Without the flag the addresses have to be entries, as before.
 refused EINVAL 0 "$inner"
 
-# What has no meaning at an instruction is refused there only.
+# Options that mean nothing for an instruction are refused only with the flag.
 attached()
 {
 	is "$kind without the flag" "$(echo "$out" | cut -d' ' -f1-2 | head -n 1)" "attached 1"
@@ -95,7 +95,7 @@ kind=
 
 unload kprobe_target
 
-# At scale.
+# With many instructions.
 awk 'NF == 2 && $2 ~ /^(ext|pipe|sock|tcp|inet|bpf|cgroup|kernfs|shmem|netlink|nf|ip|udp)/ { print $1 }' \
 	$tracing/available_filter_functions_addrs | head -n 1500 | while read -r addr; do
 	plus "$addr" 5

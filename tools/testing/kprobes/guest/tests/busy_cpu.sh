@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a task that keeps a CPU to itself delays neither optimization nor the move between ftrace ops
+# proves: a task that never leaves its CPU delays neither optimization nor the move between ftrace ops
 # needs: guest
 . "${0%/*}/../lib.sh"
 
@@ -33,9 +33,8 @@ in_time()
 	return 1
 }
 
-# Another task of the kernel may have just become runnable on that CPU. It does not get
-# to run, and tasks-RCU waits for it: try again. A work item of kprobes would be there
-# each time.
+# A kernel task may have just become runnable on that CPU. It does not get to run, and
+# tasks-RCU waits for it: try again. A work item of kprobes would be there each time.
 event "p:kt/inside kprobe_target:kprobe_target_add+$((0x$site - 0x$entry + 5))"
 for _ in 1 2 3 4 5 6; do
 	jump=''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: probes come and go on both CPUs under a running workload and every call of the workload still works
+# proves: probes are set and removed on both CPUs under a workload, and every call of the workload still works
 # preempt: full
 . "${0%/*}/../lib.sh"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: hits and returns on a CPU that was offline when the probes were set count, and stay when it goes; its idle task loses none
+# proves: hits and returns on a CPU that was offline when the probes were set are counted, and stay counted when it goes offline; its idle task loses no instance
 # own guest: a CPU goes
 . "${0%/*}/../lib.sh"
 
@@ -33,7 +33,7 @@ is "hits when it has gone" "$(hits add)" 57
 call recurse 2
 is "returns then" "$(traced ret)" 6
 echo 1 >$cpu1
-# The idle task of a CPU that goes never returns. It starts again with the CPU.
+# The idle task of a CPU that goes offline never returns. It starts over with the CPU.
 event 'r1:kt/idle cpu_startup_entry'
 event_on kt/idle
 idle() { awk '/  cpu_startup_entry\+/ { print $4, $6, $7 }' $kp/points; }

@@ -28,7 +28,7 @@ for bad in 2 a maybe ' ' ''; do
 done
 is "hits after refused values" "$(hits)" 7
 
-# A disabled probe stays off. A probe that is set meanwhile is armed later.
+# A disabled probe stays off. A probe that is set while all are off is armed later.
 echo 0 >$kp/enabled
 event 'p:kt/late kprobe_target:kprobe_target_add'
 event_on kt/late

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: tracefs names the reason in error_log when an event is refused, and the word: blacklist, notrace, jump label, no function, middle of an instruction, no entry
+# proves: when an event is refused, error_log of tracefs gives the reason and the word at fault: blacklist, notrace, jump label, no function, middle of an instruction, no entry
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -13,7 +13,7 @@ error()
 }
 
 is "blacklisted" "$(error 'p:kt/a kprobe_int3_handler')" "The address is on the kprobe blacklist"
-# The caret of error_log is under the word that is wrong.
+# The caret in error_log is under the word at fault.
 is "the word that is blacklisted" "$(awk '/^ *Command: / { at = index($0, "kprobe_int3_handler") }
 	/^ *\^$/ { print index($0, "^") - at }' $tracing/error_log)" 0
 is "notrace" "$(error 'p:kt/a kprobe_target_untraced')" "The function is notrace"
@@ -24,7 +24,7 @@ is "inside of the first instruction" "$(error 'p:kt/a kprobe_target_add+1')" \
 is "a return inside of a function" "$(error 'r:kt/a kprobe_target_add+9')" \
 	"Retprobe address must be an function entry"
 
-# A jump label is an instruction of its own: the first place refused as such.
+# Look for a jump label: the first place that is refused as one.
 label=''
 for offset in $(seq 0 60); do
 	echo >$tracing/error_log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: random definitions of kprobe events, valid ones and those with one mistake, are taken or refused with the error that names the mistake; the lists show what was taken, hits are exact, and nothing is left
+# proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over
 . /lib.sh
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
@@ -117,7 +117,7 @@ function mistake(    k, e, t) {
 	if (k == 32) return bad("File offset is not available with kprobe", e t "a=@+16")
 	return bad("String is not closed", e t "a=\\\"abc:string")
 }
-# Anything from the alphabet of the language, or a valid definition with something changed.
+# Random characters of the language, or a valid definition with something changed.
 function garbage(    d, n, i, c, at) {
 	wanted = "?"
 	if (r(3) == 0) {
@@ -161,14 +161,14 @@ END
 vfs_read=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
 awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -f grammar </dev/null >steps
 
-# What is there, by the answers to the writes: "GROUP/NAME WHERE ENABLED", a line each.
+# The events that exist, judging by the answers to the writes: "GROUP/NAME WHERE ENABLED" a line.
 : >there
 taken=0 refused=0 garbage=0 lines=0 hits=0 changed=0 bad=0
 
 listed() { sed -n 's/^[pr][0-9]*:\([^ ]*\) .*/\1/p' "$1" | LC_ALL=C sort; }
 
-# What garbage was taken as is known from the list only. It may be a second probe of an
-# event, or wait for a module: one that is not there, or any, if no symbol covers the address.
+# Only the list tells what garbage was accepted as. It may be a second probe of an event, or
+# wait for a module: one that is not there, or any, if no symbol covers the address.
 adopt()
 {
 	probes=$(grep -vc ' waits ' there)
@@ -233,8 +233,8 @@ nth()
 	where=${where%% *}
 }
 
-# The line of $event becomes one with $1 as its state, or goes. Garbage may have a name that
-# is no fit pattern ("\t"), so names are compared.
+# Gives the line of $event the state $1, or removes the line. The name of garbage may not work
+# as a pattern ("\t"), so compare names.
 mark()
 {
 	e=$event state=$1 awk '
@@ -243,7 +243,7 @@ mark()
 	mv new there
 }
 
-# The event may be an own group's by garbage, which has no file if its name is odd.
+# Garbage may have put the event in a group of its own, which has no file if its name is odd.
 switch()
 {
 	nth "$1" || return
@@ -309,7 +309,7 @@ while IFS=$tab read -r what one two three four; do
 	remove) remove "$one" ;;
 	*) $what ;;
 	esac
-	# What follows from a failure is of no interest.
+	# Failures that follow from the first one are of no interest.
 	[ ! -e failed ] || { bad=$((bad + 1)); rm -f failed; [ $bad -lt 10 ] || break; }
 done <steps
 

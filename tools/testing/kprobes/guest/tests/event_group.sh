@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: events switched as a group all count and all stop, one that cannot be switched on does not hinder the others, and with a removed event its traces go
+# proves: events switched as a group all start and all stop, one that cannot be switched on does not stop the others, and the traces of an event go when it is removed
 # preempt: full
 . "${0%/*}/../lib.sh"
 
@@ -84,7 +84,7 @@ call add 7
 is "hits of one that is left" "$(traced first)" 7
 event_off kt/first
 is "traces with nothing removed" "$(traced first)" 7
-# Those in the snapshot cannot be read, either.
+# The traces in the snapshot cannot be read either.
 echo 1 >$tracing/snapshot || fail "no snapshot"
 is "traces in the snapshot" "$(grep -c ' first: ' $tracing/snapshot)" 7
 echo >$tracing/trace

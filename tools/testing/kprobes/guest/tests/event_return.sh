@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a return event sees every return with its value and its caller, recursion included, and entry data, also with the graph tracer on the function
+# proves: a return event sees every return, with its value, its caller and its entry data, also in recursion and with the graph tracer on the function
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -14,7 +14,7 @@ is "with right values" "$(grep ' add: ' $tracing/trace |
 matches "where from and to" "$(grep ' add: ' $tracing/trace)" \
 	'.* add: \(call_write\+0x[0-9a-f]+/0x[0-9a-f]+ \[kprobe_target\] <- kprobe_target_add\) arg1=[0-9]+'
 
-# The graph tracer replaces the return address, too. What comes last is called first.
+# The graph tracer replaces the return address, too. The tracer that was set last is called first.
 own tracer
 echo kprobe_target_add >$tracing/set_ftrace_filter
 for first in tracer event; do

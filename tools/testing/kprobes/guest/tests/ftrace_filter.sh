@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: filters of the function tracer and events on ftrace sites that change one by one leave just those functions patched that have a user, and both see their calls
+# proves: while filters of the function tracer and events on ftrace sites change one by one, exactly the functions that have a user are patched, and both see their calls
 . "${0%/*}/../lib.sh"
 
 load kprobe_target

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: the jprobe sample sees each call with its arguments, is listed as type j, and what it probes still works, also with the graph tracer on it
+# proves: the jprobe sample sees each call with its arguments and is listed as type j, and the probed function still works, also with the graph tracer on it
 . "${0%/*}/../lib.sh"
 
 [ -e $modules/jprobe_example.ko ] || skip "no jprobes in this kernel"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: kprobes/list has mode 0400 and one line a probe, of the documented form
+# proves: kprobes/list has mode 0400 and a line of the documented form for each probe
 . "${0%/*}/../lib.sh"
 
 is "mode" "$(mode $kp/list)" 400

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: kprobes/list and blacklist hide addresses from whom kallsyms hides them, and from all but root the files
+# proves: kprobes/list and blacklist hide addresses from readers that kallsyms hides them from, and only root can read the files
 . "${0%/*}/../lib.sh"
 
 load kprobe_example symbol=vfs_read
-# A probe whose text is gone has no symbol, but an address.
+# A probe whose text is gone is shown with an address in place of a symbol.
 load kprobe_target
 load kretprobe_example func=kprobe_target_recurse
 unload kprobe_target

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: at each level of lockdown, events and control files do what the manual says, and a module's probe goes on
+# proves: at each level of lockdown, events and control files do what the manual says, and a module's probe keeps working
 # needs: config CONFIG_SECURITY_LOCKDOWN_LSM
 # needs: what bpf_insns.c makes
 # own guest: a level stays until the machine is switched off
@@ -17,7 +17,7 @@ raise()
 # hits FUNCTION: the fourth column of points
 hits() { awk -v f="  $1+" 'index($0, f) { print $4 }' $kp/points; }
 
-# goes_on LEVEL: the module's probe is hit, and what only reads can be read
+# goes_on LEVEL: the module's probe is hit, and the files that change nothing can be read
 goes_on()
 {
 	before=$(hits vfs_read)
@@ -41,20 +41,20 @@ events()
 	event '-:lock/write'
 }
 
-# no_switches LEVEL: what changes something cannot be opened, be it for reading
+# no_switches LEVEL: the files that change something cannot be opened, even for reading
 no_switches()
 {
 	for file in enabled hits; do
 		refuses "$not" "echo 1 >$kp/$file"
 		refuses "$not" "cat $kp/$file"
 	done
-	# What is no file of debugfs is not affected, and no danger.
+	# A sysctl is not a file in debugfs: it is not restricted, and need not be.
 	echo 0 >$optimization || fail "$1: the sysctl"
 	is "$1: the sysctl" "$(cat $optimization)" 0
 	echo 1 >$optimization || fail "$1: the sysctl"
 }
 
-# links LEVEL ANSWER: the first word when a BPF link is to probe an instruction
+# links LEVEL ANSWER: the first word of the answer when a BPF link probes an instruction
 links()
 {
 	awk '$3 == "vfs_write" { print $1 }' /proc/kallsyms >$tmp/address
@@ -82,7 +82,7 @@ refuses "$not" "echo 'p:lock/write vfs_write' >>$tracing/kprobe_events"
 refuses "$not" "cat $tracing/kprobe_events"
 links confidentiality "refused EPERM"
 
-# Probes leave at any level.
+# Probes can be removed at any level.
 unload kprobe_example
 is "the list" "$(cat $kp/list)" ""
 done_testing

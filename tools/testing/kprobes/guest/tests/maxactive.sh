@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a return probe for more calls at once than can ever fit is refused at once, without taking memory for them first
+# proves: a return probe for more calls than fit in memory is refused immediately, without allocating any of it
 . "${0%/*}/../lib.sh"
 
 maxactive=/sys/kernel/debug/kprobe_returns/maxactive

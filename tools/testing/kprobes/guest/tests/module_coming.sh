@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: an event on a module that is just being loaded waits for it, like one on a module not there
+# proves: an event on a module that is being loaded waits for it, like one on a module that is not there
 . "${0%/*}/../lib.sh"
 
 gate=/sys/module/kprobe_gate/parameters

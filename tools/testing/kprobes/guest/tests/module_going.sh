@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: no jump is made over a jump label of a module that is being unloaded; events on it wait for the next one
+# proves: no jump is made over a jump label of a module that is being unloaded; events on that module wait until it is loaded again
 . "${0%/*}/../lib.sh"
 
 gate=/sys/module/kprobe_gate/parameters
@@ -28,7 +28,7 @@ on()
 			2>/dev/null >>$tracing/kprobe_events
 	done
 }
-# Not on the return of that: it may be so short that a jump has to displace it.
+# Leave out its return, which may be so short that a jump has to displace it.
 on add 9
 on near 40
 event_on kt
@@ -55,7 +55,7 @@ is "waiting" "$(cat $gate/waiting)" Y
 echo 1 >$optimization
 wait_for_jump "$jump"
 matches "$near while its module goes" "$(how_at "$near")" 'breakpoint .*  others patch this text'
-# An event on it waits for the next one, as it would if the module had gone already.
+# An event on it waits for the next load, as it would if the module were already gone.
 event 'p:later/add kprobe_target:kprobe_target_add'
 echo 1 >$gate/open
 wait $! || fail "kprobe_target does not unload"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a module that goes takes its probes with it: [GONE] in the list, unregistering is safe, a new load can be probed
+# proves: the probes on a module go with it: [GONE] in the list, unregistering is safe, and the module can be probed when it is loaded again
 # preempt: full
 . "${0%/*}/../lib.sh"
 
@@ -12,7 +12,7 @@ unload kprobe_target
 is "gone" "$(grep -c '\[GONE\]' $kp/list)" 2
 matches "the list" "$(cat $kp/list)" '[0-9a-f]{8,16}  [kr]  .*\[GONE\].*'
 
-# The next module may use the memory: nothing may be written to it.
+# The next module may use the memory, so nothing may be written to it.
 load kprobe_target
 matches "the list then" "$(cat $kp/list)" '[0-9a-f]{8,16}  [kr]  0x[0-9a-f]+ \[GONE\].*'
 matches "the points then" "$(grep gone $kp/points)" '.*  \?\+0x0  -  .*'

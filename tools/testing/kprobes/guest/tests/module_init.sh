@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: an event set before its module is loaded is hit in the module's init text and gone with it
+# proves: an event set before its module is loaded is hit in the module's init text, and gone once that is freed
 . "${0%/*}/../lib.sh"
 
 event "p:kt/starts kprobe_target:kprobe_target_starts magic=$arg1:s32"

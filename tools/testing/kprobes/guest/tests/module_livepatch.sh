@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: text that a live patch may relocate is refused from the notifier on, but for ftrace sites, until all is known
+# proves: all text of a live patch but its ftrace sites is refused from the notifier on, until it is known what is relocated later
 . "${0%/*}/../lib.sh"
 
 [ -d /sys/kernel/livepatch ] || skip "no live patches in this kernel"
@@ -22,7 +22,7 @@ load kprobe_target
 points=$(grep -o ' kprobe_target_add+0x[0-9a-f]* .*' $kp/list)
 is "probes set by the notifier" "$(printf '%s\n' "$points" | wc -l)" 1
 matches "the one that is set" "$points" ' kprobe_target_add\+0x[04] .*\[FTRACE\]'
-# It has no relocations, which is known now.
+# Now it is known that the patch has no relocations.
 event "p:kt/again kprobe_target:kprobe_target_add+$inside"
 event_on kt/again
 call add 2

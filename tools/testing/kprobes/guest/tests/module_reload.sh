@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: what was learned of a module's text is forgotten with it: starts of instructions and branches are those of the module that is there now
+# proves: what was learned about a module's text is forgotten with it: starts of instructions and branches are those of the module that is loaded now
 . "${0%/*}/../lib.sh"
 
 # address FUNCTION: where the module that is loaded has it
@@ -24,7 +24,7 @@ reload()
 	is "the address of $1 in the second module" "$(address "$1")" "$was"
 }
 
-# The start that was decoded last is that of the probe.
+# The last start that was decoded is that of the probe.
 load kprobe_reload_a
 was=$(address starts)
 load kprobe_example symbol=kprobe_reload_starts offset=4
@@ -34,7 +34,7 @@ refuses 'nvalid' insmod $modules/kprobe_example.ko symbol=kprobe_reload_starts o
 loaded kprobe_example && unload kprobe_example
 unload kprobe_reload_b
 
-# The function whose branches were collected last is that of the jump.
+# The last function whose branches were collected is that of the jump.
 load kprobe_reload_a
 was=$(address branch)
 load kprobe_example symbol=kprobe_reload_branch offset=2

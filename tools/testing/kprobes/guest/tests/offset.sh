@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: probes are set on instruction boundaries only and see every call there: inside of an instruction is EILSEQ, past the function refused
+# proves: probes are set only where an instruction starts, and see every call there; an offset inside an instruction gives EILSEQ, one past the function is refused
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -31,7 +31,7 @@ for offset in $(seq 0 24); do
 	fi
 done
 is "the function still works" "$(call add 1; awk '$1 == "last" { print $2 }' $target/calls)" 1000
-# The call of ftrace, the addition, the return; before them maybe an endbr.
+# The call to ftrace, the addition and the return, maybe with an endbr before them.
 at_least "instructions hit ($hit)" "$(echo "$hit" | wc -w)" $((3 + (0x$site != 0x$entry)))
 is "the first of them" "$(echo "$hit" | awk '{ print $1 }')" 0
 at_least "offsets inside of instructions refused ($refused)" "$(echo "$refused" | wc -w)" 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: probes become jumps by themselves; sysctl debug.kprobes-optimization (0644) takes 0 and 1 and turns all back and on; kprobes/points gives the reasons
+# proves: probes become jumps by themselves; the sysctl debug.kprobes-optimization (0644) takes 0 and 1, and turns all of them back and into jumps again; kprobes/points gives the reasons
 # preempt: full
 . "${0%/*}/../lib.sh"
 
@@ -60,7 +60,7 @@ done
 is "a jump all the same" "$(optimized)" 1
 is "what a user may write" "$(as_user "echo 0 >$optimization" | grep -c 'ermission denied')" 1
 
-# A probe that is switched off in either way is no jump, and becomes one again.
+# A probe that is switched off in either way is not a jump, and becomes one again when it is on.
 event_off kt/add
 is "a jump when the event is off" "$(optimized)" 0
 event_on kt/add

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: perf is told of the pages of copies and detours as symbols that come and go, and of the code in them that is written and erased
+# proves: perf gets a symbol for each page of copies and detours that comes or goes, and an event when code in them is written or erased
 . "${0%/*}/../lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
 
-# The functions that inform perf's users. They are called without users, too.
+# The functions that tell perf's users. They are called even without users.
 event 'p:kt/symbol perf_event_ksymbol type=%di:u16 addr=%si:x64 len=%dx:u32 gone=%cx:u8 name=+0(%r8):string'
 event 'p:kt/poke perf_event_text_poke addr=%di:x64 old=%dx:u64 new=%r8:u64'
 event_on kt/symbol
@@ -20,8 +20,8 @@ load kprobe_crowd nr=600 sites=$tmp/sites
 echo grow 600 >/sys/kernel/debug/kprobe_crowd/run
 at_least "probes" "$(wc -l <$kp/list)" 300
 
-# symbols NAME GONE: addresses and lengths of those that came since, and of
-# those of them that went. Pages of the tests before this one go late.
+# symbols NAME GONE: addresses and lengths of the pages that have come since, and of those
+# among them that have gone. Pages of earlier tests may go late.
 symbols()
 {
 	sed -n "s/.* symbol: .* type=2 addr=\([^ ]*\) len=\([^ ]*\) gone=\(.\) name=\"$1\"\$/\3 \1 \2/p" \

@@ -33,10 +33,10 @@ is "hits of add" "$(hits add)" 500
 is "events of add" "$(traced add)" 500
 is "hits of recurse" "$(hits recurse)" 6
 is "events of recurse" "$(traced ret)" 6
-# The same function inside, by a breakpoint and then by a jump.
+# An instruction inside the same function, through a breakpoint and then through a jump.
 site=$(awk '$8 ~ /^kprobe_target_add\+/ { print $1 }' $kp/points)
 inner=$(printf '%x' $((0x$site + 5)))
-# how: of the inner one, and its hits
+# how: the state of the inner point, and its hits
 how() { awk -v a="$inner" '$1 == a { print $2, $4 }' $kp/points; }
 echo 0 >$optimization
 event "p:kt/inner 0x$inner"
@@ -54,7 +54,7 @@ matches "points then" "$(cat $kp/points)" "$line"
 is "instances of recurse in use" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[1] }' $kp/points)" 0
 at_least "instances of recurse, the most" "$(awk '/kprobe_target_recurse\+/ { split($6, n, "/"); print n[2] }' $kp/points)" 3
 
-# The tool: the most hits first, a head and plain text where there is no terminal.
+# The tool prints the most hits first, and a heading and plain text if there is no terminal.
 kprobetop >$tmp/top || fail "kprobetop: exit $?"
 matches "the head of kprobetop" "$(head -n 1 $tmp/top)" ' *HITS +PER SECOND +MISSED +LOST +INSTANCES +PROBES +HOW +POINT +WHY NO JUMP'
 matches "its first line" "$(sed -n 2p $tmp/top)" ' *515 +- +0 +- +- +1/1 +[a-z]+ +kprobe_target_add\+0x[0-9a-f]+ \[kprobe_target\].*'

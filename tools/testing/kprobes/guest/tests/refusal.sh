@@ -11,7 +11,7 @@ reason()
 {
 	dmesg -c >/dev/null
 	insmod "$modules/$1.ko" $2 $3 2>/dev/null && fail "$* was accepted"
-	# busybox tries in two ways.
+	# busybox tries to load it in two ways.
 	messages kprobes | awk '!seen[$0]++'
 }
 
@@ -22,7 +22,7 @@ is "no such function" "$(reason kprobe_example symbol=no_such_function offset=3)
 	"kprobes: no_such_function+0x3: -ENOENT: no such symbol"
 matches "blacklisted" "$(reason kprobe_example symbol=kprobe_int3_handler)" \
 	'kprobes: kprobe_int3_handler\+0x[04]/0x[0-9a-f]+: -EINVAL: it is on the blacklist'
-# Inside of the ftrace site, which is longer than a byte.
+# Inside the ftrace site, which is longer than a byte.
 load kprobe_example symbol=kprobe_target_add limit=0
 unload kprobe_example
 at=$(messages kprobe_example | sed -n 's/.*probe set on kprobe_target_add+\(0x[0-9a-f]*\).*/\1/p' | tail -n 1)

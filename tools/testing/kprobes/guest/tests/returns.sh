@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: return probes pair entries and returns in order, with fprobes and the graph tracer on the same functions, show true stacks, and lose nothing once the pool has grown
+# proves: return probes pair entries and returns in order, with fprobes and the graph tracer on the same functions, leave stack traces true, and lose nothing once the pool has grown
 # preempt: full
 . "${0%/*}/../lib.sh"
 
@@ -41,7 +41,7 @@ stacks()
 			/ caller_thread\+/ { whole = 1 }
 			END { if (NR) check() }
 		' $callers >$tmp/new
-		# This fails if they have been released before.
+		# This fails if they have been released already.
 		if echo 0 2>/dev/null >$returns/hold; then
 			cat $tmp/new >>$tmp/stacks
 			[ ! -e $tmp/bad_new ] || cat $tmp/bad_new >>$tmp/bad_stacks

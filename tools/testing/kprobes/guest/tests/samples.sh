@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: the sample modules count every call, of several functions in a batch too, and refuse what cannot be probed
+# proves: the sample modules count every call, also of several functions in a batch, and refuse functions that cannot be probed
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -15,13 +15,13 @@ is "kretprobe_example" "$(messages kretprobe_example | tail -n 1)" "kretprobe_ex
 is "kprobe_batch, first" "$(messages kprobe_batch | awk '$2 == "kprobe_target_add" { print $3, $4 }')" "50 0"
 is "kprobe_batch, second" "$(messages kprobe_batch | awk '$2 == "kprobe_target_recurse" { print $3, $4 }')" "1 0"
 
-# All of a batch is registered, or nothing.
+# A batch is registered as a whole or not at all.
 insmod $modules/kprobe_batch.ko symbols=kprobe_target_add,no_such_function 2>/dev/null &&
 	fail "a batch with an unknown function was accepted"
 is "error of an unknown function" "$(messages kprobe_batch | tail -n 1)" "kprobe_batch: cannot set 2 probes: -ENOENT: try the functions one by one"
 is "what is left of the batch" "$(cat $kp/list)" ""
 
-# They say what to do, and where the probe is.
+# The messages say what to do, and where the probe is.
 insmod $modules/kprobe_example.ko symbol=no_such_function 2>/dev/null && fail "an unknown function was accepted"
 matches "hint for a function that is not there" "$(messages kprobe_example | tail -n 1)" \
 	'kprobe_example: cannot probe no_such_function\+0x0: -ENOENT: choose .*'

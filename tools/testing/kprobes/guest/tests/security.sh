@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: the control files show addresses to whom kallsyms shows them, with CAP_SYSLOG and without; users get none of them; and no page is writable and executable while text is patched
+# proves: the control files show addresses to readers that kallsyms shows them to, with and without CAP_SYSLOG; users cannot read the files; and no page is ever writable and executable while text is patched
 . /lib.sh
 
 paranoid=/proc/sys/kernel/perf_event_paranoid
@@ -10,7 +10,7 @@ was=$(cat $paranoid)
 load kprobe_example symbol=vfs_read limit=0
 load kretprobe_example func=vfs_write limit=0
 
-# What somebody reads: 1 if there is an address other than 0, 0 if not, ? if nothing.
+# What a reader sees: 1 if there is an address other than 0, 0 if not, ? if nothing.
 cat >/tmp/look <<'END'
 #!/bin/sh
 export PATH=/bin:/sbin
@@ -25,7 +25,7 @@ echo "$(shown /proc/kallsyms '^[0-9a-f]{8,16}') $(shown $kp/list '^[0-9a-f]{8,16
 END
 chmod 755 /tmp/look
 
-# look WHO: runs it for all settings of whom the kernel shows addresses to
+# look WHO: runs it with all settings that decide which readers see addresses
 look()
 {
 	for p in 1 2; do
@@ -54,7 +54,7 @@ look()
 
 all_caps() { /tmp/look; }
 
-# A helper of the kernel's has no more capabilities than that file says, for ever.
+# From then on, a helper of the kernel has no more capabilities than that file says.
 helper()
 {
 	# The path has to be there.
@@ -92,8 +92,8 @@ matches "what a user writes to the sysctl" "$(as_user "echo 0 >$optimization")" 
 is "the sysctl" "$(as_user "cat $optimization")" 1
 matches "what a user reads from kprobe_events" "$(as_user "cat $tracing/kprobe_events")" '.*[Pp]ermission denied'
 matches "what a user writes to kprobe_events" "$(as_user "echo >$tracing/kprobe_events")" '.*[Pp]ermission denied'
-# Nor may root write what is for reading only. It may all the same, by its capabilities,
-# open it: nothing must come of it.
+# Root cannot write files that are read-only. Its capabilities let it open them all the same,
+# but that must have no effect.
 for file in list blacklist points; do
 	before=$(cat $kp/$file | wc -c)
 	refuses "nvalid argument" "echo 0 >$kp/$file"
@@ -109,7 +109,7 @@ if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
 	load kprobe_target
 	event 'p:kt/add kprobe_target:kprobe_target_add+9'
 	event_on kt/add
-	# For as long as somebody looks, however long that takes.
+	# Go on until the other side has finished looking, however long that takes.
 	rm -f /tmp/seen
 	while [ ! -e /tmp/seen ]; do
 		echo "${SECURITY_CALLS:-1000} 5" >/sys/kernel/debug/kprobe_abuse/run || exit

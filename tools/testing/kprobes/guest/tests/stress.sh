@@ -6,11 +6,11 @@
 stress=/sys/kernel/debug/kprobe_stress
 load kprobe_stress
 
-# Functions that a loop of forks and reads is sure to call, and many more.
+# Functions that a loop of forks and reads certainly calls, and many more.
 awk '$2 ~ /^[tT]$/ && $3 !~ /[.]/ && !$4 { n[$3]++ } END { for (s in n) if (n[s] == 1) print s }' /proc/kallsyms |
 	grep -E '^(vfs|do|__do|ksys|filemap|folio|page|alloc|free|get|put|d_|path|lookup|dput|mnt|file|sched|enqueue|dequeue|update|pick|try_to|wake|hrtimer|timer|rcu|mm|vma|handle|copy|anon|unmap|zap|tlb|rwsem|mutex|proc|seq|security|task|wait|signal|exit|futex)_' |
 	sort | head -n 1600 >$tmp/names
-# A write has a page at most.
+# A write is at most a page.
 xargs -n 50 sh -c 'printf "%s\n" "$@" >'"$stress/symbols" names <$tmp/names ||
 	fail "the names are not taken"
 (
@@ -31,7 +31,7 @@ rounds=2 probes=30 churned=1
 alone || rounds=1 probes=15
 at_least "rounds of churn" "$(get rounds)" $rounds
 at_least "probes of the churn" "$(get registered)" $probes
-# Chance decides: rounds differ in size, and on a busy machine 162 probes were hit 75 times.
+# This depends on chance: rounds differ in size, and on a busy machine 162 probes had 75 hits.
 at_least "hits of them" "$(get churned_hits)" $churned
 at_least "calls of our own functions" "$(get calls)" 10000
 is "pairs that differ" "$(get unequal)" 0

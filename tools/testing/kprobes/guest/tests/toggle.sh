@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: points that become jumps and breakpoints again all the time, on hot functions on all CPUs, lose no hit and spoil nothing
+# proves: points on hot functions that keep turning into jumps and back into breakpoints lose no hits and break nothing
 # preempt: full
 . "${0%/*}/../lib.sh"
 
