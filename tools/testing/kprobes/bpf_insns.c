@@ -5,9 +5,9 @@
  *
  *	bpf_insns FLAGS COMMAND [session | override | symbols] <ADDRESSES
  *
- * FLAGS are those of the link, a number. ADDRESSES are in hexadecimal. Their cookies number
- * them. The program is one of a session, or may override what a function returns, or instead
- * of addresses there are names of functions. Prints
+ * FLAGS are the flags of the link, as a number. ADDRESSES are hexadecimal, and the cookies
+ * number them. The program is one of a session; or it may override what a function returns;
+ * or the input has names of functions instead of addresses. Prints
  *
  *	attached COUNT SECONDS
  *	hit ADDRESS HITS FUNCTION IP	for each address: the latest result of
@@ -15,8 +15,8 @@
  *	link COUNT FLAGS MISSED		the kernel's description of the link, after that
  *	detached SECONDS
  *
- * or "refused ERROR". The system calls are made directly, as the headers and the libbpf of
- * the machine that builds this may be older than the flag.
+ * or "refused ERROR". The program makes the system calls itself: the headers and the libbpf
+ * of the build machine may be older than the flag.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,14 +33,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the program notes for each instruction. */
+/* What the program records for each instruction. */
 struct hits {
 	uint64_t hits;
 	uint64_t func_ip;
 	uint64_t ip;
 };
 
-/* The part of struct bpf_link_info that kprobe_multi has since 6.6. */
+/* The kprobe_multi part of struct bpf_link_info, as of Linux 6.6. */
 struct link_info {
 	uint32_t type;
 	uint32_t id;
@@ -53,7 +53,7 @@ struct link_info {
 	uint64_t cookies;
 };
 
-/* Newer than the headers of some machines that build this. */
+/* Newer than the headers of some build machines. */
 #define TRACE_KPROBE_SESSION	56
 
 #define ARRAY_SIZE(ARRAY)	(sizeof(ARRAY) / sizeof((ARRAY)[0]))
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 		return fail("program");
 
 	began = now();
-	/* The kernel sorts its own copies only. */
+	/* The kernel sorts only its own copies. */
 	link = attach(prog, type, strtoul(argv[1], NULL, 0), addrs, symbols ? names : NULL,
 		      cookies, nr);
 	if (link < 0) {

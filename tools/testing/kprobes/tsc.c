@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints how many thousand times a second this machine's time stamp counter
- * counts, which is what guests under TCG read. The clock is read on both sides
- * of the counter; a pair of reads that something came between is not taken.
+ * Prints the rate of this machine's time stamp counter in kHz; guests under TCG read that
+ * counter. The clock is read before and after the counter. A pair of reads with an
+ * interruption between them is discarded.
  */
 #include <stdio.h>
 #include <time.h>

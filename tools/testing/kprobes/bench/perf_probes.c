@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets kprobes by perf_event_open(), a file descriptor each, as tracers do, and
+ * Sets kprobes by perf_event_open(), one file descriptor each, as tracers do, and
  * closes them again:
  *
  *	perf_probes N <LINES
  *
- * with N or more lines of "symbol offset": some may not be probed. Prints the times of
+ * with N or more lines of "symbol offset": some of these may be refused. Prints the times of
  * setting N and of closing them.
  */
 #include <linux/perf_event.h>

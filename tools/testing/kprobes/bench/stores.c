@@ -5,7 +5,7 @@
  *
  *	qemu-system-x86_64 -plugin stores.so,out=FILE
  *
- * FILE gets, when QEMU ends, for the windows of each run:
+ * When QEMU ends, FILE gets for the windows of each run:
  *
  *	window N cpus C lines L stores S shared X
  *	line N ADDRESS cpus C stores S by PC PC...
@@ -32,7 +32,7 @@ int qemu_plugin_version = QEMU_VERSION >= 900 ? 2 : 1;
 #define NR_PCS		4
 #define BUCKETS		65536
 
-/* Long nops; see MARK() in kprobe_cpus.c. The byte between these says which. */
+/* Long nops; see MARK() in kprobe_cpus.c. The byte after these three tells them apart. */
 static const uint8_t mark[] = { 0x0f, 0x1f, 0x80 };
 static const uint8_t mark_end[] = { 0x62, 0x70, 0x6b };
 
@@ -50,13 +50,13 @@ static bool full;
 static char out[4096];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Only the thread of the CPU reads and writes its entry. */
+/* Only the thread of a CPU accesses its entry. */
 static struct {
 	int window;
 	char pad[60];
 } cpu_state[MAX_CPUS];
 
-/* The number of the run; no CPU has a window open when it changes. */
+/* The number of the run. No CPU has an open window when it changes. */
 static int run;
 
 static void on_mark(unsigned int cpu, void *which)
@@ -97,7 +97,7 @@ static void on_store(unsigned int cpu, uint32_t info, uint64_t addr, void *pc)
 	struct qemu_plugin_hwaddr *hw;
 	struct line *line;
 
-	/* QEMU 7.2 calls this for loads, too. */
+	/* QEMU 7.2 also calls this for loads. */
 	if (!window || !qemu_plugin_mem_is_store(info))
 		return;
 	hw = qemu_plugin_get_hwaddr(info, addr);

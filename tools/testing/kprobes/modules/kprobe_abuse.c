@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls the API of kprobes in all ways in which it can be called wrongly, and rightly
- * in between, on all CPUs at once.
+ * Calls the kprobes API in every wrong way, and in right ways in between, on all CPUs at
+ * once.
  *
  *	kprobe_abuse/begin	write anything: remembers how much kprobes have allocated
  *	kprobe_abuse/places	write "KIND ADDRESS SIZE" in hex, a line each: memory to aim
  *				at; "text" may take probes, any other kind must not
- *	kprobe_abuse/run	write "CALLS SEED": returns when so many calls were made
- *	kprobe_abuse/calls	read, also during a run: how many were made so far
+ *	kprobe_abuse/run	write "CALLS SEED": returns after that many calls
+ *	kprobe_abuse/calls	read, also during a run: the number of calls so far
  *	kprobe_abuse/result	read: the counts, a line for each kind of target with its
- *				calls and how many of them were accepted, and how much is
- *				allocated since "begin"
+ *				calls and how many of them were accepted, and how much has
+ *				been allocated since "begin"
  *
- * Two threads on each CPU own some probes each. A thread knows what its probes are, so it
- * knows which errno each call has to give. Other probes belong to all threads, which do with
- * them what they like. A structure is overwritten once its probe is unregistered, and
- * sometimes before. A handler that runs after its probe is gone finds poison.
+ * Two threads on each CPU own some probes each. A thread knows the state of its own probes,
+ * and so the errno that each call has to return. Other probes are shared: every thread does
+ * anything to them. A structure is overwritten after its probe is unregistered, and sometimes
+ * before that. A handler that runs after its probe is gone finds poison.
  *
- * On other kprobes some calls are made one by one, and what is right there may count as
- * wrong: it shows what they survive. The parameters leave calls and targets out.
+ * With another implementation of kprobes, some batches are a call for each probe, and correct
+ * results may be reported as wrong: the test only shows what it survives. The parameters
+ * select calls and targets.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -51,7 +52,7 @@
 #include "kprobe_abuse.h"
 
 #ifndef KPROBES_TELL_COUNTS
-/* Others' kprobes: they do not have these. */
+/* Other implementations do not have these functions. */
 static int enable_kprobes(struct kprobe **kps, int num)
 {
 	int i, ret = kps && num > 0 ? 0 : -EINVAL;
@@ -85,7 +86,7 @@ static int disable_kprobes(struct kprobe **kps, int num)
 #define E_NOMEM		BIT(4)
 #define E_DEADLK	BIT(5)
 #define E_OTHER		BIT(6)
-/* The specification leaves open which, if no symbol covers the address. */
+/* If no symbol covers the address, the specification leaves open which of them is returned. */
 #define E_NO_TEXT	(E_INVAL | E_NOENT)
 #define E_ANY		(GOOD | E_INVAL | E_NOENT | E_ILSEQ)
 
@@ -119,13 +120,13 @@ BYTES(abuse_bytes_b);
 TARGET(abuse, traced)
 notrace TARGET(abuse, plain)
 
-/* A jprobe ends the handlers of a hit, so it has a function of its own. */
+/* A jprobe ends the handlers of a hit, so jprobes have a target of their own. */
 notrace TARGET(abuse, jprobed)
 
-/* Its handlers call the API. */
+/* The handlers of this one call the API. */
 notrace TARGET(abuse, from_handlers)
 
-/* What may not be probed: a jump label, and the trap of a warning. */
+/* Must not be probed: a jump label, and the trap of a warning. */
 static DEFINE_STATIC_KEY_FALSE(abuse_key);
 
 noinline int abuse_patched(int x)
@@ -156,7 +157,7 @@ static const char *const names[NR_TARGETS] = {
 	[JPROBED] = "abuse_jprobed",
 };
 
-/* What hits, or their handling, run. */
+/* Functions that a hit runs, or the handling of a hit. */
 static const char *const blacklisted[] = {
 	"kprobe_int3_handler", "kprobe_run_pre", "__kretprobe_trampoline", "exc_int3",
 	"asm_exc_int3", "entry_SYSCALL_64", "__switch_to", "__switch_to_asm", "ftrace_caller",
@@ -172,7 +173,7 @@ static const char *const no_symbols[] = {
 
 static atomic_long_t calls_made, accepted, handler_calls, atomic_calls, irq_calls, scribbles;
 static atomic_long_t shared_calls, hits_seen;
-/* What must not be. */
+/* These must stay 0. */
 static atomic_long_t wrong, late, unseen, spoiled;
 static atomic_t running;
 static unsigned int said;
@@ -184,7 +185,7 @@ static void complain(atomic_long_t *count, const char *what, const char *kind, i
 		     unsigned int want)
 {
 	atomic_long_inc(count);
-	/* Not exact, but this is only for the log. */
+	/* The count is not exact, which is good enough for a log. */
 	if (READ_ONCE(said) >= 20)
 		return;
 	WRITE_ONCE(said, said + 1);
@@ -206,17 +207,17 @@ static bool more(void)
 enum type { KPROBE, KRETPROBE, JPROBE };
 
 /**
- * struct abused - a probe
- * @kp:	   what the API gets, with @rp and @jp; the other members are its owner's
- * @rp:	   the same
- * @jp:	   the same
- * @type:  which of them it is
- * @registered: so is it
- * @enabled: if it is registered
- * @sure:  a call of its target must run its pre-handler
- * @scribbled: it is registered, and the structure holds anything
- * @kind:  at what it was aimed
- * @want:  what registering has to return, as bits
+ * struct abused - a probe, and what the test knows of it
+ * @kp:	   passed to the API, as are @rp and @jp; the other members are the owner's
+ * @rp:	   likewise
+ * @jp:	   likewise
+ * @type:  which of the three is in use
+ * @registered: the probe is registered
+ * @enabled: it is enabled, if it is registered
+ * @sure:  a call of the target must run the pre-handler
+ * @scribbled: it is registered, and the structure was overwritten
+ * @kind:  the kind of target
+ * @want:  the allowed results of registering, as bits
  * @hits:  number of handler calls
  * @alive: POISON while handlers may run
  */
@@ -299,10 +300,10 @@ static unsigned long abused_jprobe(unsigned long x)
 /* --------------------------------- Aims --------------------------------- */
 
 /*
- * Is @name in a list of names? Without a list all are. Those of calls are in call_kinds[].
- * Three more stand for what others of the calls do: "again" registers what is registered
- * already, "absent" removes or switches what is not, "fields" fills in members with what
- * they cannot be.
+ * Is @name in the list? Without a list every name is. The names of calls are in call_kinds[].
+ * Three more names select what several calls do: "again" registers a probe that is registered
+ * already, "absent" removes or switches a probe that is not registered, and "fields" fills
+ * members with invalid values.
  */
 static bool chosen(const char *list, const char *name)
 {
@@ -319,8 +320,8 @@ static bool chosen(const char *list, const char *name)
 }
 
 /*
- * Where a probe is to go. A function fills in the address, or the symbol, and the offset,
- * and may change what is wanted.
+ * A kind of target. aim() fills in the address, or the symbol and the offset, and may change
+ * the wanted result.
  */
 struct kind {
 	const char *name;
@@ -330,7 +331,7 @@ struct kind {
 	unsigned int weight;
 };
 
-/* Another module may be loaded to where the init text of this one was. */
+/* Another module may be loaded where the init text of this one was. */
 static bool others;
 module_param(others, bool, 0444);
 MODULE_PARM_DESC(others, "Modules are loaded during a run");
@@ -345,7 +346,7 @@ MODULE_PARM_DESC(kinds, "Only targets of these kinds, separated by commas");
 
 static void *vmalloced, *vfreed, *kmalloced;
 
-/* The BPF programs that a module can make are filters of sockets. */
+/* A module can make BPF programs only as socket filters. */
 #define HAS_BPF IS_ENABLED(CONFIG_NET)
 static struct bpf_prog *prog;
 
@@ -370,7 +371,7 @@ static void aim_at(struct abused *a, unsigned long addr)
 
 static void aim_entry(struct thread *t, struct abused *a)
 {
-	/* ftrace looks at all of its sites to change one. */
+	/* To change one of its sites, ftrace goes through all of them, so rarely aim at one. */
 	unsigned int i = rnd(t, 64) ? rnd(t, 2) * PLAIN + rnd(t, 2) * BYTES_B : TRACED;
 
 	if (a->type == JPROBE)
@@ -381,7 +382,7 @@ static void aim_entry(struct thread *t, struct abused *a)
 		a->kp.symbol_name = names[i];
 	else
 		aim_at(a, (unsigned long)targets[i]);
-	/* At the entry the probe moves past the ENDBR, so both are the entry. */
+	/* At the entry the probe moves past the ENDBR, so both addresses are the entry. */
 	if (ENDBR_SIZE && i != TRACED && rnd(t, 4) == 0)
 		a->kp.offset = ENDBR_SIZE;
 	a->sure = true;
@@ -391,7 +392,7 @@ static void aim_instruction(struct thread *t, struct abused *a)
 {
 	aim_at(a, (unsigned long)targets[rnd(t, 2) ? BYTES_A : BYTES_B]);
 	a->kp.offset = ENDBR_SIZE + 1 + rnd(t, NR_BYTES);
-	/* The offset may be in either. */
+	/* The offset may go into either structure. */
 	if (rnd(t, 2)) {
 		a->kp.addr += a->kp.offset;
 		a->kp.offset = 0;
@@ -437,7 +438,7 @@ static void aim_no_symbol(struct thread *t, struct abused *a)
 	a->kp.offset = rnd(t, 3) ? 0 : prandom_u32_state(&t->rnd);
 }
 
-/* As addresses in the module end up in the user's half, or between all text. */
+/* Added to addresses in the module, these end in the user's half, or outside all text. */
 static void aim_far(struct thread *t, struct abused *a)
 {
 	static const unsigned int offsets[] = { 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff };
@@ -484,7 +485,7 @@ static void aim_heap(struct thread *t, struct abused *a)
 	aim_at(a, (unsigned long)kmalloced + rnd(t, PAGE_SIZE));
 }
 
-/* Text, but by an address at which it does not run. */
+/* Text, but at an address at which it is not executed. */
 static void aim_text_alias(struct thread *t, struct abused *a)
 {
 	aim_at(a, (unsigned long)page_address(vmalloc_to_page((void *)abuse_plain)) +
@@ -538,7 +539,7 @@ static void aim_padding(struct thread *t, struct abused *a)
 {
 	unsigned long entry = (unsigned long)targets[TRACED];
 
-	/* For objtool, which knows no use of such an address. */
+	/* Hide the address from objtool, which would not know why it is taken. */
 	OPTIMIZER_HIDE_VAR(entry);
 	aim_at(a, entry - 1 - rnd(t, CONFIG_FUNCTION_PADDING_BYTES));
 }
@@ -654,7 +655,7 @@ static void fill_kretprobe(struct thread *t, struct abused *a)
 	a->rp.entry_handler = r & 0x18 ? NULL : abused_return;
 	a->rp.maxactive = actives[rnd(t, ARRAY_SIZE(actives))];
 	a->rp.data_size = a->rp.maxactive > 2 ? 8 : sizes[rnd(t, ARRAY_SIZE(sizes))];
-	/* Others may have all instances. */
+	/* Other probes may hold all instances. */
 	a->sure = false;
 	if (!chosen(calls_made_of, "fields"))
 		return;
@@ -667,7 +668,7 @@ static void fill_kretprobe(struct thread *t, struct abused *a)
 	}
 	if (kinds[a->kind].aim == aim_blacklisted && rnd(t, 4) == 0)
 		a->kp.symbol_name = "irq_exit_rcu";
-	/* Handlers that the API ignores. */
+	/* The API ignores these handlers. */
 	if (!(r & 0x30000))
 		a->kp.pre_handler = (void *)1;
 }
@@ -685,7 +686,7 @@ static void fill_jprobe(struct thread *t, struct abused *a)
 #endif
 }
 
-/* Anything may be in a structure before it is filled in. */
+/* Before it is filled in, the structure may hold anything. */
 static void fill(struct thread *t, struct abused *a, enum type type)
 {
 	const struct kind *kind;
@@ -696,7 +697,7 @@ static void fill(struct thread *t, struct abused *a, enum type type)
 	a->kind = pick_kind(t);
 	kind = &kinds[a->kind];
 	a->want = kind->want;
-	/* Jprobes on what else is called would end the handlers of others. */
+	/* A jprobe on a function that others probe would end their handlers. */
 	if (type == JPROBE && kind->aim == aim_text) {
 		a->kind = 0;
 		kind = &kinds[0];
@@ -722,7 +723,7 @@ static void fill(struct thread *t, struct abused *a, enum type type)
 	a->alive = POISON;
 }
 
-/* After this nothing may need the structure, nor call a handler. */
+/* From here on nothing may need the structure, or call a handler. */
 static void scrap(struct thread *t, struct abused *a)
 {
 	a->alive = 0;
@@ -748,7 +749,7 @@ static int api_register(struct abused **all, int num)
 	return register_kprobes((struct kprobe **)all, num);
 }
 
-/* Only ours removes probes of all types in one call. */
+/* Only our implementation removes probes of all types in one call. */
 static void api_unregister(struct abused **all, int num)
 {
 #ifdef KPROBES_TELL_COUNTS
@@ -786,7 +787,7 @@ static enum type pick_type(struct thread *t)
 	return r < 15 || !IS_ENABLED(CONFIG_JPROBES) ? KRETPROBE : JPROBE;
 }
 
-/* Of a structure that is registered already, its content is looked at first. */
+/* Registering may check the content before it finds that the probe is registered already. */
 static unsigned int wanted(const struct abused *a)
 {
 	if (!a->registered)
@@ -856,7 +857,7 @@ static void do_switch(struct thread *t)
 		a->enabled = on;
 }
 
-/* A batch has holes, what is registered already, the same probe twice, and bad targets. */
+/* A batch with gaps, registered probes, the same probe twice, and bad targets. */
 static void do_register_batch(struct thread *t)
 {
 	unsigned int num = 1 + rnd(t, MAX_BATCH), first = rnd(t, NR_OWN), i, j, want = 0;
@@ -877,7 +878,7 @@ static void do_register_batch(struct thread *t)
 			num = i;
 			break;
 		}
-		/* Otherwise few batches would succeed. */
+		/* Without this, few batches would succeed. */
 		do {
 			fill(t, a, type);
 		} while (!bad && a->want != GOOD);
@@ -897,7 +898,7 @@ static void do_register_batch(struct thread *t)
 			complain(&wrong, "registering", "a batch of none", ret, E_INVAL);
 		return;
 	}
-	/* The type is that of the first. */
+	/* All are of the type of the first. */
 	if (!all[0] || all[0]->type != type)
 		return;
 	if (good)
@@ -967,7 +968,7 @@ static void do_switch_batch(struct thread *t)
 		all[i]->enabled = on;
 }
 
-/* What a registered structure holds is nobody's business but the user's. */
+/* The user may overwrite a registered structure. */
 static void do_scribble(struct thread *t)
 {
 	struct abused *a = pick_own(t);
@@ -978,7 +979,7 @@ static void do_scribble(struct thread *t)
 		memset(&a->rp, rnd(t, 2) ? 0xff : 0, sizeof(a->rp));
 	else
 		prandom_bytes_state(&t->rnd, &a->rp, sizeof(a->rp));
-	/* But whoever registers it again has to name a symbol that can be read. */
+	/* But a later registration of it has to name a readable symbol. */
 	a->kp.symbol_name = rnd(t, 2) ? NULL : names[PLAIN];
 	a->scribbled = true;
 	atomic_long_inc(&scribbles);
@@ -1008,7 +1009,7 @@ static void do_null(struct thread *t)
 	}
 }
 
-/* A call of a target hits the probes that are there. */
+/* Calls of a target hit its probes. */
 static void do_hit(struct thread *t)
 {
 	unsigned int i, was[NR_OWN];
@@ -1032,7 +1033,7 @@ static void do_hit(struct thread *t)
 	}
 }
 
-/* All threads use these at the same time: only that nothing breaks is known. */
+/* All threads use these at the same time, so the test can only see that nothing breaks. */
 static void do_shared(struct thread *t)
 {
 	struct abused *a = &shared[rnd(t, NR_SHARED)];
@@ -1059,9 +1060,9 @@ static void do_shared(struct thread *t)
 		complain(&wrong, "all at once", "", ret, want);
 }
 
-/* ---------------------- Where nobody may call it ------------------------- */
+/* --------------------- Where the API must not be called ------------------ */
 
-/* All calls in one; the probe is not registered, and stays so. */
+/* All functions of the API. The probe is not registered before or after. */
 static void call_all(const char *where)
 {
 	struct kprobe kp = { .addr = (kprobe_opcode_t *)abuse_plain, .pre_handler = abused_pre };
@@ -1082,7 +1083,7 @@ static void call_all(const char *where)
 	}
 }
 
-/* In most hits nothing is called, so that the log does not fill. */
+/* Most hits call nothing, or the log would overflow. */
 static bool handlers_call;
 
 static int calling_pre(struct kprobe *kp, struct pt_regs *regs)
@@ -1156,7 +1157,7 @@ static void do_in_atomic(struct thread *t)
 		break;
 	case 3:
 		spin_lock(&a_lock);
-		/* Without a preemption count nobody can know. */
+		/* Without a preemption count, kprobes cannot tell. */
 		if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
 			call_all("a spinlock");
 		spin_unlock(&a_lock);
@@ -1305,7 +1306,7 @@ static int run(unsigned long nr, unsigned long seed)
 
 /* ------------------------------- Results -------------------------------- */
 
-/* After all of that a probe still works, wherever it is. */
+/* After all this, a probe on each target still works. */
 static unsigned int still_works(void)
 {
 	unsigned int i, good = 0;
@@ -1352,7 +1353,7 @@ static int result_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
-/* Without the lock, which a run holds. */
+/* Does not take the lock: a run holds it. */
 static int calls_show(struct seq_file *m, void *unused)
 {
 	seq_printf(m, "%ld\n", atomic_long_read(&calls_made));
@@ -1379,7 +1380,7 @@ static ssize_t run_write(struct file *file, const char __user *ubuf, size_t coun
 }
 DEFINE_WRITE_ATTRIBUTE(run);
 
-/* Those that may take probes come first. */
+/* Places where probes are allowed come first. */
 static int add_place(char *line)
 {
 	struct place p = { };

@@ -2,7 +2,7 @@
 #ifndef _KPROBE_ABUSE_H
 #define _KPROBE_ABUSE_H
 
-/* What may not be probed. */
+/* Must not be probed. */
 int abuse_patched(int x);
 
 #endif

@@ -19,7 +19,7 @@ static struct task_struct *task;
 
 static int keep_busy(void *unused)
 {
-	/* With real-time priority alone, the fair server of the CPU would get a share. */
+	/* With real-time priority alone, the CPU's fair server would still get a share. */
 	preempt_disable();
 	while (!kthread_should_stop()) {
 		local_irq_disable();

@@ -13,7 +13,7 @@
 #define ENDBR_SIZE	0
 #endif
 
-/* After the entry five instructions of one byte, then one of five bytes. */
+/* After the entry: five instructions of one byte, then one of five bytes. */
 #define BYTES(name)							\
 	unsigned long name(unsigned long x);				\
 	asm(".pushsection .text\n"					\

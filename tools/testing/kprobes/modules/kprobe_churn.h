@@ -10,8 +10,8 @@
 #define POISON		0x70727565
 
 /**
- * struct churned - one of them
- * @kp:	   the probe, or the one of @rp
+ * struct churned - a probe that comes and goes
+ * @kp:	   the probe, or the kprobe of @rp
  * @rp:	   a return probe
  * @alive: POISON until it is freed
  */
@@ -54,7 +54,7 @@ static struct churned *churned_alloc(void)
 	return c;
 }
 
-/* A handler that still runs is noticed. */
+/* A handler that is still running is noticed. */
 static void churned_free(struct churned *c)
 {
 	if (!c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What several of the test modules do: functions to probe, threads, control files. */
+/* What the test modules share: functions to probe, threads, control files. */
 #ifndef _KPROBE_COMMON_H
 #define _KPROBE_COMMON_H
 
@@ -38,10 +38,10 @@
 /* ------------------------------- Threads -------------------------------- */
 
 /**
- * struct threads - those of a run
- * @task: each of them
- * @nr:   how many there are
- * @max:  and may be
+ * struct threads - the threads of a run
+ * @task: the threads
+ * @nr:   their number
+ * @max:  the size of @task
  */
 struct threads {
 	struct task_struct **task;
@@ -56,7 +56,7 @@ static inline int threads_init(struct threads *t, unsigned int max)
 	return t->task ? 0 : -ENOMEM;
 }
 
-/* Starts a thread that stays on @cpu. @name has a %u for that. Returns 0, or an error. */
+/* Starts a thread on @cpu only. @name has a %u for the CPU. Returns 0 or an error. */
 static inline int threads_add(struct threads *t, int (*fn)(void *), void *arg, int cpu,
 			      const char *name)
 {
@@ -73,7 +73,7 @@ static inline int threads_add(struct threads *t, int (*fn)(void *), void *arg, i
 	return 0;
 }
 
-/* The same with @cpu as argument; counts it in @errors if that fails. */
+/* The same, with @cpu as the argument. Counts a failure in @errors. */
 static inline void threads_start(struct threads *t, int (*fn)(void *), int cpu, const char *name,
 				 atomic_long_t *errors)
 {
@@ -85,7 +85,7 @@ static inline void threads_start(struct threads *t, int (*fn)(void *), int cpu, 
 	atomic_long_inc(errors);
 }
 
-/* A CPU that goes offline loses the threads that are bound to it. They can come back. */
+/* A thread whose CPU went offline has lost its binding: renew it when the CPU is back. */
 static inline void threads_return(unsigned int cpu)
 {
 	if (raw_smp_processor_id() != cpu && cpu_online(cpu))
@@ -107,7 +107,7 @@ static inline int threads_stay(void)
 	return 0;
 }
 
-/* In pieces, or the task looks hung. */
+/* In short pieces, or the task would look hung. */
 static inline void sleep_for(unsigned int seconds)
 {
 	unsigned long end = jiffies + seconds * HZ;
@@ -118,14 +118,14 @@ static inline void sleep_for(unsigned int seconds)
 
 /* -------------------------------- Files --------------------------------- */
 
-/* name_fops, of a file that name_write() takes the text of. */
+/* name_fops, for a file whose text name_write() takes. */
 #define DEFINE_WRITE_ATTRIBUTE(name)				\
 static const struct file_operations name##_fops = {		\
 	.owner = THIS_MODULE,					\
 	.write = name##_write,					\
 }
 
-/* Copies what is written, as a string. */
+/* Copies the written text, as a string. */
 static inline int copy_text(char *buf, size_t size, const char __user *ubuf, size_t count)
 {
 	if (count >= size)
@@ -136,7 +136,7 @@ static inline int copy_text(char *buf, size_t size, const char __user *ubuf, siz
 	return 0;
 }
 
-/* Hands on each line of what is written, under @lock, until an error. */
+/* Passes each written line to @fn under @lock, until an error. */
 static inline ssize_t write_lines(const char __user *ubuf, size_t count, struct mutex *lock,
 				  int (*take)(char *line))
 {
@@ -159,7 +159,7 @@ static inline ssize_t write_lines(const char __user *ubuf, size_t count, struct 
 	return ret ? : count;
 }
 
-/* Runs something under @lock for as many seconds as are written. */
+/* Runs @fn under @lock for the written number of seconds. */
 static inline ssize_t write_seconds(const char __user *ubuf, size_t count, struct mutex *lock,
 				    int (*run)(unsigned int seconds))
 {
@@ -175,7 +175,7 @@ static inline ssize_t write_seconds(const char __user *ubuf, size_t count, struc
 	return ret ? : count;
 }
 
-/* name_fops, of a file whose text write_lines() or write_seconds() hands to @fn. */
+/* name_fops, for a file whose text write_lines() or write_seconds() passes to @fn. */
 #define DEFINE_WRITE_ATTRIBUTE_BY(name, by, lock, fn)				\
 static ssize_t name##_write(struct file *file, const char __user *ubuf,		\
 			    size_t count, loff_t *ppos)				\
@@ -184,7 +184,7 @@ static ssize_t name##_write(struct file *file, const char __user *ubuf,		\
 }										\
 DEFINE_WRITE_ATTRIBUTE(name)
 
-/* The directory of the module, with what most of them have: begin a run, and see the result. */
+/* The directory of the module, with the files that most have: start a run, and read its result. */
 static inline struct dentry *control_dir(const struct file_operations *run,
 					 const struct file_operations *result)
 {

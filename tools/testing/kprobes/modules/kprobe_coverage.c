@@ -10,7 +10,7 @@
  *				(two of them count the calls on all CPUs of a function
  *				with a probe, and its hits: if no hit is lost, they are
  *				equal)
- *				write: hits of the points count from 0 again
+ *				write: the hit counts of the points restart from 0
  *	kprobe_coverage/points	read: address, "jump", "breakpoint" or "ftrace",
  *				and how often it was hit, one point a line
  *	kprobe_coverage/refused	read: address and error, one a line
@@ -52,7 +52,7 @@ static int post;
 module_param(post, int, 0444);
 MODULE_PARM_DESC(post, "every so many points one with a post-handler; 0: none");
 
-/* Several CPUs may count at once, but only zero or not matters. */
+/* Several CPUs may count at once: only zero or non-zero matters. */
 struct point {
 	struct kprobe kp;
 	unsigned long hits;
@@ -85,7 +85,7 @@ static void pass_by(struct kprobe *kp, struct pt_regs *regs, unsigned long flags
 {
 }
 
-/* ------------------ A function whose calls are counted ------------------ */
+/* ----------------- A function whose calls are counted ----------------- */
 
 static DEFINE_PER_CPU(unsigned long, calls);
 static DEFINE_PER_CPU(unsigned long, hits);
@@ -175,7 +175,7 @@ static unsigned int count_jumps(void)
 	return n;
 }
 
-/* Tries with disabled probes, for speed. */
+/* Tries the addresses with disabled probes, which is faster. */
 static int find_points(void)
 {
 	unsigned long addr, base = 0;
@@ -209,7 +209,7 @@ static int find_points(void)
 		pt->kp.pre_handler = count_hit;
 		err = register_kprobe(&pt->kp);
 		if (err) {
-			/* Only the first so many are told. */
+			/* Show only the first few. */
 			if (nr_refused < nr)
 				refused[nr_refused] = (struct refused){ addr, err };
 			nr_refused++;
@@ -254,7 +254,7 @@ static int result_show(struct seq_file *m, void *unused)
 		   nr_offered, nr_refused, nr_points, nr_ftrace, nr_jumps);
 	seq_printf(m, "hit %u\nhit_jumps %u\nsettled_ms %lu\n", hit, hit_jumps, settled_ms);
 	seq_printf(m, "register_us %lld\n", register_us);
-	/* The two may differ during a call. */
+	/* During a call the two counts may differ. */
 	stop_callers();
 	seq_printf(m, "calls %lu\ncounted %lu\n", sum(&calls), sum(&hits));
 	start_callers();
@@ -324,7 +324,7 @@ static int __init kprobe_coverage_init(void)
 	for (i = 0; i < nr_points; i++) {
 		kprobe_opcode_t *addr = points[i].kp.addr;
 
-		/* A structure that looks as if it had never been registered. */
+		/* Make the structure look as if it had never been registered. */
 		points[i].kp = (struct kprobe){ .addr = addr, .pre_handler = count_hit };
 		if (post && i % post == 0)
 			points[i].kp.post_handler = pass_by;
@@ -362,8 +362,8 @@ fail:
 }
 
 /*
- * Counts addresses whose text is not restored. Of what was no jump the first byte
- * counts, because the static key of the next instruction may have changed.
+ * Counts addresses whose text is not restored. At a point that was not a jump only the first
+ * byte is compared: the next instruction may be a jump label that was patched meanwhile.
  */
 static unsigned int count_changed(bool tell)
 {

@@ -42,8 +42,8 @@ module_param(settle, int, 0644);
 MODULE_PARM_DESC(settle, "milliseconds from setting probes to hitting them");
 
 /*
- * Long nops that no other code uses, as marks for QEMU's plugin: the next run begins;
- * this CPU only calls probed functions from here on; and that ends.
+ * Long nops that no other code uses, as marks for QEMU's plugin: the next run begins; from
+ * here on this CPU only calls probed functions; the end of that.
  */
 #define MARK(n)		".byte 0x0f, 0x1f, 0x80, " #n ", 0x62, 0x70, 0x6b"
 #define MARK_RUN	MARK(1)
@@ -78,7 +78,7 @@ static const site_fn_t traced[MAX_CPUS] = {
 	traced_10, traced_11, traced_12, traced_13, traced_14, traced_15, traced_16, traced_17,
 };
 
-/* Each has a cache line of its own: the test itself must not share any. */
+/* A cache line for each CPU: the test itself must not share any. */
 struct counts {
 	unsigned long calls;
 	unsigned long hits;
@@ -248,7 +248,7 @@ DEFINE_SHOW_ATTRIBUTE(result);
 
 static int __init kprobe_cpus_init(void)
 {
-	/* What else they have does not matter, it is numbered without holes. */
+	/* A guest numbers its CPUs without gaps. */
 	nr_cpus = min_t(int, num_online_cpus(), MAX_CPUS);
 	dir = control_dir(&run_fops, &result_fops);
 	return 0;

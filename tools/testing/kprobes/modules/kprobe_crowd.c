@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets and removes many probes on command, and measures that.
+ * Sets and removes many probes on command, and measures the cost.
  *
  * The addresses are read from a file, one a line. In debugfs:
  *
  *	kprobe_crowd/run	write: a command, one of
- *		set N		all up to the Nth in one call
+ *		set N		all up to the Nth, in one call
  *		set_each N	one call each
- *		remove N	all but the first N in one call
+ *		remove N	all but the first N, in one call
  *		remove_each N	one call each
- *		grow N		one call each, without those that are refused;
+ *		grow N		one call each, skipping refused addresses;
  *				only "grow" may follow until all are removed
- *		settle N	like "set", which takes "set_ns"; then wait until no
+ *		settle N	like "set", timed as "set_ns", then wait until no
  *				more of them become jumps. The cost is that of the
- *				wait, "done" the jumps
+ *				wait; "done" is the number of jumps
  *	kprobe_crowd/result	read: the cost of the last command
  *
  * A command with one call each ends after "seconds".
@@ -66,7 +66,7 @@ static bool returns;
 module_param(returns, bool, 0444);
 MODULE_PARM_DESC(returns, "return probes instead");
 
-/* One of the two pairs is used. */
+/* Only one of the two pairs is used. */
 static struct kprobe *probes;
 static struct kprobe **batch;
 static struct kretprobe *ret_probes;
@@ -78,8 +78,8 @@ static struct dentry *dir;
 static DEFINE_MUTEX(lock);
 
 /*
- * The cost of one command. Grace periods are all that began and ended meanwhile,
- * whatever has asked for them.
+ * The cost of one command. "Grace periods" are all that began and ended meanwhile, whoever
+ * asked for them.
  */
 static struct {
 	u64 ns;
@@ -99,15 +99,15 @@ static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-/* The address of the Ith that was read */
+/* The address of the Ith probe */
 static kprobe_opcode_t **address(int i)
 {
 	return returns ? &ret_probes[i].kp.addr : &probes[i].addr;
 }
 
 /*
- * Makes the Ith one of the batch the NRth of those that were read, as if it had never
- * been registered.
+ * Makes the Ith probe of the batch one for the NRth address read, as if it had never been
+ * registered.
  */
 static void fresh(int i, int nr, u32 flags)
 {
@@ -181,7 +181,7 @@ static void end(int done)
 	took.ns = ktime_get_ns() - took.ns;
 	took.idle_us = idle_us() - took.idle_us;
 	get_state_synchronize_rcu_full(&now);
-	/* The two low bits are the state of the grace period that is under way. */
+	/* The two low bits are the state of the current grace period. */
 	took.rcu.rgos_norm = (now.rgos_norm - took.rcu.rgos_norm) >> 2;
 	took.rcu.rgos_exp = (now.rgos_exp - took.rcu.rgos_exp) >> 2;
 	took.done = done;
@@ -241,7 +241,7 @@ static int grow(int until)
 	return 0;
 }
 
-/* How many are jumps now: it is in the text, of any implementation. */
+/* The number of jumps now, taken from the text, so it works with any implementation. */
 static int jumps(void)
 {
 	int i, n = 0;
@@ -251,10 +251,10 @@ static int jumps(void)
 	return n;
 }
 
-/* Not the limit of a rate: points that the optimizer itself hits took 48 s in an emulator. */
+/* Not a limit on speed: in an emulator, points that the optimizer itself hits took 48 s. */
 #define SETTLE_NS	(120ULL * NSEC_PER_SEC)
 
-/* Nothing is said about the end of the optimizer's work, so it is over three seconds ago. */
+/* The optimizer does not tell when it is done: it is after three seconds without a change. */
 static int settle(int until)
 {
 	u64 began, last, idle, idle_last;
@@ -368,7 +368,7 @@ static int result_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(result);
 
-/* Tries with disabled probes, for speed. */
+/* Tries the addresses with disabled probes, which is faster. */
 static int read_sites(void)
 {
 	int n = 0;

@@ -3,33 +3,33 @@
  * Runs instructions with and without probes and compares what they do, for execute.sh.
  *
  * The encodings come from execute.py, which knows how an instruction is built, but not
- * what it does, and objdump's opinion on the length of each comes along. The module
+ * what it does. Each comes with its length according to objdump. The module
  *
  *	decodes		with the kernel's decoder, and compares the lengths;
- *	asks		kprobes whether a probe is allowed there: what is refused is
- *			counted, and never runs;
- *	leaves out	what must not run in a kernel, for a reason that it counts;
+ *	asks		kprobes whether a probe is allowed there; refused encodings are
+ *			counted, and never run;
+ *	leaves out	encodings that must not run in a kernel, and counts the reasons;
  *	fits		operands: registers that point to memory point into a scratch
- *			area, displacements and branches that depend on the address lead
+ *			area; displacements and branches that depend on the address lead
  *			where they should;
- *	runs		it unprobed, then under each kind of probe.
+ *	runs		the rest unprobed, then under each kind of probe.
  *
- * Each encoding lies in three sites: at the beginning, after one other instruction, and
- * after two, so that a jump displaces it as the first, second or third. Each run starts
- * from the same registers, flags, stack, scratch area and FPU state, with interrupts off,
- * and must end in the same ones, by the same exit, after as many hits as there must be.
- * Handlers must see the registers before and after it.
+ * Each encoding is in three sites: at the beginning, after one other instruction, and
+ * after two, so a jump displaces it as the first, second or third. Each run starts
+ * from the same registers, flags, stack, scratch area and FPU state, with interrupts off.
+ * It must end in the same state, by the same exit, after the expected number of hits.
+ * Handlers must see the registers before and after the instruction.
  *
- * Faults. A hook on fixup_exception() stands in for exception tables: it sees the fault,
- * notes trap, error code and address, and leaves the site. All faults must be those of
- * the original. Of those in a jump only the first displaced instruction has fix-ups, so
- * a run that has faulted unprobed is not repeated as the second or third (see reach.c).
+ * Faults: a hook on fixup_exception() stands in for exception tables. It sees the fault,
+ * notes trap, error code and address, and leaves the site. All faults must look like
+ * faults of the original. In a jump, only the first displaced instruction has fix-ups, so
+ * a run that faulted unprobed is not repeated as the second or third (see reach.c).
  *
- * Not compared: the FPU's instruction pointer, which is where the instruction ran; dead
- * stack below the stack pointer, where exceptions leave their frames; the registers after
+ * Not compared: the FPU's instruction pointer, which differs; the dead stack below the
+ * stack pointer, where exceptions leave their frames; the registers after
  * instructions that read a clock, noise or the address of the page tables. If an
- * instruction has moved the stack pointer elsewhere, no post-handler runs: the trap after
- * it would push onto that.
+ * instruction moves the stack pointer elsewhere, the probe has no post-handler: the trap
+ * after the instruction would push there.
  *
  *	kprobe_execute/run	write: records of 16 bytes, a length (0: not known) and 15
  *				bytes that start with an instruction
@@ -38,28 +38,28 @@
 #ifndef _KPROBE_EXECUTE_H
 #define _KPROBE_EXECUTE_H
 
-/* A site: a way out, the instruction and what follows it, and two more ways out. */
+/* A site: an exit, the instruction and what follows it, and two more exits. */
 #define SITE_SIZE	64
 #define SITE_BACK	0
 #define SITE_START	8
 #define SITE_FALL	40
 #define SITE_TAKEN	45
 
-/* Functions that consist of sites, except for the first so many bytes. */
+/* Functions that consist of sites, after a head. */
 #define FN_SITES	15
 #define FN_HEAD		64
 #define FN_SIZE		(FN_HEAD + FN_SITES * SITE_SIZE)
 #define NR_FNS		103
 
-/* So many encodings at a time. */
+/* The number of encodings that run at a time. */
 #define BATCH		(NR_FNS * FN_SITES / 3)
 
-/* The stack that is compared, below and above the stack pointer. */
+/* The part of the stack that is compared, below and above the stack pointer. */
 #define STACK_BELOW	384
 #define STACK_ABOVE	512
 #define STACK_SIZE	(STACK_BELOW + STACK_ABOVE)
 
-/* Where operands are, and the largest of them: an area of XSAVE. */
+/* The memory of operands, and the largest operand: an XSAVE area. */
 #define SCRATCH_SIZE	4096
 #define SCRATCH_OPERAND	512
 
@@ -69,7 +69,7 @@
 #define NR_GPRS		8
 #endif
 
-/* By their numbers in instructions. */
+/* The register numbers of instructions. */
 #define R_AX		0
 #define R_CX		1
 #define R_DX		2
@@ -102,7 +102,7 @@
 
 enum exec_layout { AS_FIRST, AS_SECOND, AS_THIRD, NR_LAYOUTS };
 
-/* With aligned operands, with others, and with addresses that fault. */
+/* Aligned operands, unaligned operands, and faulting addresses. */
 #define NR_STATES	3
 #define STATE_ODD	1
 #define STATE_BAD	2
@@ -115,7 +115,7 @@ enum exec_layout { AS_FIRST, AS_SECOND, AS_THIRD, NR_LAYOUTS };
  * @BY_STACK:	  the stack pointer
  * @BY_IP:	  the instruction pointer
  * @BY_NUMBER:	  a displacement, and maybe an index
- * @BY_WORD:	  16 bits of registers: it is in the first 64 KiB, where nothing is
+ * @BY_WORD:	  16 bits of registers: the address is in the unmapped first 64 KiB
  */
 enum exec_place {
 	IN_NO_MEMORY,
@@ -127,7 +127,7 @@ enum exec_place {
 	BY_WORD,
 };
 
-/* Why an encoding does not run; why_names has the text. */
+/* Why an encoding does not run; why_names[] has the text. */
 enum exec_why {
 	WHY_RUNS,
 	WHY_PORTS,
@@ -150,23 +150,23 @@ enum exec_why {
 
 /**
  * struct exec_enc - an encoding
- * @text:   it, and what follows it in the record
- * @said:   its length by objdump, or 0
+ * @text:   the encoding, and what follows it in the record
+ * @said:   its length according to objdump, or 0
  * @why:    enum exec_why
  * @place:  enum exec_place
  * @base:   number of the base register
- * @index:  of the index register, or -1
+ * @index:  number of the index register, or -1
  * @scale:  shift count of the index
- * @width:  of its addresses, in bytes
- * @segment: its memory operand has a segment with another base
- * @string: it uses what SI or DI point to
+ * @width:  width of its addresses, in bytes
+ * @segment: its memory operand is in a segment with another base
+ * @string: it uses the memory at SI or DI
  * @branch: bytes of its distance, if it is a direct branch
  * @indirect: it is a branch through its operand
- * @ends:   execution does not go on after it
+ * @ends:   execution does not continue after it
  * @varies: it reads a clock, noise or the address of the page tables
- * @runs:   in how many states
- * @disp:   displacement, if registers are fit to it
- * @rnd:    chosen by chance, the same in each run
+ * @runs:   number of states it runs in
+ * @disp:   displacement, if registers are fitted to it
+ * @rnd:    random, the same in each run
  * @insn:   decoded
  */
 struct exec_enc {
@@ -190,7 +190,7 @@ struct exec_enc {
 	struct insn insn;
 };
 
-/* Each run starts from this. A word of memory may be another one than in the template. */
+/* The state that each run starts from. One word of memory may differ from the template. */
 struct exec_in {
 	unsigned long gpr[NR_GPRS];
 	unsigned long flags;
@@ -215,7 +215,7 @@ static inline const u8 *exec_insn_at(const u8 *site, enum exec_layout layout)
 extern u8 exec_scratch[SCRATCH_SIZE];
 extern unsigned long exec_template[SCRATCH_SIZE / sizeof(long)];
 
-/* What a run starts from, and what it leaves: see kprobe_execute_run.S. */
+/* The state a run starts from, and the state after it: see kprobe_execute_run.S. */
 extern unsigned long exec_gpr[NR_GPRS];
 extern unsigned long exec_flags;
 extern unsigned long exec_stack[STACK_SIZE / sizeof(long)];
@@ -228,7 +228,7 @@ extern unsigned int exec_exit;
 extern unsigned long exec_caller;
 void exec_enter(void);
 
-/* Sites, and where they end. */
+/* The sites, and where they end. */
 extern u8 exec_text[];
 void exec_exit_fall(void);
 void exec_exit_taken(void);

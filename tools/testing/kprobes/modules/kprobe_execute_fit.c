@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an encoding needs in order to run in the kernel, and which must not: see
+ * What an encoding needs in order to run in the kernel, and which encodings must not run: see
  * kprobe_execute.h. Opcode numbers are those of the Intel SDM, Vol. 2, appendix A.
  */
 #include <linux/string.h>
@@ -11,7 +11,7 @@
 
 #include "kprobe_execute.h"
 
-/* The kernel's decoder, which is not exported, compiled once more. It is not ours to check. */
+/* The kernel's decoder is not exported, so compile it again. sparse need not check it here. */
 #ifndef __CHECKER__
 #include "insn.c"
 #include "inat.c"
@@ -19,13 +19,13 @@
 
 #define NO_REG		(-1)
 
-/* In the first 64 KiB, which the kernel lets nobody map. */
+/* In the first 64 KiB, which the kernel never lets user space map. */
 #define LOW_ADDRESS	0x1000
 
 #define ARITH_FLAGS	(X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF |	\
 			 X86_EFLAGS_ZF | X86_EFLAGS_SF | X86_EFLAGS_OF)
 
-/* The stack pointer in all runs, the base of FS or GS, and an address that faults. */
+/* The stack pointer in all runs, the base of FS or GS, and a faulting address. */
 static unsigned long exec_rsp;
 static unsigned long segment_base;
 static unsigned long bad_address;
@@ -37,7 +37,7 @@ void exec_fit_init(unsigned long sp, unsigned long base, void *bad)
 	bad_address = (unsigned long)bad;
 }
 
-/* ------------------------------ What it is ------------------------------ */
+/* ------------------------- Properties of encodings ----------------------- */
 
 static bool has_prefix(const struct exec_enc *e, u8 prefix)
 {
@@ -80,7 +80,7 @@ static bool in_memory(const struct exec_enc *e)
 	return e->insn.modrm.nbytes && mod(e) != 3;
 }
 
-/* Numbers of opcodes: 0xNN of the first map, 0x0fNN, 0x0f38NN, 0x0f3aNN. */
+/* Opcode numbers: 0xNN in the first map, then 0x0fNN, 0x0f38NN and 0x0f3aNN. */
 static unsigned int opcode(const struct exec_enc *e)
 {
 	const u8 *op = e->insn.opcode.bytes;
@@ -103,7 +103,7 @@ static unsigned int opcode(const struct exec_enc *e)
 	}
 }
 
-/* The bits that prefixes add to the numbers of registers: 1 B, 2 X, 4 R. */
+/* The bits that prefixes add to register numbers: 1 B, 2 X, 4 R. */
 static unsigned int extension(const struct exec_enc *e)
 {
 	const struct insn_field *rex = &e->insn.rex_prefix, *vex = &e->insn.vex_prefix;
@@ -129,7 +129,7 @@ static int reg_number(const struct exec_enc *e)
 	return reg(e) | (extension(e) & 4 ? 8 : 0);
 }
 
-/* Gathers have a vector register as index. */
+/* The index of a gather is a vector register. */
 static bool is_gather(const struct exec_enc *e)
 {
 	unsigned int op = opcode(e);
@@ -138,7 +138,7 @@ static bool is_gather(const struct exec_enc *e)
 	       ((op >= 0x0f3890 && op <= 0x0f3893) || (op >= 0x0f38a0 && op <= 0x0f38a3));
 }
 
-/* A register is the distance of a bit from the operand. */
+/* A register holds the bit's distance from the operand. */
 static bool has_bit_distance(const struct exec_enc *e)
 {
 	if (is_avx(e) || !in_memory(e))
@@ -153,7 +153,7 @@ static bool has_bit_distance(const struct exec_enc *e)
 	return false;
 }
 
-/* ----------------------------- What must not run ------------------------- */
+/* ------------------------ Encodings that must not run -------------------- */
 
 static enum exec_why why_not_0f01(const struct exec_enc *e)
 {
@@ -186,7 +186,7 @@ static enum exec_why why_not_0f(const struct exec_enc *e)
 	case 0x0f23:	/* MOV to a debug register */
 	case 0x0f30:	/* WRMSR */
 	case 0x0f37:	/* GETSEC */
-	case 0x0f38f8:	/* MOVDIR64B, ENQCMD: to where a register points */
+	case 0x0f38f8:	/* MOVDIR64B, ENQCMD: write where a register points */
 		return WHY_SYSTEM;
 	case 0x0fa1:	/* POP FS */
 	case 0x0fa9:	/* POP GS */
@@ -225,7 +225,7 @@ static enum exec_why why_not_one_byte(const struct exec_enc *e)
 	return WHY_RUNS;
 }
 
-/* Large operands: of FXSAVE and so on; those of the x87 are shorter. */
+/* Large operands, of FXSAVE and the like; those of the x87 are shorter. */
 static bool is_large(const struct exec_enc *e)
 {
 	switch (opcode(e)) {
@@ -255,13 +255,13 @@ static enum exec_why why_not_operand(const struct exec_enc *e)
 	if (e->place == BY_STACK && e->index == NO_REG &&
 	    (e->segment || e->width != sizeof(long)))
 		return WHY_ELSEWHERE;
-	/* Registers that exist with AVX-512 only are what they are. */
+	/* Registers that exist only with AVX-512 keep their values. */
 	if (is_gather(e) && is_evex(e))
 		return WHY_ELSEWHERE;
 	return WHY_RUNS;
 }
 
-/* Does a segment have a base that cannot be made up for? */
+/* Does a segment have a base that cannot be compensated? */
 static bool segment_in_the_way(const struct exec_enc *e)
 {
 	static const u8 segments[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65 };
@@ -271,13 +271,13 @@ static bool segment_in_the_way(const struct exec_enc *e)
 		return false;
 	for (i = 0; i < ARRAY_SIZE(segments); i++)
 		nr += has_prefix(e, segments[i]);
-	/* CPUs and emulators disagree about the one that counts. */
+	/* CPUs and emulators disagree about which one counts. */
 	return nr > 1 || e->width != sizeof(long) || e->place == BY_IP || e->place == BY_NUMBER;
 }
 
 /*
- * QEMU 7.2 translates these with a function that does not exist, or asserts that they do
- * not. CPUs raise #UD.
+ * QEMU 7.2 translates these to a function that does not exist, or asserts that they do not
+ * occur. CPUs raise #UD.
  */
 static bool crashes_emulator(const struct exec_enc *e)
 {
@@ -362,7 +362,7 @@ static void decode_memory(struct exec_enc *e)
 	e->base = NO_REG;
 	e->index = NO_REG;
 	e->disp = e->insn.displacement.value;
-	/* It may count in units of the operand. */
+	/* The displacement may be in units of the operand. */
 	if (is_evex(e) && e->insn.displacement.nbytes == 1)
 		e->disp = 0;
 	if (!in_memory(e))
@@ -421,7 +421,7 @@ static bool reads_what_varies(const struct exec_enc *e)
 	if (is_avx(e))
 		return false;
 	switch (opcode(e)) {
-	case 0x0f20:	/* MOV from CR3: a kernel thread keeps the page tables of the last task */
+	case 0x0f20:	/* MOV from CR3: a kernel thread runs on the page tables of the last task */
 		return reg(e) == 3;
 	case 0x0f31:	/* RDTSC */
 	case 0x0f33:	/* RDPMC */
@@ -435,8 +435,8 @@ static bool reads_what_varies(const struct exec_enc *e)
 }
 
 /*
- * Decode the encoding, which has only text, length and number so far. False if there is
- * none.
+ * Decode the encoding, of which only text, length and number are known. Returns false if it
+ * is no instruction.
  */
 bool exec_decode(struct exec_enc *e)
 {
@@ -446,7 +446,7 @@ bool exec_decode(struct exec_enc *e)
 		return false;
 	op = opcode(e);
 	e->width = e->insn.addr_bytes;
-	/* FS of a kernel thread has none on 64 bits, GS none that is valid on 32 bits. */
+	/* In a kernel thread, FS has no base on 64 bits; GS has no valid base on 32 bits. */
 	e->segment = has_prefix(e, IS_ENABLED(CONFIG_X86_64) ? 0x65 : 0x64);
 	e->string = !is_avx(e) && is_string(op);
 	decode_memory(e);
@@ -464,7 +464,7 @@ bool exec_decode(struct exec_enc *e)
 
 /* ------------------------------- Operands ------------------------------- */
 
-/* So far from an aligned address. */
+/* The offset of an operand from an aligned address. */
 static unsigned int odd(const struct exec_enc *e)
 {
 	return e->rnd & 0x3f;
@@ -477,26 +477,26 @@ static unsigned long good_address(const struct exec_enc *e)
 	return (unsigned long)exec_scratch + SCRATCH_OPERAND;
 }
 
-/* The address of an operand, if it is part of the text. */
+/* The address of an operand that the text fixes. */
 static unsigned long fixed_address(const struct exec_enc *e)
 {
 	return good_address(e) + (e->rnd & 0x40 ? odd(e) : 0);
 }
 
-/* If it depends on registers. */
+/* The address of an operand that depends on registers. */
 static unsigned long operand_address(const struct exec_enc *e, unsigned int state)
 {
 	if (state == STATE_ODD)
 		return good_address(e) + odd(e);
 	if (state != STATE_BAD || e->width != sizeof(long))
 		return good_address(e);
-	/* Not canonical on 64 bits: another fault */
+	/* Not canonical on 64 bits, which raises another exception */
 	if (IS_ENABLED(CONFIG_X86_64) && e->rnd & 0x80)
 		return BIT(BITS_PER_LONG - 2) + odd(e);
 	return bad_address + odd(e);
 }
 
-/* An index is small. */
+/* Index values are small. */
 static unsigned long index_value(const struct exec_enc *e)
 {
 	return e->rnd >> 20 & 7;
@@ -512,7 +512,7 @@ static const u8 *landing(const struct exec_enc *e, const u8 *site)
 	return site + (e->rnd & 0x100 ? SITE_BACK : SITE_TAKEN);
 }
 
-/* Without a site, only what depends on it or on addresses is left out. */
+/* Without a site, put 0 in place of values that depend on it or on addresses. */
 static void put(const u8 *site, u8 *to, unsigned long value, unsigned int bytes)
 {
 	if (!site)
@@ -520,7 +520,7 @@ static void put(const u8 *site, u8 *to, unsigned long value, unsigned int bytes)
 	memcpy(to, &value, bytes);
 }
 
-/* Fit the text for an instruction at @at. All else of it is as given. */
+/* Fit the text for an instruction at @at. The rest of the text is unchanged. */
 static void fit_text(const struct exec_enc *e, const u8 *site, const u8 *at, u8 *text)
 {
 	struct insn *i = (struct insn *)&e->insn;
@@ -556,8 +556,8 @@ static void fit_text(const struct exec_enc *e, const u8 *site, const u8 *at, u8 
 }
 
 /*
- * A number for the encoding without what is fit; if @form, without displacement and
- * immediate operands either.
+ * A number that identifies the encoding without its fitted parts; with @form, also without
+ * displacement and immediate operands.
  */
 u64 exec_identity(const struct exec_enc *e, bool form)
 {
@@ -606,7 +606,7 @@ void exec_write_site(const struct exec_enc *e, enum exec_layout layout, u8 *site
 	at += e->insn.length;
 	if (e->ends)
 		return;
-	/* After it, carry is what it was. */
+	/* Afterwards the carry flag is unchanged. */
 	for (i = 0; i < 4; i++)
 		*at++ = cmc;
 	memset(at, nop, to + SITE_FALL - at);
@@ -617,7 +617,7 @@ static unsigned long truncated(const struct exec_enc *e, unsigned long value)
 	return e->width == 4 ? (u32)value : value;
 }
 
-/* Keep what an address of fewer bits leaves out. */
+/* Keep the bits that a shorter address leaves out. */
 static void set_pointer(const struct exec_enc *e, struct exec_in *in, int nr,
 			unsigned long value)
 {
@@ -627,7 +627,7 @@ static void set_pointer(const struct exec_enc *e, struct exec_in *in, int nr,
 		memcpy(&in->gpr[nr], &value, e->width);
 }
 
-/* The number that makes @n, which is odd, to 1. */
+/* The inverse of @n, which is odd. */
 static unsigned long inverse(unsigned long n)
 {
 	unsigned long x = n;
@@ -673,7 +673,7 @@ static void fit_memory(const struct exec_enc *e, unsigned int state, struct exec
 			to = exec_rsp + e->disp + index_distance(e);
 			break;
 		}
-		/* The index makes up for the rest. */
+		/* The index compensates the rest. */
 		from -= exec_rsp;
 		to -= from & (times - 1);
 		from -= from & (times - 1);
@@ -697,7 +697,7 @@ static void set_stack_word(struct exec_in *in, unsigned int nr, unsigned long va
 	in->stack[STACK_BELOW / sizeof(long) + nr] = value;
 }
 
-/* What the instruction takes from the stack, if that matters. */
+/* What the instruction takes from the stack, if its value matters. */
 static void fit_stack(const struct exec_enc *e, const u8 *site, struct exec_in *in)
 {
 	if (is_avx(e))
@@ -732,7 +732,7 @@ static void fit_string(const struct exec_enc *e, unsigned int state, struct exec
 		in->gpr[R_CX] = e->rnd >> 24 & 7;
 }
 
-/* Set what @e needs at @site. @in has random numbers, the same in each run. */
+/* Set what @e needs at @site. @in starts with random numbers, the same in each run. */
 void exec_fit(const struct exec_enc *e, const u8 *site, unsigned int state, struct exec_in *in)
 {
 	unsigned int op = opcode(e);
@@ -747,7 +747,7 @@ void exec_fit(const struct exec_enc *e, const u8 *site, unsigned int state, stru
 	in->word = NULL;
 	in->xmm = NO_REG;
 	if (state == STATE_ODD) {
-		/* So that divisions succeed, comparisons are equal, and loops end. */
+		/* Let divisions succeed, comparisons be equal, and loops end. */
 		in->gpr[R_DX] = 0;
 		in->gpr[R_AX] = exec_template[SCRATCH_OPERAND / sizeof(long)];
 		in->gpr[R_CX] = e->rnd >> 4 & 1;

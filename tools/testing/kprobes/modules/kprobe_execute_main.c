@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs instructions under each kind of probe, and compares: see kprobe_execute.h.
+ * Runs instructions under each kind of probe and compares the results: see kprobe_execute.h.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -159,7 +159,7 @@ unsigned long exec_caller;
 
 u8 exec_scratch[SCRATCH_SIZE] __aligned(64);
 
-/* An open-addressed table of numbers. */
+/* An open-addressed hash table of numbers. */
 static u64 *seen;
 
 static bool seen_before(u64 id)
@@ -177,17 +177,17 @@ static bool seen_before(u64 id)
 /* ---------------------------------- Runs --------------------------------- */
 
 /**
- * struct exec_out - what a run has left
+ * struct exec_out - the state after a run
  * @gpr:     registers
  * @flags:   flags
- * @exit:    by which exit
- * @trap:    if by a fault: which
- * @error:   its error code
- * @ip:	     its address
+ * @exit:    the exit it took
+ * @trap:    the exception, if it ended in one
+ * @error:   the error code of the exception
+ * @ip:	     the address of the exception
  * @cr2:     the address of a page fault
  * @stack:   the stack, from STACK_BELOW below the pointer
  * @scratch: the memory of operands
- * @fpu:     as XSAVE stores it
+ * @fpu:     the FPU state, as XSAVE stores it
  */
 struct exec_out {
 	unsigned long gpr[NR_GPRS];
@@ -204,11 +204,11 @@ struct exec_out {
 
 /**
  * struct exec_case - an encoding in its sites
- * @e:	    it
+ * @e:	    the encoding
  * @runs:   it is accepted, and not left out
  * @kp:	    a probe for each site
- * @moved:  the stack pointer is elsewhere after it, in some state
- * @out:    what the unprobed ones have left
+ * @moved:  in some state the stack pointer is elsewhere after it
+ * @out:    the state after each unprobed run
  */
 struct exec_case {
 	struct exec_enc e;
@@ -222,7 +222,7 @@ static struct exec_case *cases;
 static unsigned int nr_cases;
 static struct kprobe **batch;
 
-/* The text of all sites, to write. */
+/* A writable mapping of the text of all sites. */
 static u8 *alias;
 
 unsigned long exec_template[SCRATCH_SIZE / sizeof(long)];
@@ -237,7 +237,7 @@ static struct exec_out out;
 static unsigned int pre_hits, post_hits;
 static struct pt_regs pre_regs, post_regs;
 
-/* What is running, for a fault and for the last words. */
+/* The case that is running, for faults and for the last words. */
 static const struct exec_case *running;
 static const char *running_as;
 
@@ -246,15 +246,15 @@ static u8 *site_of(const struct exec_case *c, enum exec_layout layout)
 	unsigned int nr = (c - cases) * NR_LAYOUTS + layout;
 	u8 *text = exec_text;
 
-	/* objtool sees no address inside of a function. */
+	/* objtool must not see an address inside a function. */
 	OPTIMIZER_HIDE_VAR(text);
 	return text + nr / FN_SITES * FN_SIZE + FN_HEAD + nr % FN_SITES * SITE_SIZE;
 }
 
 /*
- * Compiled code runs with the direction flag clear. Kprobes rely on that, unless the
- * function has an instruction that sets it (see x86_reach_plan()). Every other function
- * has one in its head, and only there the flag may be set.
+ * Compiled code runs with the direction flag clear, and kprobes rely on that unless the
+ * function has an instruction that sets the flag (see x86_reach_plan()). Every other test
+ * function starts with one, and the flag may be set in those only.
  */
 static bool may_go_down(const struct exec_case *c, enum exec_layout layout)
 {
@@ -312,7 +312,7 @@ static void chance(u64 *x, unsigned long *to, unsigned int nr)
 	}
 }
 
-/* The small numbers that a gather can use as indices, in one register. */
+/* Small numbers in one register, which a gather can use as indices. */
 static void small_vector(u8 *fpu, int nr)
 {
 	u32 small[4] = { 1, 0, 3, 0 };
@@ -350,7 +350,7 @@ static void prepare_run(const struct exec_case *c, enum exec_layout layout, unsi
 	exec_target = site + SITE_START;
 }
 
-/* Not to be inlined: the stack of a run is below this frame. */
+/* Not inlined: the stack of a run is below this frame. */
 static noinline void run_one(const struct exec_case *c, enum exec_layout layout,
 			     unsigned int state, const char *as)
 {
@@ -403,7 +403,7 @@ static void exec_post(struct kprobe *kp, struct pt_regs *regs, unsigned long fla
 
 /* --------------------------------- Faults -------------------------------- */
 
-/* In place of fixup_exception(), for faults of runs. */
+/* Stands in for fixup_exception() on faults of runs. */
 static noinline notrace int exec_fixed(void)
 {
 	return 1;
@@ -423,8 +423,9 @@ static notrace void take_fault(struct pt_regs *regs, unsigned long trap, unsigne
 }
 
 /*
- * Some exceptions look for a fix-up before kprobes know of them, and again when kprobes
- * have moved the address to that of the original. If they have not, it shows.
+ * Some exceptions look for a fix-up twice: before kprobes see them, and after kprobes have
+ * moved the address to that of the original. Ignore the first look. If the second one is
+ * missing, nothing fixes up the exception, which shows.
  */
 static notrace bool comes_too_early(unsigned long trap, unsigned long ip)
 {
@@ -453,7 +454,7 @@ static notrace void exec_fixup(unsigned long ip, unsigned long parent, struct ft
 	if (!irqs_disabled() || (regs->flags & X86_EFLAGS_IF) ||
 	    comes_too_early((int)trap, regs->ip))
 		return;
-	/* Kprobes themselves may fault, and have an entry for that. */
+	/* Kprobes themselves may fault; they have an exception table entry for that. */
 	if (!in_site(regs->ip) && !is_kprobe_insn_slot(regs->ip) &&
 	    !is_kprobe_optinsn_slot(regs->ip))
 		return;
@@ -466,7 +467,7 @@ static struct ftrace_ops exec_ops = {
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
 };
 
-/* The last chance, and the last words. */
+/* The last chance to print something. */
 static int exec_die(struct notifier_block *nb, unsigned long val, void *data)
 {
 	const struct exec_case *c = READ_ONCE(running);
@@ -518,15 +519,15 @@ static bool same_word(const struct exec_case *c, const char *as, unsigned int st
 	return got == want;
 }
 
-/* The stack pointer is in the stack that is compared. */
+/* Is the stack pointer still in the stack that is compared? */
 static bool sp_stays(const struct exec_out *o)
 {
 	return o->gpr[R_SP] - (exec_sp - STACK_BELOW) <= STACK_SIZE;
 }
 
 /*
- * What is below the stack pointer is dead. Of what is between it and where it was,
- * only that counts which the instruction has written.
+ * The stack below the stack pointer is dead. Between that and its old value, compare only
+ * what the instruction has written.
  */
 static bool same_stack(const struct exec_case *c, const char *as, unsigned int state,
 		       const struct exec_out *want)
@@ -603,7 +604,7 @@ static bool same_regs(const struct exec_case *c, const char *as, unsigned int st
 	return true;
 }
 
-/* Where execution goes on by an exit. */
+/* Where execution continues after an exit. */
 static const u8 *next_of(const struct exec_case *c, enum exec_layout layout, unsigned long exit)
 {
 	const u8 *site = site_of(c, layout);
@@ -665,7 +666,7 @@ static void compare(const struct exec_case *c, enum exec_layout layout, unsigned
 
 /* --------------------------------- Batches ------------------------------- */
 
-/* The next case that runs, from @c on. */
+/* The next case that runs, starting at @c. */
 static struct exec_case *running_from(struct exec_case *c)
 {
 	for (; c < cases + nr_cases; c++) {
@@ -686,7 +687,7 @@ static void set_probe(struct exec_case *c, enum exec_layout layout, bool post)
 		kp->post_handler = exec_post;
 }
 
-/* A probe on each site of each layout before @layouts. */
+/* Set a probe on each site of each layout before @layouts. */
 static int set_probes(unsigned int layouts, bool post)
 {
 	unsigned int nr = 0, i;
@@ -709,7 +710,7 @@ static int set_probes(unsigned int layouts, bool post)
 	return 0;
 }
 
-/* After it, the stack pointer is nowhere where a trap could push. */
+/* No trap may follow an instruction that moves the stack pointer away: it would push there. */
 static bool may_step(const struct exec_case *c)
 {
 	return !c->moved;
@@ -745,8 +746,8 @@ static void run_unprobed(void)
 }
 
 /*
- * Run it in all states, except as the second or third displaced instruction in those in
- * which it faults. True unless these are all.
+ * Run it in all states; as the second or third displaced instruction, only in those without
+ * a fault. Returns true if these are all.
  */
 static bool run_case(const struct exec_case *c, enum exec_layout layout, const char *as,
 		     bool post)
@@ -767,7 +768,7 @@ static bool run_case(const struct exec_case *c, enum exec_layout layout, const c
 	return ran;
 }
 
-/* How a hit by the breakpoint executes the instruction. */
+/* How a hit by a breakpoint executes the instruction. */
 static unsigned int breakpoint_state(const struct exec_case *c, bool post)
 {
 	struct kprobe *p;
@@ -789,7 +790,7 @@ static void run_by_breakpoint(bool post)
 	unsigned int state;
 	int nr;
 
-	/* There is no memory for jumps. */
+	/* Leave no memory for jumps. */
 	kprobe_test_no_detours = true;
 	nr = set_probes(1, post);
 	if (nr) {
@@ -840,7 +841,7 @@ static void run_by_jump(bool post)
 	unregister_kprobes(batch, nr);
 }
 
-/* Is a probe allowed there? */
+/* Is a probe allowed on it? */
 static bool is_accepted(struct exec_case *c)
 {
 	int ret;
@@ -871,7 +872,7 @@ static void compare_length(struct exec_case *c)
 	}
 }
 
-/* Take a record as the next case, unless it is no instruction or has been there. */
+/* Make a record the next case, unless it is no instruction or a duplicate. */
 static void take_record(const u8 *record)
 {
 	struct exec_case *c = &cases[nr_cases];
@@ -940,10 +941,10 @@ static void run_batch(const u8 *records, unsigned int nr)
 }
 
 /**
- * struct exec_job - what a write has to be done
- * @records: it
- * @nr:	     how many of them
- * @done:    all of them are done
+ * struct exec_job - the work of one write
+ * @records: the records written
+ * @nr:	     their number
+ * @done:    completed after the last of them
  */
 struct exec_job {
 	const u8 *records;
@@ -954,7 +955,7 @@ struct exec_job {
 /* The thread's own part of its stack. */
 #define STACK_OF_THREAD	(THREAD_SIZE * 5 / 16)
 
-/* A kernel thread has no user memory, and segments whose bases are known. */
+/* Runs in a kernel thread, which has no user memory, and known segment bases. */
 static int exec_thread(void *data)
 {
 	struct exec_job *job = data;
@@ -1035,7 +1036,7 @@ DEFINE_SHOW_ATTRIBUTE(result);
 
 /* ---------------------------------- Module ------------------------------- */
 
-/* Another mapping of the same pages. */
+/* Map the same pages once more. */
 static u8 *map_text(void)
 {
 	unsigned int nr = DIV_ROUND_UP(NR_FNS * FN_SIZE, PAGE_SIZE), i;
@@ -1075,7 +1076,7 @@ static void make_templates(void)
 		memcpy(fpu + 24, &mxcsr, sizeof(mxcsr));
 		memcpy(fpu + FPU_XSTATE_BV, &have, sizeof(have));
 	}
-	/* One of them with all registers of the x87 in use: 1.0, 1.5, 1.25... */
+	/* In one of them all x87 registers are in use: 1.0, 1.5, 1.25... */
 	fpu_template[1][4] = 0xff;
 	for (i = 0; i < 8; i++) {
 		u64 mantissa = BIT_ULL(63) | BIT_ULL(63) >> i;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stops another module where it is coming, and its symbols can be found, or where it is
- * going, and its exit function has run; and before any other notifier has seen that:
+ * Stops another module while it is coming, when its symbols can be found, or while it is
+ * going, after its exit function; and before any other notifier sees that:
  *
  *	insmod kprobe_gate.ko module=kprobe_target going=0
  *	insmod kprobe_target.ko &
- *	cat /sys/module/kprobe_gate/parameters/waiting		Y as soon as it is there
- *	echo 1 >/sys/module/kprobe_gate/parameters/open		it goes on
+ *	cat /sys/module/kprobe_gate/parameters/waiting		Y as soon as it is stopped
+ *	echo 1 >/sys/module/kprobe_gate/parameters/open		it continues
  *
- * With livepatch=1 a module that is coming becomes a live patch that patches nothing, and
+ * With livepatch=1 a coming module becomes a live patch that patches nothing, and
  * is not stopped.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -19,7 +19,7 @@
 #include <linux/string.h>
 #include <linux/wait.h>
 
-/* Long enough for a test, and short enough that the guest ends without one. */
+/* Long enough for a test; short enough that the guest ends if the test does not open the gate. */
 #define WAIT (60 * HZ)
 
 static char *module = "";

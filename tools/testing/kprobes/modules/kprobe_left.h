@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a run has left over in a kernel with our kprobes: a file "begin", and lines of "result". */
+/* What a run leaves allocated, if kprobes are ours: a file "begin", and lines of "result". */
 #ifndef _KPROBE_LEFT_H
 #define _KPROBE_LEFT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two modules with the same functions at the same places, and other instructions in
- * them. The second is loaded where the first was: what kprobes has learned about the
- * first does not hold any more. The functions are only probed, never called.
+ * Two modules with the same functions at the same places, but different instructions in
+ * them. The second is loaded where the first was, so nothing that kprobes learned from the
+ * first still holds. The functions are only probed, never called.
  *
  * kprobe_reload_starts: instructions begin at +4 in the first module only.
  * kprobe_reload_branch: a branch leads to +4 in the second module only.

@@ -51,14 +51,14 @@
 #define TASKS		64
 #define DEPTH		50
 #define PROBES		5
-#define WATCHERS	(PROBES + 1)	/* the fprobe is the last */
+#define WATCHERS	(PROBES + 1)	/* the last is the fprobe */
 #define MAX_IN		(DEPTH + 1)
 
 /**
  * struct caller - a task of a pairing run
  * @rnd:   random numbers, which choose what it does next
- * @in:	   for each probe, and the fprobe: the arguments of the calls that it is in
- * @nr_in: the number of these calls
+ * @in:	   the arguments of the calls that it is in, for each probe and the fprobe
+ * @nr_in: the number of those calls
  */
 struct caller {
 	struct rnd_state rnd;
@@ -95,7 +95,7 @@ static int sleeper_thread(void *unused)
 {
 	unsigned long i;
 
-	/* Long enough for all of them to be asleep. */
+	/* Long enough that all of them are asleep. */
 	if (sleeps(500) != RESULT(500))
 		atomic_long_inc(&wrong);
 	atomic_long_inc(&calls);
@@ -161,11 +161,11 @@ out:
 /* ------------------------------- Holding -------------------------------- */
 
 /*
- * A stack can only be checked if its task does not start to run during the walk.
+ * A stack can be checked only if its task does not start to run during the walk.
  */
-static DEFINE_MUTEX(hold_lock);		/* of the following */
+static DEFINE_MUTEX(hold_lock);		/* protects the following */
 static struct task_struct *callers_of_run[TASKS];
-static unsigned int nr_callers;		/* 0: there is no run */
+static unsigned int nr_callers;		/* 0 if there is no run */
 static bool hold;
 static atomic_t nr_held;
 static DECLARE_WAIT_QUEUE_HEAD(hold_over);
@@ -221,7 +221,7 @@ static void run_ends(void)
 {
 	unsigned int i;
 
-	/* The reader of the stacks ends this, or the time-out. */
+	/* The reader of the stacks ends this, or else a timeout. */
 	for (i = 0; READ_ONCE(hold) && i < 3000; i++)
 		msleep(20);
 	mutex_lock(&hold_lock);
@@ -292,7 +292,7 @@ static noinline unsigned long traced(struct caller *c, unsigned long x,
 	return RESULT(x);
 }
 
-/* A jump, not a call: nothing is left of it on the stack but a return probe. */
+/* A jump, not a call: it leaves nothing on the stack except a return probe. */
 static noinline notrace unsigned long tails(struct caller *c, unsigned long x,
 					    unsigned long depth)
 {
@@ -407,7 +407,7 @@ static int set_probes(void)
 	if (!ret) {
 		unsigned long ip = (unsigned long)traced;
 
-		/* The counts still have what the last run has freed. */
+		/* The counts still include what the last run freed. */
 		fprobe = (struct fprobe){
 			.entry_data_size = sizeof(struct watched),
 			.nr_maxactive = TASKS * (DEPTH + 2),
@@ -586,7 +586,7 @@ static int __init kprobe_returns_init(void)
 	page = vmalloc(PAGE_SIZE);
 	if (!page)
 		return -ENOMEM;
-	/* Nothing is mapped after it. */
+	/* Nothing is mapped after this page. */
 	nowhere = page + PAGE_SIZE;
 	dir = debugfs_create_dir("kprobe_returns", NULL);
 	debugfs_create_file("sleepers", 0200, dir, NULL, &sleepers_fops);

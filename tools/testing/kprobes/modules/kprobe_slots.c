@@ -3,12 +3,12 @@
  * Shows the code that our kprobes have generated, for slots.sh.
  *
  *	kprobe_slots/set	write: addresses, one a line; each gets a probe, every third
- *				with a post-handler, too; what is refused is left out
- *	kprobe_slots/pages	write: "copies ADDRESS" or "detours ADDRESS", a page of
- *				them, by /proc/kallsyms
- *	kprobe_slots/text	read: a line for each slot of those pages that is in use:
- *				what it is, its address, that of the original, the length
- *				of that, and the code
+ *				one a post-handler as well; refused addresses are skipped
+ *	kprobe_slots/pages	write: "copies ADDRESS" or "detours ADDRESS", for a page of
+ *				them in /proc/kallsyms
+ *	kprobe_slots/text	read: a line for each used slot of those pages: the kind,
+ *				its address, the address and length of the original, and
+ *				the code
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -84,7 +84,7 @@ static int add_page(char *line)
 DEFINE_WRITE_ATTRIBUTE_BY(set, write_lines, &lock, set_one);
 DEFINE_WRITE_ATTRIBUTE_BY(pages, write_lines, &lock, add_page);
 
-/* Free slots are full of breakpoints. */
+/* Free slots are filled with breakpoints. */
 static bool slot_is_free(const u8 *slot, unsigned int size)
 {
 	return !memchr_inv(slot, INT3_INSN_OPCODE, size);

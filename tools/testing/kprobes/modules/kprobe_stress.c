@@ -68,7 +68,7 @@ static int count_hit(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-/* An ftrace site, and a function that is not. */
+/* An ftrace site, and a function that is not one. */
 static noinline unsigned long traced_target(unsigned long x)
 {
 	return x * 3 + 1;
@@ -139,7 +139,7 @@ static int caller_thread(void *unused)
 	return x & 1;
 }
 
-/* Frees and allocates them each time, so that a late hit is noticed. */
+/* Frees and allocates the probes each time, so that a late hit is noticed. */
 static void churn_batch(struct rnd_state *rnd)
 {
 	unsigned int num = 1 + prandom_u32_state(rnd) % MAX_BATCH;

@@ -31,7 +31,7 @@ noinline int kprobe_target_add(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_add);
 
-/* Not a tail call, so that every depth has a return. */
+/* Not a tail call, so every depth has a return. */
 noinline int kprobe_target_recurse(int depth, int sum)
 {
 	int below = depth > 0 ? kprobe_target_recurse(depth - 1, sum) : sum;
@@ -55,7 +55,7 @@ noinline notrace int kprobe_target_untraced(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_untraced);
 
-/* Has a jump label, which is patched whenever the key is switched. */
+/* Has a jump label, which is patched when the key is switched. */
 static DEFINE_STATIC_KEY_FALSE(key);
 
 noinline int kprobe_target_branch(int a, int b)
@@ -67,7 +67,7 @@ noinline int kprobe_target_branch(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_branch);
 
-/* The same, and right before it an instruction that is shorter than a jump. */
+/* Likewise, with an instruction shorter than a jump right before the label. */
 noinline int kprobe_target_near(int a, int b)
 {
 #ifdef CONFIG_X86

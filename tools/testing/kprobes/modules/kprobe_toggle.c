@@ -46,9 +46,9 @@
 /* --------------------------------- Lanes -------------------------------- */
 
 /*
- * Two functions of each, toggle_NAME_a and _b, and for each a struct lane_text: the
- * function, and up to five places in it, then 0. The jump of a probe at the first place
- * replaces the others. Functions of 32 bits first move their argument.
+ * Each lane is two functions, toggle_NAME_a and _b, with a struct lane_text for each: the
+ * function, and up to five places in it, ended by 0. The jump of a probe at the first place
+ * replaces the others. On 32 bits the functions start by moving their argument.
  */
 #ifdef CONFIG_X86_64
 #define ARG		"%rdi"
@@ -94,7 +94,7 @@ asm(".macro place fn\n"
 	".popsection\n"
 	".endm\n"
 
-	/* Two instructions of two and of three bytes. */
+	/* Instructions of two bytes and of three bytes. */
 	".macro two fn\n"
 	"	place	\\fn\n"
 	"	xor	%eax, %eax\n"
@@ -104,7 +104,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* One instruction that is as long as the jump. */
+	/* One instruction, as long as the jump. */
 	".macro alone fn\n"
 	"	place	\\fn\n"
 	"	mov	$0x1111, %ecx\n"
@@ -128,7 +128,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* A call, which returns to after the jump. */
+	/* A call, which returns to the end of the jump. */
 	".macro calls fn\n"
 	"	sub	$8, " SP "\n"
 	"	place	\\fn\n"
@@ -152,7 +152,7 @@ asm(".macro place fn\n"
 	ASM_RET
 	".endm\n"
 
-	/* An operand relative to the instruction pointer, if there are such. */
+	/* An operand relative to the instruction pointer, where they exist. */
 	".macro operand fn\n"
 	"	place	\\fn\n"
 	"	push	" ARG "\n"
@@ -184,13 +184,13 @@ static kprobe_opcode_t *place(unsigned int lane, unsigned int n)
 	return (kprobe_opcode_t *)toggle_lanes[lane].fn + toggle_lanes[lane].place[n];
 }
 
-/* The first of each two has the permanent probe. */
+/* The first of each pair has the permanent probe. */
 static bool is_counted(unsigned int lane)
 {
 	return !(lane & 1);
 }
 
-/* Every second of those has a post-handler. */
+/* Every second one of these has a post-handler. */
 static bool has_post(unsigned int lane)
 {
 	return !(lane & 3);
@@ -228,7 +228,7 @@ static void count_post(struct kprobe *kp, struct pt_regs *regs, unsigned long fl
 
 /* ------------------------------- Callers -------------------------------- */
 
-/* From task and from interrupt context. */
+/* From task context and from interrupt context. */
 static void call_all(unsigned long x)
 {
 	unsigned int i;
@@ -246,7 +246,7 @@ static int caller_thread(void *unused)
 
 	while (!READ_ONCE(stop)) {
 		call_all(x++);
-		/* If a task never slept, no point would become a jump. */
+		/* If no task ever slept, no point would become a jump. */
 		if (!(x % 256))
 			cond_resched_tasks_rcu_qs();
 	}
@@ -293,7 +293,7 @@ static void check(int err)
 		atomic_long_inc(&errors);
 }
 
-/* Mostly no pause, sometimes one in which all become jumps. */
+/* Mostly no pause; sometimes one that lets all become jumps. */
 static void wait_a_while(struct rnd_state *rnd)
 {
 	unsigned int r = prandom_u32_state(rnd);

@@ -18,7 +18,7 @@ struct lane_text {
 
 extern const struct lane_text toggle_lanes[NR_LANES];
 
-/* What a lane uses. */
+/* The lanes use these. */
 extern const unsigned long toggle_three;
 
 #endif

@@ -5,7 +5,7 @@
  *	kprobe_torture/begin	write anything: remembers how much kprobes have allocated
  *	kprobe_torture/run	write SECONDS: returns when the time is over
  *	kprobe_torture/nmi	write 1 or 0: during runs, NMIs go to all CPUs all the time
- *	kprobe_torture/result	read: the counts, and how much is allocated since "begin"
+ *	kprobe_torture/result	read: the counts, and how much has been allocated since "begin"
  *
  * Readers call four functions, the targets, from tasks that preempt each other, from a
  * timer's hard interrupt, from a softirq, from an NMI, and from a handler. Two kprobes and
@@ -20,11 +20,11 @@
  * inside the bytes that a jump replaces there, singly and in batches, and make mistakes,
  * which have to be refused. A handler that runs after its probe is gone finds poison.
  *
- * Killers are in guest/lib-torture.sh. If all probes are switched off meanwhile, a call
- * may be no hit, and "pairs" in place of the exact counts have to be equal.
+ * Killers are in guest/lib-torture.sh. If one of them switches off all probes meanwhile, calls
+ * may not be hits. Then "pairs" have to be equal instead of the exact counts.
  *
- * This uses the public API only, so that it tests any implementation. What is allocated is
- * known of our own.
+ * This uses the public API only, so that it tests any implementation. Only our implementation
+ * tells what it has allocated.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -70,14 +70,14 @@ notrace TARGET(torture, plain)
 enum { BYTES_A, BYTES_B, TRACED, PLAIN, NR_TARGETS };
 
 /**
- * struct counts - of a target, on a CPU
- * @calls:   not from a handler
- * @inner:   from a handler
- * @from_nmi: those of @calls that were from an NMI
- * @hits:    of its two kprobes
- * @hits_in_nmi: of the first of them
- * @entries: of its return probe
- * @returns: of its return probe
+ * struct counts - the counts of a target on a CPU
+ * @calls:   calls that were not from a handler
+ * @inner:   calls from a handler
+ * @from_nmi: calls from an NMI, which are in @calls as well
+ * @hits:    hits of the target's two kprobes
+ * @hits_in_nmi: hits of the first of them in an NMI
+ * @entries: entries of the return probe
+ * @returns: returns of the return probe
  */
 struct counts {
 	unsigned long calls;
@@ -111,14 +111,14 @@ static unsigned long missed[NR_TARGETS][3];
 static unsigned int missed_returns[NR_TARGETS];
 
 /**
- * struct nmis - those that a CPU has had
- * @all:	  all of them
+ * struct nmis - the NMIs of a CPU
+ * @all:	  the number of them
  * @irqs_off:	  with interrupts off
  * @over_handler: while a handler ran
- * @over_patch:	  while a jump or the call of ftrace was being written, or taken away
- * @inside:	  one is being handled
- * @handlers:	  number of handlers that run
- * @sent:	  to it, but not yet handled: the jiffies of that, or 0
+ * @over_patch:	  while a jump or an ftrace call was being written or removed
+ * @inside:	  an NMI is being handled
+ * @handlers:	  number of running handlers
+ * @sent:	  when the pending NMI was sent, in jiffies; 0 if none is pending
  */
 struct nmis {
 	unsigned long all;
@@ -156,7 +156,7 @@ static void call_targets(unsigned long x, int context)
 	unsigned int i;
 
 	for (i = 0; i < NR_TARGETS; i++) {
-		/* Its handler is where the inner calls come from. */
+		/* The inner calls come from its handler. */
 		if (context == IN_HANDLER && i == PLAIN)
 			continue;
 		if (targets[i].fn(x) != RESULT(x))
@@ -217,7 +217,7 @@ static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-/* A run without any jump proves nothing. An ftrace site becomes none. */
+/* A run without any jump proves nothing. An ftrace site never becomes one. */
 static void look_for_jumps(bool *was)
 {
 	unsigned int i;
@@ -231,7 +231,7 @@ static void look_for_jumps(bool *was)
 	}
 }
 
-/* The machine that emulates these CPUs need not have so many, and others need some time. */
+/* The machine may have fewer CPUs than it emulates, and the other threads need time. */
 static unsigned int pause_ms(void)
 {
 	return max(MANY_CPUS, num_online_cpus());
@@ -250,7 +250,7 @@ static int reader_thread(void *cpu)
 	while (!READ_ONCE(stop)) {
 		call_targets(x++, IN_TASK);
 		look_for_jumps(was);
-		/* If a task never slept, no point would become a jump. */
+		/* If no task ever slept, no point would become a jump. */
 		if (!(x % 128)) {
 			threads_return((unsigned long)cpu);
 			if (pause_ms() > MANY_CPUS)
@@ -299,14 +299,14 @@ static void start_timers(void *unused)
 /* --------------------------------- NMIs --------------------------------- */
 
 /*
- * An NMI arrives at any instruction, whatever is off. So a CPU does not send any to itself,
- * which would arrive where that is sent: a thread on each CPU sends them to the others. The
- * emulator can send more, and is the only one to send them to a single CPU.
+ * An NMI arrives at any instruction, whatever is disabled. If a CPU sent one to itself, it
+ * would always arrive at the instruction that sends it. So a thread on each CPU sends them to
+ * the other CPUs. The emulator can send more, and only it can send one to a single CPU.
  */
 
 /*
- * A jump is written, and taken away, under a breakpoint: then there are bytes after it that
- * are neither those of the function nor breakpoints of other probes. No probe has a breakpoint
+ * A jump is written and removed under a breakpoint. Meanwhile the bytes after it are neither
+ * the function's nor breakpoints of other probes. No probe has a breakpoint
  * on an ftrace site, but ftrace has one while it changes the call.
  */
 static bool is_being_patched(const struct target *t)
@@ -327,7 +327,7 @@ static bool is_being_patched(const struct target *t)
 	return false;
 }
 
-/* An NMI does not tell its sender: this one takes all of them. */
+/* An NMI does not name its sender: this handler takes all of them. */
 static int handle_nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct nmis *n = this_cpu_ptr(&nmis);
@@ -346,7 +346,7 @@ static int handle_nmi(unsigned int type, struct pt_regs *regs)
 	return NMI_HANDLED;
 }
 
-/* A CPU gets the next one once it has handled the last, so that it has time for more. */
+/* A CPU gets its next NMI after it has handled the last one, so it has time for other work. */
 static void send_nmi(struct rnd_state *rnd)
 {
 	unsigned int cpu;
@@ -357,7 +357,7 @@ static void send_nmi(struct rnd_state *rnd)
 	if (cpu == smp_processor_id())
 		cpu = cpumask_any_but(cpu_online_mask, cpu);
 	sent = cpu < nr_cpu_ids ? READ_ONCE(per_cpu(nmis, cpu).sent) : 0;
-	/* One that a CPU has got while it went offline is lost. */
+	/* An NMI that reaches a CPU which is going offline is lost. */
 	if (cpu < nr_cpu_ids && (!sent || time_after(jiffies, sent + HZ / 10))) {
 		WRITE_ONCE(per_cpu(nmis, cpu).sent, jiffies | 1);
 		apic->send_IPI(cpu, NMI_VECTOR);
@@ -371,7 +371,7 @@ static int nmi_thread(void *cpu)
 	struct rnd_state rnd;
 
 	prandom_seed_state(&rnd, (unsigned long)cpu + 1);
-	/* Or the readers and writers of the same CPU would leave little time for it. */
+	/* Otherwise the readers and writers on its CPU would leave it little time. */
 	sched_set_fifo_low(current);
 	while (!READ_ONCE(stop)) {
 		threads_return((unsigned long)cpu);
@@ -391,7 +391,7 @@ static void do_nothing(void *unused)
 static void switch_nmis(bool on)
 {
 	WRITE_ONCE(nmi_running, on);
-	/* A CPU takes the interrupt after the NMI that it may be in. */
+	/* A CPU that is in an NMI takes this interrupt after it. */
 	on_each_cpu(do_nothing, NULL, 1);
 }
 
@@ -423,7 +423,7 @@ static struct churned *churned_aim(struct rnd_state *rnd, bool is_return)
 		c->rp.maxactive = r & 4 ? 0 : 1 + (r >> 3) % 4;
 		return c;
 	}
-	/* Each of the places is an instruction of one byte. */
+	/* Each place is an instruction of one byte. */
 	if (t->has_places)
 		c->kp.addr += ENDBR_SIZE + r % 5;
 	if (r & 0x100)
@@ -506,7 +506,7 @@ static void churn_batch(struct rnd_state *rnd)
 	int ret = -ENOMEM;
 
 	for (i = 0; i < num; i++) {
-		/* The probe is the first member. */
+		/* The kprobe is the first member. */
 		all[i] = churned_aim(rnd, is_return);
 		if (!all[i])
 			goto out;
@@ -527,7 +527,7 @@ out:
 		churned_free(all[i]);
 }
 
-/* What has to be refused, and must not disturb anything. */
+/* Calls that have to be refused, and must not disturb anything. */
 static void make_mistakes(struct rnd_state *rnd)
 {
 	struct churned *c = churned_aim(rnd, false), *bad = churned_aim(rnd, false);
@@ -536,7 +536,7 @@ static void make_mistakes(struct rnd_state *rnd)
 
 	if (!c || !bad)
 		goto out;
-	/* All or none: the second one is in the middle of an instruction. */
+	/* All or none: the second probe is in the middle of an instruction. */
 	bad->kp.addr = entry(&targets[BYTES_A]) + ENDBR_SIZE + 6;
 	both[0] = &c->kp;
 	both[1] = &bad->kp;
@@ -587,7 +587,7 @@ static int writer_thread(void *cpu)
 		}
 		pause(&rnd);
 		atomic_long_inc(&rounds);
-		/* All rest at the same time, so that all points become jumps. */
+		/* All threads rest at the same time, so that all points become jumps. */
 		while (jiffies / HZ % 8 < 2 && !READ_ONCE(stop))
 			msleep(100);
 		cond_resched_tasks_rcu_qs();
@@ -608,7 +608,7 @@ static void run_threads(unsigned int seconds)
 	}
 	WRITE_ONCE(stop, false);
 	cpus_read_lock();
-	/* Those of a CPU that is offline now go there when it comes. */
+	/* Threads of an offline CPU move there when it comes online. */
 	for_each_present_cpu(cpu) {
 		threads_start(&threads, reader_thread, cpu, "kpt_reader/%u", &errors);
 		threads_start(&threads, reader_thread, cpu, "kpt_second/%u", &errors);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernels of "make test-debug" have to notice, made on purpose:
+ * Errors made on purpose, which the kernels of "make test-debug" have to notice:
  *
- *	insmod kprobe_watched.ko what=leak	objects that nothing refers to
+ *	insmod kprobe_watched.ko what=leak	objects without a reference
  *	insmod kprobe_watched.ko what=race	plain accesses that race, for half a second
  */
 #include <linux/delay.h>
@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-/* A word that looks like a pointer may be left of some of them. */
+/* A stale word that looks like a pointer may remain for some of them. */
 #define NR_LEAKS 16
 
 static char *what = "";
@@ -27,7 +27,7 @@ static noinline int watched_leak(void)
 		p = kmalloc(40, GFP_KERNEL);
 		if (!p)
 			return -ENOMEM;
-		/* So that the compiler cannot leave it out. */
+		/* Keep the compiler from removing the allocation. */
 		OPTIMIZER_HIDE_VAR(p);
 	}
 	return 0;
@@ -35,7 +35,7 @@ static noinline int watched_leak(void)
 
 static unsigned long raced;
 
-/* Without the barriers the compiler leaves out what nothing depends on. */
+/* Without the barriers the compiler would remove accesses without an effect. */
 static noinline void watched_write(unsigned long n)
 {
 	raced += n;
