@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-# Makes encodings of instructions for kprobe_execute.ko, see execute.sh:
+# Generates encodings of instructions for kprobe_execute.ko, see execute.sh:
 #
 #   execute.py BITS NR SEED FILE
 #
 # An encoding consists of prefixes, an opcode of some map, ModRM, SIB, displacement and
-# immediate bytes. All opcodes of all maps are there with all mandatory prefixes, each
-# value of the "reg" field, and each kind of operand; the rest is chosen by SEED, which is
-# fixed otherwise. Nothing here knows what an opcode does or whether it exists: a decoder
-# ignores ModRM where there is none, and bytes at the end. So a record is 16 bytes: the
-# length that objdump finds, or 0 if it knows no such instruction, and 15 bytes that begin
-# with the encoding.
+# immediate bytes. The set has all opcodes of all maps with all mandatory prefixes, each
+# value of the "reg" field, and each kind of operand. The rest is chosen by a generator with
+# the fixed seed SEED. The program knows neither what an opcode does nor whether it exists:
+# a decoder ignores ModRM where there is none, and bytes at the end. So a record is 16 bytes:
+# the length that objdump finds, or 0 if it knows no such instruction, and 15 bytes that
+# start with the encoding.
 #
-# That is the second opinion on lengths, and on what is an instruction.
+# objdump is a second opinion on the lengths, and on what is an instruction.
 import random
 import re
 import subprocess
@@ -25,7 +25,7 @@ long = bits == 64
 LEGACY = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
 MAPS = ((), (0x0f,), (0x0f, 0x38), (0x0f, 0x3a))
 MANDATORY = ((), (0x66,), (0xf3,), (0xf2,))
-# What of ModRM and SIB decides about the operand.
+# How ModRM and SIB choose the operand.
 REGISTER, POINTER, BYTE, WORD, SIB, SIB_BYTE, SIB_WORD, NUMBER, SIB_NUMBER, STACK = range(10)
 OPERANDS = (REGISTER, POINTER, BYTE, REGISTER, WORD, SIB, NUMBER, REGISTER, SIB_BYTE, SIB_WORD,
             SIB_NUMBER, STACK)
@@ -35,7 +35,7 @@ def some(n):
     return bytes(rng.getrandbits(8) for _ in range(n))
 
 
-# Small and large, as sign and size matter.
+# Small and large values: sign and size matter.
 def immediates():
     return b''.join(rng.choice((some(1), some(1), b'\0', b'\x01', b'\xff', b'\x7f', b'\x80'))
                     for _ in range(8))
@@ -74,7 +74,7 @@ def operand(kind, reg, short=False):
     return bytes([reg << 3 | 4]) + sib + some(4)
 
 
-# One after the other, in an order of its own each time round.
+# Cycles through the items, in a new order each time round.
 def around(items):
     items = list(items)
     while True:
@@ -139,7 +139,7 @@ def common():
             operand(kind, rng.randrange(8)) + immediates()
 
 
-# What changes where execution goes on; what prefixes of branches mean is odd.
+# Branches and the like; what prefixes of branches mean is odd.
 def branches():
     direct = [[op] for op in range(0x70, 0x80)] + [[0x0f, op] for op in range(0x80, 0x90)]
     direct += [[op] for op in (0xe0, 0xe1, 0xe2, 0xe3, 0xe8, 0xe9, 0xeb, 0xc2, 0xc3)]
@@ -158,7 +158,7 @@ def vex(evex):
              for pp in range(4)]
     kinds = around(OPERANDS)
     for m, op, pp in around(forms):
-        # Inverted: R X B, and the register that the prefix has. 32 bits have eight each.
+        # R X B, inverted, and the register in the prefix. 32-bit code has eight registers each.
         ext = rng.choice((7, 7, rng.randrange(8))) if long else 7
         v = rng.choice((15, rng.randrange(16) if long else 8 | rng.randrange(8)))
         w, length = rng.randrange(2), rng.randrange(2)
@@ -188,7 +188,7 @@ known = set()
 sources = around([s for s, share in SHARES for _ in range(share)])
 
 
-# As many encodings, none of which has been there.
+# Returns that many new encodings.
 def more(nr):
     codes = []
     while len(codes) < nr:
@@ -199,15 +199,15 @@ def more(nr):
     return codes
 
 
-# Each is followed by so many NOPs that what follows it is in step again.
+# After each encoding, enough NOPs that the decoder is in step again.
 SLOT = 32
 LINE = re.compile(r'^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t(.*)$')
-# A prefix that is a line of its own belongs to the next line.
+# A prefix on a line of its own belongs to the next line.
 PREFIX = re.compile(r'^(?:(?:data16|addr32|addr16|lock|repn?z|rep|cs|ds|es|ss|fs|gs|'
                     r'rex(?:\.[WRXB]+)?|notrack|bnd|xacquire|xrelease) ?)+$')
 
 
-# objdump takes FWAIT and an instruction of the FPU after it for one.
+# objdump takes FWAIT and an FPU instruction after it for one instruction.
 def length_of_wait(code):
     at = 0
     while code[at] in LEGACY or (long and code[at] & 0xf0 == 0x40):
@@ -243,7 +243,7 @@ def lengths_of(codes):
     return [length and (length_of_wait(code) or length) for length, code in zip(lengths, codes)]
 
 
-# Most of what objdump does not know no CPU knows, so some of that is enough.
+# No CPU knows most of what objdump does not know, so a few of these are enough.
 records, unknown = [], 0
 while len(records) < wanted:
     codes = more(min(20000, 2 * wanted))

@@ -51,7 +51,7 @@ class Kernel:
                 self.names.setdefault(addr, []).append(word[2])
         self.jumps = self.jump_labels()
         self.alternatives = self.alternative_code()
-        # Most is in a few sections: the tool takes long to start.
+        # Most functions are in a few sections: objdump takes long to start.
         self.areas = []
         for area in "__kprobes_text", "__noinstr_text", "__entry_text":
             start, end = (self.symbol.get(area + side, 0) for side in ("_start", "_end"))
@@ -216,7 +216,7 @@ def main():
             what = "an indirect call" if callee == "*" else callee
             print("not ok - hitpath: %s < %s: neither refused nor excepted" % (what, way(caller)))
             status = 1
-    # Without one of the functions, its own are not needed.
+    # If FUNCTION counts as not refused, the exceptions for it are not needed.
     if not without:
         names = {kernel.name(start) for start in kernel.starts}
         for pair in unneeded(allowed, found, names):

@@ -8,7 +8,7 @@
 #   not ok - SUITE.CASE: WHY, if it was not an expectation
 #   pskip - SUITE.CASE: REASON, for each parameter that was skipped
 #
-# A case says why it has failed in the lines before its own. Tests that did not run are
+# A case gives the reasons for its failure in the lines before its own. Tests that did not run are
 # "not ok": a suite that has failed without a failed case, planned cases that are
 # missing, a case without a parameter. With picked=1 there may be no case at all.
 
@@ -19,7 +19,7 @@ function reason(line)
 	return line
 }
 
-# The suite has ended, or the console has.
+# The suite has ended, or else the console.
 function suite_ends()
 {
 	if (suite != "" && seen < planned)

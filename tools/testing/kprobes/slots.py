@@ -3,19 +3,19 @@
 #
 #   slots.py HOW TEXT INSNS SYMBOLS
 #
-# objdump is the second opinion on what the instructions are. The rules:
+# objdump gives the second opinion on the instructions. The rules:
 #
-#   1. It decodes, up to breakpoints that fill the rest.
-#   2. A branch leads to an instruction: one of the same slot; the start of a function, or its
+#   1. The code decodes, up to breakpoints that fill the rest.
+#   2. A branch leads to an instruction: in the same slot; at the start of a function, or its
 #      second instruction, since the first is an ENDBR, which direct calls skip, or the code
-#      in its padding that counts calls; one of the kernel's text, but not of the bytes that a
-#      jump replaces. What a jump has displaced goes on after these bytes, even if it has
-#      ended in a return. The jump at the end of a copy leads to the instruction after the
+#      in its padding that counts calls; or in the kernel's text, but not in the bytes that a
+#      jump replaces. After the displaced instructions a detour continues after these bytes, even
+#      if they end in a return. The jump at the end of a copy leads to the instruction after the
 #      original.
 #   3. With retpolines there is no indirect branch.
-#   4. With return thunks there is no return, except one that goes through the return stack
-#      buffer as a retpoline does where calls are counted, as its call was not.
-#   5. If calls are counted, each call of a function is, which is not one over a breakpoint.
+#   4. With return thunks there is no return, with one exception: where calls are counted, a
+#      return may go through the return stack buffer as in a retpoline, as its call was not counted.
+#   5. If calls are counted, each call of a function is, unless it skips a breakpoint.
 #   6. After an indirect jump or a return there is a breakpoint, which stops speculation.
 import re
 import subprocess
@@ -58,7 +58,7 @@ thunks = counted or 'thunk' in vulnerable.get('retbleed', '') or \
     'return thunks' in vulnerable.get('indirect_target_selection', '')
 
 bad = []
-# How far before a function the code that counts calls is, see callthunks.c.
+# The distance from a function back to the code that counts calls, see callthunks.c.
 CALL_THUNK = 9
 
 
@@ -70,13 +70,13 @@ def complain(slot, at, what):
     bad.append('%s at %x of %x, at %x: %s' % (slot[0], slot[1], slot[2], at, what))
 
 
-# objdump takes one file: all slots, one after the other, at addresses of their own.
+# objdump takes one file: put all slots into it, each at its own address.
 GAP = 64
 blob, where = bytearray(), []
 for slot in slots:
     code = slot[4]
     if slot[0] == 'copy':
-        # The length of the original, and a jump or a breakpoint.
+        # The original's length, and a jump or a breakpoint.
         code = code[:slot[3] + 5] if code[slot[3]:slot[3] + 1] == b'\xe9' else code[:slot[3] + 1]
     code = code.rstrip(b'\xcc') if slot[0] == 'detour' else code
     where.append((len(blob), len(code)))
@@ -94,7 +94,7 @@ for line in dump.split('\n'):
     if m:
         decoded[int(m.group(1), 16)] = (len(m.group(2).split()), m.group(3).strip())
 
-# Branches to slots of their own are relative to the start of the file.
+# Branches to the same slot are relative to the start of the file.
 direct_re = re.compile(r'^(?:bnd |cs |ds |notrack )*(call|jmp|j[a-z]+|loop[a-z]*)q? +0x([0-9a-f]+)$')
 indirect_re = re.compile(r'^(?:bnd |notrack |cs |ds )*(call|jmp)q? +\*')
 return_re = re.compile(r'^(?:repz |bnd |cs )*ret')

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# Watches the tests of a guest for errors. Jobs source this after lib.sh. WATCH has these
-# words, see test.sh:
+# Watches the tests of a guest for errors. Jobs source this after lib.sh. WATCH has some of
+# these words, see test.sh:
 #
-#   leaks    kmemleak: what a suite or a test has allocated and lost
+#   leaks    kmemleak: memory that a suite or a test has leaked
 #   races    KCSAN: guest.sh judges its reports
 #   tracers  the function tracer for all functions, the stack tracer, and the tracer of
 #            the times with interrupts or preemption off, in instances of their own
 #
-# Each has to prove that it works: a line "ok" or "not ok" for each word.
+# Each word has to prove that it works, by a line "ok" or "not ok".
 # shellcheck shell=dash disable=SC2154
 
 leaks=/sys/kernel/debug/kmemleak
@@ -34,7 +34,7 @@ leaks_scan()
 	echo scan >$leaks && echo scan >$leaks
 }
 
-# leaks_seen: is a leak noticed? Forgets earlier leaks.
+# leaks_seen: is a leak noticed? Clears earlier leaks.
 leaks_seen()
 {
 	echo clear >$leaks && insmod $modules/kprobe_watched.ko what=leak && leaks_scan &&

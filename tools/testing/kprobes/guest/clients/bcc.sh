@@ -5,7 +5,7 @@
 export PYTHONUNBUFFERED=1
 f=kprobe_target_add
 
-# begin_by_kprobes TOOL [ARGUMENT...]: newer ones take another way into functions if they can
+# begin_by_kprobes TOOL [ARGUMENT...]: makes newer tools use kprobes, too, not fentry
 begin_by_kprobes()
 {
 	tool=$(command -v "$1")
@@ -17,8 +17,8 @@ begin_by_kprobes()
 		runpy.run_path(sys.argv[0], run_name = "__main__")' "$tool" "$@"
 }
 
-# stop: end a tool that only prints what it sees. Python ignores the signal while a callback
-# runs, and that is where such a tool is most of the time if it sees what this shell does.
+# stop: ends a tool that only prints what it sees. Python ignores the signal during a callback,
+# and a tool that sees what this shell does is mostly in callbacks.
 stop()
 {
 	(while sleep 2; do kill -INT $began_pid || exit; done) 2>/dev/null &
@@ -75,9 +75,9 @@ try_trace_return()
 	is "lines" "$(count "$f +10[0-4][0-9]\$")" 50
 }
 
-# BPF's stacks in a handler that ftrace, a jump or a breakpoint has called, and on return:
-# one program for all of them, as the guest is slow to compile it. Each line is the number
-# of stacks that are alike, and the functions.
+# BPF stacks in a handler called by ftrace, a jump or a breakpoint, and on return.
+# One program takes all of them, as the guest compiles slowly. Each line is the number
+# of equal stacks, and the functions.
 try_stacks()
 {
 	cat >/tmp/stacks.py <<-'END'
@@ -181,7 +181,7 @@ try_attach_200()
 	figure 'detached' "$(number '^200: [0-9.]+ ([0-9.]+)$') s"
 }
 
-# A wildcard, which bcc takes one by one
+# A wildcard, which bcc resolves itself
 try_attach_wildcard()
 {
 	cat >/tmp/attach.py <<-'END'
@@ -192,7 +192,7 @@ try_attach_wildcard()
 		    BPF_ARRAY(hits, u64, 1);
 		    int hit(void *ctx) { hits.increment(0); return 0; }
 		""")
-		# It reads all symbols for that, which is no work of the kernel's.
+		# For that it reads all symbols, which is not the kernel's work.
 		names = BPF.get_kprobe_functions(b"^vfs_.*")
 		start = time()
 		for name in names:
@@ -265,7 +265,7 @@ try_statsnoop()
 	begin statsnoop-bpfcc
 	ready '^PID'
 	stat -c %n /proc/cmdline >/dev/null
-	# This version looks for the name of the file in the wrong register, and prints none.
+	# This version looks for the file name in the wrong register, and prints none.
 	prints '^[0-9]+ +stat +0 +0'
 	stop
 }
@@ -287,7 +287,7 @@ try_vfscount()
 	sleep 2
 	work
 	finish
-	# As bytes of Python's
+	# As Python bytes
 	has "vfs_read" "b'vfs_read' +[1-9]"
 }
 
@@ -330,7 +330,7 @@ try_capable()
 	has "chown" 'chown'
 }
 
-# read_disk: $out is what dd says
+# read_disk: sets $out to the output of dd
 read_disk()
 {
 	out=$(dd if=/dev/vda of=/dev/null bs=4k count=1 iflag=direct 2>&1)

@@ -2,10 +2,10 @@
 # client: selftests/bpf, those that concern probes
 # shellcheck shell=dash
 
-# Each feature is a file of prog_tests; bpf.sh has built it, and some of these define two
+# Each feature is a file of prog_tests, built by bpf.sh; some of these define two
 # tests.
 try_any() { bpf_test "$1" "" bench; }
-# The one that attaches to most functions takes long.
+# The test that attaches to most functions takes long.
 try_kprobe_multi_bench_attach()
 {
 	bpf_test kprobe_multi_test bench '' -v
@@ -20,7 +20,7 @@ try_kprobe_multi_bench_attach()
 	done
 }
 
-# bpf_test FILE REGEX [NOT [OPTION]]: the tests in there whose names match
+# bpf_test FILE REGEX [NOT [OPTION]]: the tests of that file whose names match
 bpf_test()
 {
 	dir=$KERNEL/selftests-bpf
@@ -28,7 +28,7 @@ bpf_test()
 		fail "$(clang --version | sed -n 's/.*clang version \([0-9.]*\).*/clang \1/p' | head -n 1): $(cat "$dir/$1.failed")"
 		return
 	fi
-	# The programs are loaded from where the test is.
+	# The test loads its programs from its own directory.
 	rm -rf /tmp/bpf
 	cp -r "$dir" /tmp/bpf
 	cd /tmp/bpf || { fail "no tests in $dir"; return; }

@@ -3,7 +3,7 @@
 # shellcheck shell=dash disable=SC2016,SC2034
 
 f=kprobe_target_add
-# bpf PROGRAM [OPTION...]: for as long as work takes
+# bpf PROGRAM [OPTION...]: runs it while work runs
 bpf()
 {
 	program=$1
@@ -34,8 +34,8 @@ try_latency()
 	has "the histogram" '^\[.*\) +[0-9]+ \|'
 }
 
-# Debian's is built without a disassembler: with debug information it refuses to go where
-# it cannot check that an instruction begins, without any it goes there.
+# Debian's bpftrace has no disassembler. With debug information it refuses places where
+# it cannot check that an instruction starts; without it, it accepts them.
 try_offset()
 {
 	no_debuginfo
@@ -64,7 +64,7 @@ try_wildcard_return()
 	at_least "returns" "$(number '^@returns: ([0-9]+)')" 2
 }
 
-# One by one, as older tools do; bpftrace knows a faster way for a wildcard.
+# One by one, as older tools do: bpftrace has a faster way for a wildcard.
 try_many()
 {
 	list=$(functions 200 | sed 's/^/kprobe:/' | paste -sd,)
@@ -76,8 +76,8 @@ try_many()
 	at_least "hits" "$(number '^@n: ([0-9]+)')" 10
 }
 
-# attach PROGRAM PROBES POINTS HOW: how long until a program has all its probes, and until it
-# has got rid of them. What it starts runs in between. It says "Attaching" when its program
+# attach PROGRAM PROBES POINTS HOW: the time until a program has all its probes, and until they
+# are removed. The command it starts runs in between. It prints "Attaching" when its program
 # is compiled.
 attach()
 {
@@ -102,7 +102,7 @@ attach()
 	figure "attached$4" "$(took "$(cat /tmp/compiled)" $(($(cat /tmp/attached) / 1000000)))"
 	figure "detached$4" "$(took $(($(cat /tmp/detaching) / 1000000)) "$ended")"
 }
-# bpftrace knows a faster way for this one, without a kprobe.
+# bpftrace has a faster way for this one, without a kprobe.
 try_attach_wildcard()
 {
 	attach 'kprobe:vfs_* { @[func] = count(); }' 1 0 ' by fprobe'
@@ -127,7 +127,7 @@ try_stack_entry()
 	has "one stack" '^\]: 50$'
 }
 
-# What cat reads it reads when the probe is a jump.
+# cat reads the file while the probe is a jump.
 try_stack_jump()
 {
 	no_debuginfo
@@ -182,7 +182,7 @@ try_btf()
 
 try_sleeping_return()
 {
-	# With the number of instances that bpftrace leaves to the kernel.
+	# bpftrace leaves the number of instances to the kernel.
 	begin bpftrace -e 'kprobe:do_nanosleep { @entries = count(); } kretprobe:do_nanosleep { @returns = count(); }
 		interval:s:1 { printf("attached\n"); }'
 	ready attached
@@ -193,6 +193,6 @@ try_sleeping_return()
 	returns=$(number '^@returns: ([0-9]+)')
 	figure 'lost' "$((entries - returns)) of $entries"
 	at_least "entries" "$entries" 20
-	# The return probe comes last, and a call may be between the two.
+	# The return probe is set last, and a call may come between the two.
 	at_least "returns" "$returns" $((entries - 1))
 }

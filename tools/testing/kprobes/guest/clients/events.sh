@@ -2,7 +2,7 @@
 # client: tracefs by hand
 # shellcheck shell=dash
 
-# lost EVENT: it has lost nothing
+# lost EVENT: the event has lost no hits
 lost()
 {
 	# shellcheck disable=SC2046
@@ -13,8 +13,8 @@ lost()
 	is "lost by $1" "$3" 0
 }
 
-# interrupted PLACE: an interrupt's probe, while a task is in a handler most of the time,
-# as that takes a stack trace.
+# interrupted PLACE: an interrupt hits its probe while a task is nearly always in a handler,
+# which takes stack traces.
 interrupted()
 {
 	event "p:l/task $1"
@@ -36,8 +36,8 @@ interrupted()
 try_interrupted_ftrace() { interrupted vfs_read; }
 try_interrupted_jump() { interrupted vfs_read+9; }
 
-# Twenty tasks in a function at the same time, three times. The event does not say for
-# how many it has to be ready.
+# Twenty tasks are in a function at the same time, three times. The event does not give
+# the number.
 try_sleeping()
 {
 	event 'r:l/sleeps hrtimer_nanosleep'

@@ -5,7 +5,7 @@
 dir=/sys/kernel/debug/fail_function
 fn=__x64_sys_sethostname
 
-# What that system call says: 0, or an error number
+# The result of that system call: 0 or an error number
 hostname_error() { perl -e '$name = "guest"; print syscall(170, $name, 5) == 0 ? 0 : $! + 0'; }
 
 # inject ERRNO TIMES
@@ -43,7 +43,7 @@ try_fail_function_refuses()
 	is "injected into" "$(cat $dir/inject)" ""
 }
 
-# The probe that came first sees the call.
+# The probe was set first, so it sees the call.
 try_probe_then_fail_function()
 {
 	event "p:c/entry $fn"
@@ -104,8 +104,8 @@ try_probe_then_bpf_override()
 	events_gone
 }
 
-# Two that change what a function returns: the first one does, and the other one when that
-# is gone.
+# Both change what a function returns: the first one does, and after its removal the
+# other one.
 eagain=0xfffffffffffffff5
 try_fail_function_then_bpf_override()
 {
@@ -140,7 +140,7 @@ try_bpf_override_refuses()
 	hasnt "it was attached" '^attached'
 }
 
-# LKDTM's handler prints at each hit, and does what was asked for at the fifth: here it
+# LKDTM's handler prints at each hit, and takes the requested action at the fifth. Here it
 # only prints once more.
 try_lkdtm()
 {

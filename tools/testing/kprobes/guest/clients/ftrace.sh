@@ -6,7 +6,7 @@ try_any()
 {
 	cd "$SOURCE/tools/testing/selftests/ftrace" || { fail "no tests in $SOURCE"; return; }
 	rm -rf /tmp/ftracetest
-	# Otherwise it removes the logs of these.
+	# Otherwise ftracetest removes the logs.
 	./ftracetest --fail-unsupported --fail-unresolved --logdir /tmp/ftracetest \
 		"test.d/$1.tc" >/tmp/ftraceout 2>&1
 	sed -i 's/\x1b\[[0-9;]*m//g' /tmp/ftraceout

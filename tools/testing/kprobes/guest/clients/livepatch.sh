@@ -36,7 +36,7 @@ unpatch()
 	within "the module is in use" "rmmod livepatch_sample 2>/dev/null"
 }
 
-# The entry is seen of patched functions, too; the body is that of the original.
+# The entry of a patched function is seen, too; the body is that of the original.
 probes()
 {
 	event 'p:l/entry cmdline_proc_show'
@@ -100,8 +100,8 @@ try_orders()
 	shows 'all is gone' original
 }
 
-# Both want to have the caller's return address, or the function's: only one can be
-# first, and the kernel refuses what cannot work.
+# Both want the caller's return address, or the function's: only one can be
+# first, and the kernel refuses combinations that cannot work.
 try_return_probe()
 {
 	event 'r:l/return cmdline_proc_show'

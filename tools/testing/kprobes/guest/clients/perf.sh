@@ -11,13 +11,13 @@ no_probes()
 	run perf probe -q -d 'probe:*'
 	is "events left" "$(cat $tracing/kprobe_events)" ""
 }
-# counts WHAT EVENT TIMES: by perf stat
+# counts WHAT EVENT TIMES: perf stat counts the event
 counts()
 {
 	run perf stat -x, -e "probe:$2" /tmp/work
 	is "$1" "$(number '^([0-9]+),,')" "$3"
 }
-# recorded WHAT EVENT REGEX TIMES [OPTION]: lines of perf script like this
+# recorded WHAT EVENT REGEX TIMES [OPTION]: perf script prints matching lines
 recorded()
 {
 	run perf record -q -o /tmp/perf.data $5 -e "probe:$2" /tmp/work
@@ -137,7 +137,7 @@ try_trace()
 	no_probes
 }
 
-# The callers, by the kernel's unwinder: none is missing, none is there twice.
+# The callers, by the kernel's unwinder: none is missing or duplicate.
 chain()
 {
 	recorded "callers in the target" "$1" '^\s*[0-9a-f]+ call_write' 50 -g
@@ -158,7 +158,7 @@ try_chain_entry()
 	no_probes
 }
 
-# Of a function that stock makes a jump of, too. The event stays on, so that perf finds it.
+# In a function where stock can use a jump, too. The event stays on for perf to find.
 try_chain_jump()
 {
 	no_debuginfo
@@ -215,8 +215,8 @@ try_chain_through_return()
 	no_probes
 }
 
-# Made, and hit or not, and removed, as its user waits for it: what perf starts runs
-# when all are attached.
+# Set, hit or not, and removed, timed as the user waits for it: perf starts the command
+# after all events are attached.
 try_attach_1000()
 {
 	no_debuginfo
@@ -241,8 +241,8 @@ try_attach_1000()
 	figure 'removed' "$(took "$removing" "$(now)")"
 }
 
-# What decoders of hardware traces need: where code of probes lies, and what it writes over
-# the kernel's. Many probes need a new page, whatever there is from earlier ones.
+# What decoders of hardware traces need: the addresses of the code of probes, and the bytes
+# that kprobes write over kernel text. Many probes need a new page even if earlier pages exist.
 try_ksymbol()
 {
 	functions 300 | sed 's/.*/p:k\/& &+9/' >/tmp/events
@@ -322,7 +322,7 @@ try_text_poke()
 	END
 	run /tmp/pokes 'timeout 100 /bin/sh /tmp/pokes.sh'
 	at=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
-	# A shell's numbers have a sign.
+	# The numbers of a shell are signed.
 	at=$(perl -e 'printf "%x", hex($ARGV[0]) + 9' "$at")
 	has "a breakpoint" "^poke $at .*new cc"
 	has "a jump" "^poke $at .*new e9"

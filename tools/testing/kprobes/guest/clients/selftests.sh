@@ -2,8 +2,8 @@
 # client: the kernel's own tests of what shares functions with probes
 # shellcheck shell=dash
 
-# livepatch NAME PATCHES [EVENT]: the functions that it patches have probes, and what patches
-# them while ftrace is on. One that it surely calls is hit.
+# livepatch NAME PATCHES [EVENT]: probes are on the functions that the test patches, and on
+# those that do the patching, while ftrace is on. One that is certainly called is hit.
 livepatch()
 {
 	rm -rf /tmp/livepatch

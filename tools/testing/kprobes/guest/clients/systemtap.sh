@@ -2,7 +2,7 @@
 # client: SystemTap, which compiles a module for each script
 # shellcheck shell=dash disable=SC2016
 
-# compiles: does its runtime? Asked once in a guest, as it takes minutes to say no.
+# compiles: does its runtime compile? Tried once in a guest, as a failure takes minutes.
 compiles()
 {
 	if [ ! -e /tmp/stap.status ]; then
@@ -15,7 +15,7 @@ compiles()
 	return 1
 }
 
-# probe POINT TIMES: hits while work runs
+# probe POINT TIMES: the number of hits while work runs
 probe()
 {
 	compiles || return

@@ -2,7 +2,7 @@
 # client: trace-cmd on kprobe events
 # shellcheck shell=dash
 
-# record OPTION...: of /tmp/work
+# record OPTION...: records /tmp/work
 record() { run trace-cmd record -q -o /tmp/trace.dat "$@" /tmp/work; }
 report() { run trace-cmd report -i /tmp/trace.dat; }
 

@@ -2,7 +2,7 @@
 # client: what else changes a function's first bytes or its return, in each order
 # shellcheck shell=dash disable=SC2034
 
-# Calls of the target in the trace of a tracer
+# The number of calls of the target in the trace of a tracer
 traced_calls() { grep -c "kprobe_target_add.*$1" $tracing/trace; }
 tracer() { echo "$1" >$tracing/current_tracer || fail "no tracer $1"; }
 
@@ -25,7 +25,7 @@ probes_saw()
 graph_come()
 {
 	echo kprobe_target_add >$tracing/set_graph_function
-	# All functions, which take long to patch, are graph_then_probe's.
+	# graph_then_probe covers all functions, which take long to patch.
 	echo kprobe_target_add >$tracing/set_ftrace_filter
 	tracer function_graph
 }
@@ -126,7 +126,7 @@ try_fprobe()
 	result 'after both' 50
 }
 
-# The samples' trampolines are called directly, at handle_mm_fault.
+# handle_mm_fault calls the samples' trampolines directly.
 direct()
 {
 	echo '#' >$tracing/trace
@@ -184,7 +184,7 @@ direct_saw() { at_least "$1: calls of the trampoline" "$(grep -c 'handle mm faul
 try_orders_direct() { orders fault direct use_memory; }
 
 # kgdb's own test, which sets breakpoints at the first byte of kernel_clone() and steps
-# over them. In the emulator it does not find those of the hardware.
+# over them. In the emulator it does not find hardware breakpoints.
 kgdb_begins()
 {
 	expect 'configure_kgdbts[+]'
@@ -225,7 +225,7 @@ try_probe_then_kgdb()
 	events_gone
 }
 
-# There is no probe where somebody else's breakpoint hides the instruction, until it goes.
+# No probe can be set where a foreign breakpoint hides the instruction, until it is removed.
 try_kgdb_then_probe()
 {
 	kgdb_begins

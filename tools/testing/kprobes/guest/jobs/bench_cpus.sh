@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# For bench.sh: all CPUs hit one point, and each its own, of each kind. Prints
-# "section N NAME", N counting the runs as bench/stores.c does, and "name value"
+# For bench.sh: all CPUs hit one point, and then each its own, for each kind of point. Prints
+# "section N NAME", where N counts the runs as bench/stores.c does, and "name value"
 # lines.
 opt=/proc/sys/debug/kprobes-optimization
 ctl=/sys/kernel/debug/kprobe_cpus

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# For bench.sh: the time of setting and removing crowds of probes, of making them jumps,
+# For bench.sh: the time of setting and removing many probes and of turning them into jumps,
 # and the interrupts and grace periods that this takes. Prints "name value" lines. Jumps
 # are allowed.
 opt=/proc/sys/debug/kprobes-optimization
@@ -8,7 +8,7 @@ ctl=/sys/kernel/debug/kprobe_crowd
 
 value() { awk -v k="$1" '$1 == k { print $2 }' $ctl/result; }
 
-# crowd NAME COMMAND N: do it; nanoseconds for each
+# crowd NAME COMMAND N: runs the command; prints nanoseconds for each probe
 crowd()
 {
 	echo "$2 $3" >$ctl/run || { echo "failed $2 $3"; return 1; }
@@ -32,18 +32,18 @@ settle()
 	done
 }
 
-# Function-call interrupts, of all CPUs.
+# Function-call interrupts of all CPUs.
 calls() { awk '$1 == "CAL:" { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i; print n }' /proc/interrupts; }
 
-# Probes that are hit by what sets, removes or optimizes them would measure an emulator's
+# If setting, removing or optimizing probes hit them, this would measure an emulator's
 # breakpoints.
 insmod /modules/kprobe_crowd.ko sites=/quiet nr=10000 seconds="${EACH_SECONDS:-20}" || exit
 
 [ ! -e $opt ] || echo 1 >$opt
 crowd '' set 100 && crowd '' remove 0
 
-# A sleeping CPU may be woken without an interrupt, so keep the CPUs busy. Interrupts
-# of other origin are the same for all kernels.
+# A sleeping CPU may be woken without an interrupt, so keep the CPUs busy. Other
+# interrupts are the same for all kernels.
 ( while :; do :; done ) &
 spinner=$!
 taskset -p 2 $spinner >/dev/null

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# For bench.sh: NR kprobe events of tracefs, and as many kprobes of
-# perf_event_open(), come and go, by the clock. Prints "name value" lines.
+# For bench.sh: set and remove NR kprobe events of tracefs, and as many kprobes of
+# perf_event_open(), and print the times as "name value" lines.
 #
-# /inner has "symbol+offset" lines, /names those functions that both kernels
-# have; their entries are ftrace sites.
+# /inner has "symbol+offset" lines. /names has the functions that both kernels have; their
+# entries are ftrace sites.
 tracing=/sys/kernel/tracing
 group=b
 
@@ -19,7 +19,7 @@ timed()
 	echo "$name $(($(now) - began))"
 }
 
-# The shell opens the file for each, as a user's would.
+# The shell opens the file for each event, as a user's shell would.
 create()
 {
 	n=0
@@ -45,7 +45,7 @@ echo 0 >$tracing/tracing_on
 for kind in entry inner; do
 	timed events_${kind}_create create /tmp/$kind
 	timed events_${kind}_enable enable
-	# Time to become jumps, as events that are looked at have.
+	# Time to become jumps, as events have while somebody looks at them.
 	sleep 5
 	timed events_${kind}_disable disable
 	timed events_${kind}_remove remove

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-# For bench.sh: the memory of probes, and the time to set those on ftrace sites. Prints
-# "name value" lines; bytes are for each probe, beside its struct kprobe or kretprobe.
+# For bench.sh: the memory of probes, and the time to set probes on ftrace sites. Prints
+# "name value" lines. Bytes are for each probe, without its struct kprobe or kretprobe.
 #
-# KIND is breakpoint, jump, ftrace or return. A kernel that cannot set as many in time has
-# figures for those that it could set. They stay: some kernels need long to remove them.
+# KIND is breakpoint, jump, ftrace or return. If a kernel cannot set all of them in time, the
+# figures are for those that it did set. They stay set: some kernels take long to remove them.
 opt=/proc/sys/debug/kprobes-optimization
 tracing=/sys/kernel/tracing
 ctl=/sys/kernel/debug/kprobe_crowd
 
 value() { awk -v k="$1" '$1 == k { print $2 }' $ctl/result; }
-# In KB: slab, pages of text and other vmalloc, and what each CPU has of its own
+# In KB: slab, pages of text and other vmalloc, and per-CPU memory
 taken() { awk '/^(Slab|VmallocUsed|Percpu):/ { printf "%s ", $2 }' /proc/meminfo; }
 
 # The optimizer is done when nothing has changed for three seconds.
@@ -25,7 +25,7 @@ settle()
 	done
 }
 
-# memory NAME HOW-MANY N: of N probes
+# memory NAME HOW-MANY N: the memory of N probes
 memory()
 {
 	# shellcheck disable=SC2046
@@ -44,7 +44,7 @@ memory()
 	echo "memory_$1_${2}_percpu $((($8 - $5) * 1024 / done))"
 }
 
-# measure N OPTIMIZE MODULE-PARAMETERS...: 1,000 of them, and N
+# measure N OPTIMIZE MODULE-PARAMETERS...: the memory of 1,000 of them, and of N
 measure()
 {
 	most=$1
@@ -52,7 +52,7 @@ measure()
 	shift 2
 	insmod /modules/kprobe_crowd.ko seconds="${EACH_SECONDS:-$seconds}" nr="$most" "$@" ||
 		{ echo "failed $KIND"; return; }
-	# The first time allocates caches, too.
+	# The first time also allocates caches.
 	echo 'grow 200' >$ctl/run && echo 'remove 0' >$ctl/run
 	sleep 3
 	memory "$KIND" 1000 1000
@@ -64,7 +64,7 @@ measure()
 # The addresses of ftrace sites, spread over the kernel; those of modules are left out.
 awk '$1 ~ /^ffffffff[89]/ && NF == 2 { print $1 }' $tracing/available_filter_functions_addrs >/tmp/entries
 functions=$(($(wc -l </tmp/entries) * 9 / 10))
-# Where the time is told, half a minute gives it.
+# Where only the time matters, half a minute is enough.
 seconds=60
 case $KIND in
 ftrace|return) seconds=30 ;;

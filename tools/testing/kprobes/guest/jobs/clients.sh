@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
 # Unmodified clients of kprobes, for clients.sh. Runs the features that FEATURES
-# names, as client.feature:seconds, in a shell of their own: the function try_FEATURE of
-# /clients/CLIENT.sh, or try_any. One that makes the kernel complain, by SPLATS, has
-# failed. A line for each: ok, not ok or skip; then its figures and what it said.
+# names, as client.feature:seconds, each in its own shell: the function try_FEATURE of
+# /clients/CLIENT.sh, or try_any. A feature that makes the kernel complain, by SPLATS, has
+# failed. Prints a line for each: ok, not ok or skip; then its figures and its messages.
 #
-# Needs the host's root file system, with the tools. KERNEL is the directory that this
-# kernel was built in, SOURCE that of its sources, which tools look for where a
-# distribution has them. No script may know which kernel runs it.
+# Needs the host's root file system, with the tools. KERNEL is the directory in which this
+# kernel was built, SOURCE has its sources; tools look for them where a
+# distribution has them. A script must not depend on which kernel runs it.
 export KERNEL=/host$KERNEL SOURCE=/host$SOURCE
 # shellcheck disable=SC1091
 . /lib.sh
 
 modules=/lib/modules/$(uname -r)
 ulimit -l unlimited
-# Some tools need two for each probe.
+# Some tools need two file descriptors for each probe.
 ulimit -n 8192
 echo 0 >/proc/sys/kernel/kptr_restrict
 echo -1 >/proc/sys/kernel/perf_event_paranoid
-# The guest is slow; a trace of 1,000 functions is not for the console.
+# The guest is slow: do not print a trace of 1,000 functions on the console.
 dmesg -n 4
 export HOME=/tmp/home PYTHONDONTWRITEBYTECODE=1 LC_ALL=C PERF_PAGER=cat DEBUGINFOD_URLS=
 mkdir -p "$HOME"
-# As a distribution has it.
+# As in a distribution.
 mkdir -p /boot
 cp "$KERNEL/.config" "/boot/config-$(uname -r)"
-# Builds write down where they were, which this guest's own /tmp may hide.
+# Builds record their directories, which this guest's own /tmp may hide.
 for dir in "$KERNEL" "$SOURCE"; do
 	[ -e "${dir#/host}" ] && continue
 	parent=${dir#/host}
@@ -68,13 +68,13 @@ for name in $FEATURES; do
 		if type "try_$1" >/dev/null 2>&1; then "try_$1"; else try_any "$1"; fi
 		done_testing' "$client" "${name#*.}" >/tmp/out 2>&1 </dev/null
 	status=$?
-	# It was ended before it could say what it had waited for.
+	# It was killed before it could say what it waited for.
 	case $status in 124 | 137) tail -n 15 /tmp/began >>/tmp/out ;; esac
-	# What it left running would disturb the next one.
+	# Processes that it left running would disturb the next feature.
 	left=''
 	[ $status -ne 0 ] || left=$(left)
 	[ -z "$left" ] || status=1
-	# The console has errors only.
+	# The console shows only errors.
 	if splat=$(complaints | grep -aE -m 1 "${SPLATS:?}"); then
 		status=1
 		echo "#! the kernel complains: $splat" >>/tmp/out
@@ -114,7 +114,7 @@ for name in $FEATURES; do
 		echo 0 >$tracing/function_profile_enabled
 		echo >/sys/kernel/debug/fail_function/inject
 	} >/dev/null 2>&1
-	# The next one is not to be blamed for what cannot be removed: it needs another guest.
+	# Stop if a probe cannot be removed: the next feature needs another guest.
 	[ -z "$(left)" ] || break
 done
 exit 0

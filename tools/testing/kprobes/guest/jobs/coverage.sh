@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of coverage.sh: for each seed set probes on the addresses of
-# /sites.SEED, let a workload run over them, and print "name value" lines for
-# that seed. Why a point is no jump is in kprobes/points, where there is such a
+# The guest's half of coverage.sh. For each seed, sets probes on the addresses of
+# /sites.SEED, runs a workload over them, and prints "name value" lines for
+# that seed. kprobes/points tells why a point is not a jump, where the kernel has such a
 # file.
 debug=/sys/kernel/debug
 opt=/proc/sys/debug/kprobes-optimization

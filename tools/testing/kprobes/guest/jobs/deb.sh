@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # For deb.sh check, as a service of Debian's systemd on the packaged kernel: is the
-# system up, what has failed, and do the samples work?
+# system up, which units have failed, and do the samples work?
 # shellcheck shell=dash disable=SC2086,SC2317
 failed=''
 tracing=/sys/kernel/tracing
@@ -35,7 +35,7 @@ esac
 systemd-analyze 2>/dev/null | head -n 1
 
 release=$(uname -r)
-# is WHAT COMMAND...: it ends well
+# is WHAT COMMAND...: the command succeeds
 is()
 {
 	what=$1
@@ -45,7 +45,7 @@ is()
 says() { dmesg | grep "$1: " | sed 's/^\[[^]]*\] //'; }
 said() { says "$1" | grep -q "$2"; }
 packaged() { [ "$(dpkg-query -W -f '${Status}' "linux-image-$release")" = 'install ok installed' ]; }
-# Processes that begin are what the samples look at.
+# The samples probe functions that new processes run.
 sample() { modprobe "$1" limit=3 && (:) && sleep 1; says "$1" | head -n 4; said "$1" "$2"; }
 event()
 {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of everything.sh: for each of WINDOWS, probes on all addresses of
-# /windows/N, as breakpoints and then as jumps, while a workload runs. The console has
-# a line before a window is armed, and one when it is over. Prints, from "window N" to
-# "end N", "name value" lines, what was refused, and "failed" lines.
-# What the workload does is called by name.
+# The guest's half of everything.sh: for each of WINDOWS, sets probes on all addresses of
+# /windows/N, as breakpoints and then as jumps, while a workload runs. Prints a line on the
+# console before a window is armed and when it is done; and from "window N" to
+# "end N", "name value" lines, refused addresses, and "failed" lines.
+# The functions of the workload are called by name.
 # shellcheck disable=SC2317
 debug=/sys/kernel/debug
 opt=/proc/sys/debug/kprobes-optimization
@@ -19,10 +19,10 @@ counted()
 		fail "calls of a function and hits of its probe differ ($1)"
 }
 
-# Each of these prints what goes wrong, and counts its rounds in a file.
+# Each of these prints errors, and counts its rounds in a file.
 round() { echo >>/tmp/rounds."$1"; }
 
-# Forks, executes, reads, writes, and checks that it gets what is right.
+# Forks, executes, reads, writes, and checks the results.
 files()
 {
 	while [ ! -e /tmp/stop ]; do
@@ -38,7 +38,7 @@ files()
 	done
 }
 
-# CPUs and modules go and come.
+# CPUs and modules come and go.
 machine()
 {
 	while [ ! -e /tmp/stop ]; do
@@ -52,7 +52,7 @@ machine()
 	done
 }
 
-# A few at a time, so that they get somewhere. 4 is: not in this kernel.
+# A few at a time, so that they make progress. Status 4 means: not in this kernel.
 stress()
 {
 	while [ ! -e /tmp/stop ]; do
@@ -80,8 +80,8 @@ stress()
 	done
 }
 
-# What the modules that are probed do: their own checks have to hold. Not the run of
-# kprobe_toggle: with each of its instructions probed, its timer would never come to an end.
+# The functions of probed modules: the modules' own checks have to hold. kprobe_toggle's run
+# is left out: with each of its instructions probed, its timer would never finish.
 modules()
 {
 	while [ ! -e /tmp/stop ]; do
@@ -95,7 +95,7 @@ modules()
 	done
 }
 
-# Loads them, and puts their addresses into the list.
+# Loads the modules, and adds their addresses to the list.
 load_modules()
 {
 	for module in kprobe_target kprobe_toggle kprobe_returns kprobe_stress; do
@@ -109,10 +109,10 @@ load_modules()
 	done <"/windows/$1.d/modules" >"/windows/$1"
 }
 
-# How long it has taken, in seconds.
+# The time since the start, in seconds.
 phase() { echo "took_$1 $(($(cut -d. -f1 /proc/uptime) - began))"; began=$(cut -d. -f1 /proc/uptime); }
 
-# work NAME...: begin
+# work NAME...: starts these functions
 work()
 {
 	rm -f /tmp/stop /tmp/work.* /tmp/rounds.*
@@ -132,7 +132,7 @@ work_ends()
 	done
 }
 
-# Until no more of them become jumps, or for five minutes: a busy machine takes long.
+# Waits until no more of them become jumps, for five minutes at most: a busy machine takes long.
 settle()
 {
 	last=0 same=0
@@ -180,7 +180,7 @@ run_window()
 		END { for (w in n) print "no_jump " n[w] " " w }' \
 		$debug/kprobes/points $coverage/points
 	phase jumps
-	# All at once under load, as others would.
+	# Turn all jumps back at once under load, as users would.
 	echo 0 >$opt
 	counted 'breakpoints again'
 	[ "$(value jumps)" = 0 ] || fail "there are still jumps"
@@ -188,7 +188,7 @@ run_window()
 	usleep 500000
 	work_ends
 	phase back
-	# Both lists are in ascending order, but for modules.
+	# Both lists are in ascending order, except for modules.
 	sort $coverage/refused >/tmp/refused
 	awk 'NR == FNR { gsub(/0x/, ""); split($1, r, "-"); from[++n] = r[1] "x"; to[n] = r[2] "x"; next }
 		FNR == 1 { i = 1 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of execute.sh, and of the test of that name: gives kprobe_execute.ko the
-# records in /execute, a batch at a time, prints how far it is and which instructions
-# behave differently, at the end all counts, and checks them.
+# The guest's half of execute.sh, and of the test of that name. Gives kprobe_execute.ko the
+# records in /execute in batches, prints the progress and the instructions that
+# behave differently, and at the end prints and checks all counts.
 # shellcheck disable=SC1091
 . /lib.sh
 
@@ -43,15 +43,15 @@ for post in '' _post; do
 		at_least "jump_$state$post" "$(get jump_$state$post)" $((run / 5))
 	done
 done
-# Those that a jump cannot displace: returns that drop arguments, and calls that would
-# return into the bytes of the jump. Counted with and without a post-handler.
+# The encodings that a jump cannot displace: returns that drop arguments, and calls that would
+# return into the bytes of the jump. They are counted with and without a post-handler.
 for state in '' _second _third; do
 	at_least "of $run, jumps of no_jump$state" $((run - $(get no_jump$state) / 2)) $((run * 95 / 100))
 done
 for what in taken faults faults_probed; do
 	at_least "$what" "$(get $what)" $((all / 50))
 done
-# What is not of the length that objdump finds must have been refused.
+# Encodings whose length differs from objdump's must have been refused.
 is "accepted, of another length by objdump" \
 	"$(sed -n 's/^left_out_as \([0-9]*\) is of another length.*/\1/p' /tmp/result)" 0
 is "differences" "$(get differences)" 0

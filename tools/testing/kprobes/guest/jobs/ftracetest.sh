@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# CASES of the ftrace project's selftests, which are in TESTS. Needs more than busybox. Ends
-# well when they have all run: what they say is for ftracetest.sh to judge.
+# Runs CASES of the ftrace project's selftests, which are in TESTS. Needs more than busybox.
+# Succeeds when all have run: ftracetest.sh judges their results.
 cd "$TESTS" || exit 1
-# Logs of what does not pass are kept.
+# Keep the logs of tests that do not pass.
 # shellcheck disable=SC2086
 ./ftracetest --fail-unsupported --fail-unresolved --logdir /tmp/ftracetest $CASES
 for log in /tmp/ftracetest/*; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of icount.sh, one PART of it: run kprobe_cost.ko in each of its modes
-# and print its lines (hits), or crowds of probes, as large as MANY= or COLD= says.
+# The guest's half of icount.sh, one PART of it: runs kprobe_cost.ko in each of its modes
+# and prints its lines (hits), or many probes, as many as MANY= or COLD= says.
 opt=/proc/sys/debug/kprobes-optimization
 ctl=/sys/kernel/debug/kprobe_crowd
 failed='' hits=''
@@ -8,7 +8,7 @@ failed='' hits=''
 [ "$PART" != hits ] || hits=1
 [ "${COUNT:-0}" = 0 ] || echo 1 >/sys/kernel/debug/kprobes/hits || failed=1
 
-# measure REGEX PARAMETERS...: run it, show its lines that match
+# measure REGEX PARAMETERS...: runs it and prints the lines that match
 measure()
 {
 	regex=$1
@@ -44,7 +44,7 @@ for n in $MANY; do
 	[ "$n" -le $most ] || most=$n
 done
 insmod /modules/kprobe_crowd.ko sites=/quiet nr=$((most + 100)) || failed=1
-# The first ones allocate caches, whatever they are for.
+# Whichever probes come first allocate caches.
 crowd "${hits:+register_single}" set_each 100
 crowd "${hits:+unregister_single}" remove_each 0
 for n in $MANY; do
@@ -55,7 +55,7 @@ for n in $MANY; do
 done
 rmmod kprobe_crowd
 
-# The work of making points jumps, and how many become jumps. Afterwards nothing hits them.
+# The work of making points jumps, and the number of jumps. Nothing hits them afterwards.
 if [ -n "$MANY" ] && [ -e $opt ]; then
 	echo 1 >$opt
 	insmod /modules/kprobe_crowd.ko sites=/quiet nr=$most seconds=120 || failed=1
@@ -68,7 +68,7 @@ if [ -n "$MANY" ] && [ -e $opt ]; then
 	echo 0 >$opt
 fi
 
-# As many probes as can be set within a minute of guest time. They are not removed.
+# The number of probes that can be set within a minute of guest time. They are not removed.
 most=0
 for n in $COLD; do
 	[ "$n" -le $most ] || most=$n
@@ -76,7 +76,7 @@ done
 [ $most = 0 ] || insmod /modules/kprobe_crowd.ko sites=/cold nr="$(wc -l </cold)" || failed=1
 have=0 each=0
 for n in $COLD; do
-	# Nor begin what cannot end in time.
+	# Do not start what cannot finish in time.
 	[ $(((n - have) * each / 1000000000)) -lt 60 ] ||
 		{ echo "$n cannot be set in time"; break; }
 	crowd '' grow $n

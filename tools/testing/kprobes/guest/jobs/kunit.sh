@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# Run the KUnit suites that are modules; those that are built in have run when
-# the kernel booted. Their results are in the kernel's log. PICKS are suites and
-# SUITE.CASEs: only these, of the modules, one after the other. WATCH is what watches
-# them, see watch.sh.
+# Runs the KUnit suites that are modules; built-in suites have run while
+# the kernel booted. The results are in the kernel's log. PICKS selects suites and
+# SUITE.CASEs, of the modules only, which then run one after the other. WATCH names the
+# checkers that watch them, see watch.sh.
 # shellcheck shell=dash disable=SC1091
 . /lib.sh
 . /watch.sh
@@ -15,7 +15,7 @@ each_module()
 	done
 }
 
-# insmod waits for each case, and some take minutes where everything is watched.
+# insmod waits for all cases, and some take minutes where everything is watched.
 hung=/proc/sys/kernel/hung_task_timeout_secs
 [ -z "$WATCH" ] || [ ! -e $hung ] || echo 600 >$hung
 watch_start

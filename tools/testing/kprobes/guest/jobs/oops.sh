@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of oops.sh: lets handlers crash, as CASES says: HOW:TARGET:STATE:WHAT,
-# see kprobe_oops.c. What is printed is on the console.
+# The guest's half of oops.sh: lets handlers crash as CASES says, by HOW:TARGET:STATE:WHAT,
+# see kprobe_oops.c. The results are on the console.
 # shellcheck disable=SC1091
 . /lib.sh
 
-# An oops ends a task, not this machine.
+# An oops kills a task, not this machine.
 echo 0 >/proc/sys/kernel/panic_on_oops
 dmesg -n 8
 load kprobe_oops

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of "make run": probe SYMBOL+OFFSET while something uses it,
-# and show each thing that kprobes offer. Without OFFSET: the first instruction
-# after the entry, as that one shows more than a call of ftrace.
+# The guest's half of "make run": probes SYMBOL+OFFSET while something uses it,
+# and shows each feature of kprobes. Without OFFSET: the first instruction
+# after the entry, which shows more than an ftrace site does.
 
 ctl=/sys/kernel/debug/kprobes
 failed=
@@ -11,7 +11,7 @@ fail() { echo "kprobes: run: $*"; failed=1; }
 # The messages of a module, without time stamps.
 lines() { { cat /tmp/dmesg; dmesg; } 2>/dev/null | sed 's/^\[[^]]*\] //' | grep "^$1: "; }
 
-# Fork and read files until stopped.
+# Forks and reads files until stopped.
 workload()
 {
 	while :; do
@@ -26,7 +26,7 @@ load()
 	shift
 	dmesg -c >>/tmp/dmesg
 	insmod "/modules/$module.ko" "$@" 2>/tmp/err && return
-	# busybox tries in two ways.
+	# busybox tries to load it in two ways, so the messages come twice.
 	dmesg >/tmp/refused
 	sed 's/^\[[^]]*\] //' /tmp/refused | grep "^$module: " | tail -n 1
 	sed -n 's/^\[[^]]*\] kprobes: /because: /p' /tmp/refused | tail -n 1
@@ -34,7 +34,7 @@ load()
 	return 1
 }
 
-# accepted OFFSET: may there be a probe?
+# accepted OFFSET: is a probe allowed there?
 accepted()
 {
 	insmod /modules/kprobe_example.ko symbol="$SYMBOL" offset="$1" limit=0 2>/dev/null &&
@@ -44,7 +44,7 @@ accepted()
 	return "$1"
 }
 
-# nearest FROM STEP: the nearest offset in that direction that may have one
+# nearest FROM STEP: the nearest offset in that direction where a probe is allowed
 nearest()
 {
 	at=$1
@@ -55,7 +55,7 @@ nearest()
 	done
 }
 
-# within FUNCTION: does this name mean the function that we look into?
+# within FUNCTION: is this a name of the function under test?
 within()
 {
 	[ "$1" != "${SYMBOL#*:}" ] || return 0
@@ -70,7 +70,7 @@ stop()
 	exit 1
 }
 
-# Wait for the workload to be seen, ten seconds at most.
+# Waits until the workload is seen, for ten seconds at most.
 wait_for()
 {
 	for _ in $(seq 50); do
@@ -92,7 +92,7 @@ if ! grep " [tTwW] ${SYMBOL#*:}\$" /proc/kallsyms; then
 fi
 
 if [ -z "$OFFSET" ]; then
-	# The entry may be after an endbr, and is several bytes long.
+	# The entry may be after an ENDBR, and is several bytes long.
 	OFFSET=0
 	! accepted 0 || OFFSET=$(sed -n 's/.* probe set on .*+0x\([0-9a-f]*\).*/\1/p' /tmp/accepted)
 	OFFSET=$(nearest $((0x$OFFSET)) 1)
@@ -108,7 +108,7 @@ if ! load kprobe_example symbol="$SYMBOL" offset="$OFFSET" limit=4; then
 	fi
 	stop
 fi
-# An offset that is too large is not refused: it counts on into the next functions.
+# An offset that is too large is not refused: it leads into the next functions.
 at=$(lines kprobe_example | sed -n 's/.* probe set on \([^+]*\)+.*/\1/p')
 if ! within "$at"; then
 	echo "kprobes: run: $SYMBOL ends before $OFFSET: that is in $at: give a smaller OFFSET="

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# For series.sh, on a kernel from the middle of a series: use what it has of kprobes.
+# For series.sh, on a kernel from the middle of a series: uses what the kernel has of kprobes.
 # Each part ends in "ok - NAME" or "not ok - NAME"; series.sh knows from the .config
-# which of them there have to be.
+# which parts to expect.
 # shellcheck shell=dash disable=SC1091,SC2154
 . /lib.sh
 tracing=/sys/kernel/tracing
@@ -9,14 +9,14 @@ tracing=/sys/kernel/tracing
 zcat /proc/config.gz | grep -E '^CONFIG_(KPROBES|OPTPROBES|KPROBES_ON_FTRACE|JPROBES)=' >/tmp/config
 cat /tmp/config
 has() { grep -qx "CONFIG_$1=y" /tmp/config; }
-# result NAME: with what has failed since the last one
+# result NAME: of everything since the last result
 result()
 {
 	[ -n "$failed" ] && echo "not ok - $1" || echo "ok - $1"
 	failed=''
 }
 
-# Reading the trace is a hit, too, and so would never come to its end. cat sends files
+# Reading the trace is a hit, too, so it would never end. cat copies files
 # without reading them.
 counted()
 {
@@ -28,7 +28,7 @@ counted()
 	[ -z "$left" ] || at_least "returns $1" "$(traced left)" 5
 }
 
-# The probes become what the options say; a loaded machine takes its time.
+# The options decide what the probes become; a loaded machine takes a while.
 state()
 {
 	for _ in $(seq 60); do
@@ -40,7 +40,7 @@ state()
 
 events()
 {
-	# An instruction after the entry, which may be an ftrace site.
+	# An instruction after the entry; the entry may be an ftrace site.
 	place=''
 	for offset in $(seq 9 40); do
 		echo "p:series/hit vfs_read+$offset" >$tracing/kprobe_events 2>/dev/null || continue
@@ -48,7 +48,7 @@ events()
 		break
 	done
 	[ -n "$place" ] || { fail 'no instruction of vfs_read can be probed'; return; }
-	# The entry is an ftrace site, and until those can be probed it is refused.
+	# The entry is an ftrace site, which is refused until kprobes can use ftrace.
 	left=''
 	if has KPROBES_ON_FTRACE; then
 		left=1

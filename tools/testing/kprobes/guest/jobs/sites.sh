@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# The guest's half of sites.sh: prints which addresses of /all can carry a probe, and,
+# The guest's half of sites.sh: prints which addresses of /all can be probed, and,
 # unless WATCH= is empty, which functions do not run meanwhile.
 tracing=/sys/kernel/tracing
 crowd=/sys/kernel/debug/kprobe_crowd
 
-# Finds the functions that do not run while probes are set, become jumps, and are
-# removed. These probes are on the ACPI interpreter.
+# Finds functions that do not run while probes are set, become jumps, and are
+# removed. The probes for this are on the ACPI interpreter.
 watch()
 {
 	awk 'NR == FNR { acpi[$1] = 1; next } ($1 in acpi) && n++ < 200' /acpi /tmp/all >/tmp/some

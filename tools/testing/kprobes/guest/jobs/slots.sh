@@ -6,7 +6,7 @@
 
 slots=/sys/kernel/debug/kprobe_slots
 load kprobe_slots
-# A write has so many addresses.
+# One write takes this many addresses.
 split_lines() { awk -v n=$((($(wc -l </sites) + 19) / 20)) '{ print >("/tmp/sites." int((NR - 1) / n)) }' /sites; }
 split_lines
 for part in /tmp/sites.*; do

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's half of soak.sh: for SECONDS_TO_RUN, kprobe_torture.ko runs beside KILLERS, and
-# each of the tests PARTS runs beside it, and beside the others, again and again.
-# Prints the result of torture; "part NAME ROUNDS FAILED" for each test, and "count NAME WHAT
-# SUM" for what it has counted in all its rounds; and what is left at the end.
+# each of the tests PARTS runs beside it and the other tests, again and again.
+# Prints the result of torture; "part NAME ROUNDS FAILED" for each test and "count NAME WHAT
+# SUM" for its counts in all rounds; and what is left allocated at the end.
 # shellcheck disable=SC1091
 soak=/tmp/soak
 export KPROBES_LOCKS=$soak/locks
@@ -10,11 +10,11 @@ mkdir -p $KPROBES_LOCKS
 . /lib.sh
 . /lib-torture.sh
 
-# So that a round takes a minute or so, and another one of the same part differs.
+# Let a round take a minute or so, and differ from the other rounds of its part.
 export STRESS_SECONDS=20 TOGGLE_SECONDS=20 RETURNS_SECONDS=20 RETURNS_TASKS=200 RETURNS_CALLS=4000 \
 	ABUSE_CALLS=4000 FUZZ_DEFS=60
 
-# part NAME: rounds until the time is over
+# part NAME: repeats a test until the time is over
 part()
 {
 	dir=$soak/$1 rounds=0 bad=0
@@ -35,7 +35,7 @@ part()
 		# "# WHAT NUMBER", with anything in between.
 		sed -n '/ left_/d; s/^# .*\<\([a-z_]*\) \([0-9]*\)$/\1 \2/p' "$dir/out" >>"$dir/counts"
 		echo "$rounds $bad" >"$dir/rounds"
-		# Others need what it owned for all of its round.
+		# The other parts need the resources that it owned during its round.
 		case $1 in
 		event_fuzz) took=$(($(date +%s) - start)) ;;
 		*) took=1 ;;
@@ -80,7 +80,7 @@ touch $soak/stop
 # shellcheck disable=SC2086
 wait $pids
 
-# Nothing runs any more, so nothing may be left, of anybody.
+# Nothing runs any more, so nothing may be left allocated.
 echo 1 >$optimization
 sleep 1
 torture_result

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # The guest's half of survive.sh: kprobe_abuse.ko makes CALLS calls of the kinds CALLS_OF at
-# targets of the kinds KINDS, or of all if that is empty. As long as it makes progress it says
-# so: the machine may be slow, or hang.
+# targets of the kinds KINDS; an empty list means all. Prints a line while it makes
+# progress: a slow machine is not a hang.
 # shellcheck disable=SC1091
 . /lib.sh
 
 abuse=/sys/kernel/debug/kprobe_abuse
-# An oops ends a task, not this machine.
+# An oops kills a task, not this machine.
 echo 0 >/proc/sys/kernel/panic_on_oops
 load kprobe_abuse others=1 "calls=$CALLS_OF" "${KINDS:+kinds=$KINDS}"
 rm -f $tmp/stop

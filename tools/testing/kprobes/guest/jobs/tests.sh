@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# Run the tests in /tests that TESTS names, each in a shell of its own.
-# A line for each: ok, not ok or skip, its name and what it proves; the lines
-# with the reasons follow. WATCH is what watches them, see watch.sh. SLOW is what
-# to multiply the time limit by.
+# Runs the tests in /tests that TESTS names, each in its own shell.
+# Prints a line for each: ok, not ok or skip, its name and what it proves; then
+# the reasons. WATCH names the checkers that watch them, see watch.sh. SLOW is the factor
+# for the time limit.
 # shellcheck disable=SC1091
 . /lib.sh
 . /watch.sh
 
-# Whose is what the kernel's log says next? See running() in results.sh.
+# Tells which test the next lines of the kernel's log belong to: see running() in results.sh.
 marks() { echo "<5>kprobes-guest: $*" >/dev/kmsg; }
 
 run_test()
@@ -32,7 +32,7 @@ run_test()
 	watch_test "$name"
 }
 
-# Tests that need kernel parameters run first: what the parameters set must not
+# Tests that need kernel parameters run first: the probes of these parameters must not
 # disturb the other tests.
 watch_start
 first=$(grep -l '^# needs: cmdline' /tests/*.sh)
