@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Thin: what each target does is in tools/testing/kprobes/.
+# A thin layer: the scripts in tools/testing/kprobes/ do the work of each target.
 
 CONFIG ?= x86_64
 T := tools/testing/kprobes
@@ -95,7 +95,7 @@ run: export CONFIG := $(if $(filter-out file,$(origin CONFIG))$(wildcard build/x
 run: run-offset kernel
 	@$(T)/run.sh
 
-# A wrong OFFSET= is no reason to build.
+# Check OFFSET= before building anything.
 run-offset:
 	@$(T)/run.sh --check
 
@@ -107,11 +107,11 @@ test: test-names kernel
 	@$(T)/test.sh
 endif
 
-# A wrong TEST= is no reason to build.
+# Check TEST= before building anything.
 test-names:
 	@$(T)/test.sh --check
 
-# A wrong ARCH= is no reason to unpack the base.
+# Check ARCH= before unpacking the base.
 test-arch-name:
 	@$(T)/test-arch.sh --check "$(ARCH)"
 
@@ -172,12 +172,12 @@ endif
 kselftest: kernel
 	@$(T)/kselftest.sh $(TEST)
 
-# Debug information is for these only.
+# Only these need debug information.
 test-clients: CONFIG = clients
 test-clients: test-clients-names kernel stock
 	@$(T)/clients.sh $(CLIENTS)
 
-# A wrong CLIENTS= is no reason to build, and packages that are missing are no surprise then.
+# Check CLIENTS= and the packages before building anything.
 test-clients-names:
 	@$(T)/tree.sh stock
 	@$(T)/clients.sh --check $(CLIENTS)

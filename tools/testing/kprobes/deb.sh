@@ -31,7 +31,7 @@ prepare()
 	mkdir -p "$out/out"
 	lock deb
 	ccache_env
-	say "the tree without what only an emulator needs"
+	say "preparing the tree without the changes that only an emulator needs"
 	EMULATOR_PATCHES=0 KPROBES_BUILD=$out "$here/tree.sh"
 }
 

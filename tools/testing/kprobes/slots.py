@@ -9,8 +9,8 @@
 #   2. A branch leads to an instruction: in the same slot; at the start of a function, or its
 #      second instruction, since the first is an ENDBR, which direct calls skip, or the code
 #      in its padding that counts calls; or in the kernel's text, but not in the bytes that a
-#      jump replaces. After the displaced instructions a detour continues after these bytes, even
-#      if they end in a return. The jump at the end of a copy leads to the instruction after the
+#      jump replaces. A detour continues after these bytes, even if the displaced instructions
+#      end in a return. The jump at the end of a copy leads to the instruction after the
 #      original.
 #   3. With retpolines there is no indirect branch.
 #   4. With return thunks there is no return, with one exception: where calls are counted, a

@@ -63,7 +63,7 @@ own()
 		usleep 100000
 		# A test that was killed has kept it, and others must not wait forever.
 		[ ! -e /tmp/stop ] || [ $((late += 1)) -le 1200 ] ||
-			{ fail "nobody gives $1 back"; exit 1; }
+			{ fail "$1 was not given back"; exit 1; }
 	done
 }
 give_back() { alone || rmdir "$locks/$1"; }

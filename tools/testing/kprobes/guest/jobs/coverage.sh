@@ -57,7 +57,7 @@ for seed in $SEEDS; do
 	dmesg | sed -n 's/.* probes gone in \([0-9]*\) us/unregister_us \1/p'
 	! dmesg | grep -q 'hits after unregistering' || fail "seed $seed: hits come late"
 	left=$(dmesg | sed -n 's/.*kprobe_coverage: \([0-9]*\) of .* left something behind/\1/p')
-	[ "$left" = 0 ] || fail "seed $seed: $left jumps have left something behind"
+	[ "$left" = 0 ] || fail "seed $seed: $left jumps were not removed completely"
 	[ -z "$(cat $debug/kprobes/list)" ] || fail "seed $seed: probes are left"
 done
 [ -z "$failed" ]

@@ -127,7 +127,7 @@ work_ends()
 	: >/tmp/stop
 	for name in $works; do wait; done
 	for name in $works; do
-		[ -s "/tmp/rounds.$name" ] || fail "the workload $name has come to nothing"
+		[ -s "/tmp/rounds.$name" ] || fail "the workload $name did nothing"
 		[ ! -s "/tmp/work.$name" ] || fail "the workload: $name: $(head -n 3 "/tmp/work.$name" | paste -sd';')"
 	done
 }
@@ -197,7 +197,7 @@ run_window()
 			print "refused_at " $1 " " $2 " " ($1 "x" >= from[i] && $1 "x" < to[i] ? "blacklist" : "-")
 		}' /tmp/blacklist /tmp/refused
 	dmesg -c >/dev/null
-	rmmod kprobe_coverage || fail "the probes do not go"
+	rmmod kprobe_coverage || fail "the probes cannot be removed"
 	! dmesg | grep -q 'hits after unregistering' || fail "hits come late"
 	left=$(dmesg | sed -n 's/.*kprobe_coverage: \([0-9]*\) of .* left something behind/\1/p')
 	[ "$left" = 0 ] || fail "the text of $left points is not what it was"

@@ -44,7 +44,7 @@ awk '$3 == "_stext" { from = $1 } $3 == "_etext" { to = $1 } END { print from, t
 read -r from to <$tmp/range
 echo "text $from $(printf %x $((0x$to - 0x$from)))" >>$tmp/places
 # Shorten the names to what the module can hold.
-sed 's/^\([^ ]\{1,15\}\)[^ ]*/\1/' $tmp/places >$abuse/places || fail "the places are not taken"
+sed 's/^\([^ ]\{1,15\}\)[^ ]*/\1/' $tmp/places >$abuse/places || fail "the places are not accepted"
 
 # A first run makes the allocations that stay: caches, and tables that have grown.
 echo 2000 1 >$abuse/run || fail "the first run failed"

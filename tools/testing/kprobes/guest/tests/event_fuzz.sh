@@ -206,7 +206,7 @@ add()
 			garbage=$((garbage + 1))
 			adopt
 			;;
-		*) fail "'$4' was taken, wanted '$3'" ;;
+		*) fail "'$4' was accepted, wanted '$3'" ;;
 		esac
 		return
 	fi
@@ -320,7 +320,7 @@ at_least "definitions that were refused" $refused $((defs / 5))
 at_least "counts that were compared" $hits $((defs / 6))
 at_least "events that were switched or removed" $changed $((defs / 6))
 echo 0 >$tracing/events/enable
-echo >$tracing/kprobe_events || fail "the events do not go"
+echo >$tracing/kprobe_events || fail "the events cannot be removed"
 is "what is left" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
 no_probes
 call add 1

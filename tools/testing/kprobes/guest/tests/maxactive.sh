@@ -17,7 +17,7 @@ for n in 1073741824 2147483647; do
 done
 # Allocating all memory in vain takes far longer, and gets tasks killed.
 [ $(($(cut -d. -f1 /proc/uptime) - start)) -le 5 ] || fail "refusing took more than 5 s"
-[ $((before - $(available))) -lt 20000 ] || fail "refusing has left less memory"
+[ $((before - $(available))) -lt 20000 ] || fail "refusals have used up memory"
 is "complaints about memory" "$(dmesg | grep -ciE 'out of memory|oom|page allocation failure')" 0
 unload kprobe_returns
 is "the list" "$(cat $kp/list)" ""

@@ -12,7 +12,7 @@ awk '$2 ~ /^[tT]$/ && $3 !~ /[.]/ && !$4 { n[$3]++ } END { for (s in n) if (n[s]
 	sort | head -n 1600 >$tmp/names
 # A write is at most a page.
 xargs -n 50 sh -c 'printf "%s\n" "$@" >'"$stress/symbols" names <$tmp/names ||
-	fail "the names are not taken"
+	fail "the names are not accepted"
 (
 	while [ ! -e $tmp/stop ]; do
 		[ "$( (echo fork) )" = fork ] || echo broken
