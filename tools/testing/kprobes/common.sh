@@ -54,6 +54,14 @@ scratch()
 	trap 'rm -rf "$tmp"' EXIT
 }
 
+# new_console LOG: an empty console. If the guest does not start, that of an earlier one
+# must not be taken for its.
+new_console()
+{
+	rm -f "$build/logs/$1.console"
+	: >"$build/logs/$1.console"
+}
+
 # need COMMAND-OR-FILE:PACKAGE...: install the packages of those that are missing. This
 # looks for the commands themselves, so a tool built by hand counts, too.
 need()

@@ -4,7 +4,7 @@
 # shellcheck shell=bash disable=SC2154
 
 # make_files DIR KERNEL NR TEST...: the files that these guest tests ask for in their lines
-# "# needs: what FILE makes", for that kernel. NR is the number of encodings.
+# "# needs: what FILE makes", for that kernel. NR is the number of encodings. Fails if one of the files cannot be made.
 make_files()
 {
 	local dir=$1 kernel=$2 nr=$3 bits=64 test makers
@@ -17,13 +17,13 @@ make_files()
 	*execute.py*)
 		need objdump:binutils python3:python3
 		! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32
-		python3 "$here/execute.py" $bits "$nr" 1 "$dir/execute"
+		python3 "$here/execute.py" $bits "$nr" 1 "$dir/execute" || return
 		;;
 	esac
 	case $makers in
 	*bpf_insns.c*)
 		need gcc:gcc /usr/include/stdio.h:libc6-dev
-		gcc -O2 -static -o "$dir/bpf_insns" "$here/bpf_insns.c"
+		gcc -O2 -static -o "$dir/bpf_insns" "$here/bpf_insns.c" || return
 		;;
 	esac
 }

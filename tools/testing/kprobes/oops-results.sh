@@ -36,6 +36,7 @@ oops_verdict()
 		index($0, "kprobe_oops: end " name ":") == 1 && begun { end = $0; begun = 0 }
 		# An address that is on the stack by chance proves nothing.
 		begun && !/^ \? / { text = text $0 "\n" }
+		begun && /^(BUG|Oops|WARNING|UBSAN|INFO): / { nr[++reports] = $0 }
 		END {
 			split(name, n, " ")
 			how = n[1]; fn = "oops_" n[2]; what = n[4]
@@ -51,6 +52,11 @@ oops_verdict()
 			} else {
 				need("report", report[what])
 			}
+			# The exception, and the oops that it leads to.
+			wanted = 1
+			if (what == "null" || what == "stack") wanted = 2
+			for (i = wanted + 1; i <= reports && what != "hang" && what != "fixed"; i++)
+				print "one more report: " nr[i]
 			if (how == "insn") {
 				if (n[2] == "first")
 					need("instruction", "\nRIP: 0010:" fn "\\+")
@@ -79,4 +85,13 @@ oops_verdict()
 				if (end != want) print "got \"" end "\", wanted \"" want "\""
 			}
 		}' "$1"
+}
+
+# oops_strays CONSOLE: prints the reports from before, between and after the cases. After one
+# that the kernel does not survive, there are none.
+oops_strays()
+{
+	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' |
+		awk '/^kprobe_oops: begin / { begun = 1 } !begun { print } /^kprobe_oops: end / { begun = 0 }' |
+		grep -aE "$SPLATS" | sed 's/^/a report that belongs to no case: /' || true
 }

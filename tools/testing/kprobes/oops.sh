@@ -34,10 +34,12 @@ crash()
 	shift 2
 	[ $# -gt 0 ] || return 0
 	# All reports are examined here. A loaded machine must not be taken for a hung one.
+	new_console "$log"
 	"$here/guest.sh" -t 240 -l "$log" -s . -a rcupdate.rcu_cpu_stall_timeout=6 \
 		"$kernel" oops CASES="$*" >"$build/logs/$log.txt" 2>&1 || status=$?
 	for c; do
-		bad=$(oops_verdict "$build/logs/$log.console" "$c" "$panics")
+		bad=$(oops_verdict "$build/logs/$log.console" "$c" "$panics"
+			oops_strays "$build/logs/$log.console")
 		if [ -z "$panics" ] && [ $status -ne 0 ]; then
 			bad="$bad${bad:+$'\n'}the guest: $(tail -n 1 "$build/logs/$log.txt")"
 		fi

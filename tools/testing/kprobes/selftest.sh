@@ -585,6 +585,22 @@ staged()
 	[ $status = 0 ] || sed "s,$tmp/,,g; s/^kprobes: //; s/^/not ok - /" "$tmp/log" | tail -n 1
 }
 
+# make test, when one of its scripts ends early: the rest runs, and all is counted.
+runs_hitpath() { TEST=hitpath staged "$stage/test.sh"; sed -n "/^not ok/p" "$tmp/log" | sed -n 1p; }
+{
+	stands_for hitpath.sh <<<$'#!/bin/bash\necho "no objdump"; exit 3'
+	runs_hitpath
+	stands_for hitpath.sh <<<$'#!/bin/bash\necho "not ok - hitpath: one is not refused"; exit 1'
+	runs_hitpath
+	stands_for hitpath.sh <<<$'#!/bin/bash\necho "ok - hitpath: all are refused"'
+	runs_hitpath
+} | sees test_ends "a script of make test that ends with a status is counted as one failure" \
+"not ok - 0 passed, 1 failed
+not ok - hitpath: ended with status 3
+not ok - 0 passed, 1 failed
+not ok - hitpath: one is not refused"
+ln -sf "$here/hitpath.sh" "$stage/"
+
 # make test ARCH=
 ln -s qemu-system-x86_64 "$tmp/machine/qemu-system-aarch64"
 ln -s /bin/true "$tmp/machine/aarch64-linux-gnu-gcc"
@@ -930,6 +946,22 @@ crashed '' | sees oops_good "a report that names the probe is good" ''
 crashed '/BUG:/d; /was running/d' | sees oops_report "a report that is missing is seen" \
 "not ok - no report
 not ok - no name of the probe"
+crashed '/Oops/a BUG: KASAN: slab-use-after-free in kprobe_hit' | sees oops_second "a second report is seen" \
+	"not ok - one more report: BUG: KASAN: slab-use-after-free in kprobe_hit"
+sed '$a WARNING: CPU: 0 PID: 1 at kprobe_free+0x1/0x2' "$tmp/oops" >"$tmp/spoilt"
+oops_strays "$tmp/spoilt" | sed 's/^/not ok - /' | sees oops_stray "a report between two cases is seen" \
+	"not ok - a report that belongs to no case: WARNING: CPU: 0 PID: 1 at kprobe_free+0x1/0x2"
+oops_strays "$tmp/oops" | sees oops_no_stray "a report of a case is none between two" ''
+# There is no kernel "none", but a log of it, in which all is well.
+{
+	panicked=$tmp/logs/oops-none-pre-plain-jump-stack.console
+	sed 's/jump null/jump stack/; s/BUG: .*/BUG: TASK stack guard page was hit/
+		s/kprobe_oops: end.*/Kernel panic - not syncing: Fatal exception/' "$tmp/oops" >"$panicked"
+	oops_verdict "$panicked" pre:plain:jump:stack 1 | sed 's/^/not ok - the example: /'
+	PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp KERNEL=none EMULATOR_PATCHES=0 \
+		TEST='oops.pre_plain_jump_stack' "$here/oops.sh" 2>&1 || true
+} | sees oops_anew "the panic of an earlier guest is not taken for that of one that does not start" \
+	"not ok - oops.pre_plain_jump_stack: see build/logs/oops-none-pre-plain-jump-stack.console"
 crashed '/RIP: 0010:oops_plain/d' | sees oops_function "a function that is there by chance does not count" \
 	"not ok - no probed function"
 crashed 's/and 1/and 0/' | sees oops_dead "a machine that does not probe any more is seen" \

@@ -157,6 +157,7 @@ kunit_in_guest()
 	say "KUnit on $kernel${prefix:+, ${prefix%: }}"
 	# The results are taken from the console: what was done before a crash
 	# is there too.
+	new_console "$log"
 	guest kunit -t "$4" -l "$log" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
 		"$build/$kernel" kunit PICKS="$(echo "$picks" | paste -sd' ')" WATCH="$3" \
@@ -176,6 +177,7 @@ kunit_run()
 	shift 3
 	wanted "$run" || return 0
 	say "KUnit on $kernel with $run"
+	new_console "$log"
 	guest kunit -t $((300 * slow)) -l "$log" "$@" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=$glob $params" \
 		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks "$run" | paste -sd' ')}" \
@@ -216,6 +218,7 @@ kunit_by_tool()
 		return
 	fi
 	say "KUnit through tools/testing/kunit/kunit.py, which builds a kernel in build/kunit"
+	rm -f "$log.console" "$build/kunit/test.log"
 	"$here/kunit.sh" ${TEST:+"$picks"} >"$log.out" 2>&1 &
 	progress $! "kunit.py" "$log.out" || status=$?
 	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
@@ -249,7 +252,10 @@ guest_tests()
 	[ -n "$names" ] || return 0
 	# "make execute" runs more of them.
 	# shellcheck disable=SC2086
-	make_files "$files" "$kernel" $((3000 / slow)) $names
+	if ! make_files "$files" "$kernel" $((3000 / slow)) $names; then
+		echo "not ok - $run: a file that the tests need could not be made: see above" | record "$run" "$prefix"
+		return
+	fi
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
 	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \
@@ -277,18 +283,37 @@ run_shows()
 	fi | record run ''
 }
 
+# lines_of NAME COMMAND...: the lines of a script that fails if one of its tests does. If it
+# fails for another reason, there is a line for that.
+lines_of()
+{
+	local name=$1 line failed=''
+
+	shift
+	{ "$@" 2>&1 || echo "ended with status $?"; } | while IFS= read -r line; do
+		case $line in
+		'not ok - '*) failed=1 ;;
+		'ended with status '*)
+			[ -z "$failed" ] || continue
+			line="not ok - $name: $line"
+			;;
+		esac
+		printf '%s\n' "$line"
+	done
+}
+
 # Is everything that a hit runs refused?
 hit_path()
 {
 	say "the path of a hit in $kernel"
-	CONFIG=$kernel "$here/hitpath.sh" 2>&1 | record hitpath ''
+	CONFIG=$kernel lines_of hitpath "$here/hitpath.sh" | record hitpath ''
 }
 
 oops_guests()
 {
 	[ -n "$(oops_names | picked '')" ] || return 0
 	say "handlers that crash, on $kernel"
-	KERNEL=$kernel "$here/oops.sh" | record oops ''
+	KERNEL=$kernel lines_of oops "$here/oops.sh" | record oops ''
 }
 
 # wanted RUN: does any test of it run?
@@ -297,7 +322,7 @@ wanted() { [ -n "$(kunit_picks "$1")" ]; }
 # The self-test takes a second, so it runs as a whole.
 selftest()
 {
-	"$here/selftest.sh" | sed 's/^\(not \)\?ok - /&selftest./' | while IFS= read -r line; do
+	lines_of selftest "$here/selftest.sh" | sed 's/^\(not \)\?ok - /&selftest./' | while IFS= read -r line; do
 		name=${line#*ok - }
 		case $line in
 		'ok - '*|'not ok - '*) ! is_picked "${name%%: *}" || printf '%s\n' "$line" ;;
