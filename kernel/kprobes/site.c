@@ -139,12 +139,12 @@ int kprobe_each_symbol(const char *module, int (*fn)(void *, const char *, unsig
 /**
  * kprobe_array_more - make room for one more element at the end of an array
  * @array: the array, or NULL; kvfree() frees it
- * @nr:    how many elements it has
- * @room:  for how many it has room; updated
+ * @nr:    the number of its elements
+ * @room:  the number of elements it has room for; updated
  * @size:  the size of an element
  *
  * Context: may sleep.
- * Return: the array, which may have moved; or NULL, with the array as it was.
+ * Return: the array, which may have moved; or NULL, and then the old array is unchanged.
  */
 void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t size)
 {

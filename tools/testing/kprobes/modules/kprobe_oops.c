@@ -8,9 +8,9 @@
  * is in STATE, and lets a thread call the function. The handler (HOW is pre, post or return)
  * does WHAT. If HOW is insn, an instruction crashes instead of the handler: in oops_first()
  * the probed one, in oops_moved() the one after it. Then another thread calls the function
- * on the same CPU. Nothing crashes any more, and the handler has to run. Last, the probe is
- * removed, and calls do not hit it. The log has a line for the start, and one for the end
- * if the machine goes on that far.
+ * on the same CPU. Nothing crashes any more, and the handler has to run. Finally, the probe is
+ * removed, and calls must not hit it. The log has a line for the start, and one for the end
+ * if the machine survives that long.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,7 +35,7 @@
 #include "kprobe_common.h"
 #include "kprobe_oops.h"
 
-/* RCU has to be told to be less patient than that. */
+/* Longer than RCU's stall timeout, which oops.sh shortens. */
 #define HANG_SECONDS	12
 
 TARGET(oops, traced)
@@ -111,7 +111,7 @@ static noinline void oops_by_address(unsigned long address)
 	WRITE_ONCE(*(int *)address, 1);
 }
 
-/* The fault handler goes on after this. */
+/* The fault handler continues after this call. */
 static noinline void oops_and_go_on(void)
 {
 	oops_by_address(8);
@@ -138,7 +138,7 @@ static noinline void oops_in_handler(void)
 		oops_deeper(0, 1000);
 		break;
 	case HANG:
-		/* No calls: a stack that is looked at in a retpoline is not told. */
+		/* No calls: a hang inside a retpoline would hide the stack from the report. */
 		end = jiffies + HANG_SECONDS * HZ;
 		while (time_before(jiffies, end))
 			cpu_relax();
@@ -245,7 +245,7 @@ static noinline int oops_caller(void *result)
 	return 0;
 }
 
-/* Where it is going to crash, so not in this task. Returns true if it came to its end. */
+/* Calls the target in a thread, which may crash. Returns true if it returned. */
 static bool call_on(unsigned int cpu)
 {
 	static unsigned long ret;
@@ -259,7 +259,7 @@ static bool call_on(unsigned int cpu)
 	get_task_struct(t);
 	kthread_bind(t, cpu);
 	wake_up_process(t);
-	/* So that somebody misses the CPU. */
+	/* RCU reports a stall only if something waits for a grace period. */
 	if (READ_ONCE(todo) == HANG) {
 		msleep(100);
 		synchronize_rcu();
@@ -289,7 +289,7 @@ static int run(const char *how, const char *name, const char *state, const char 
 	int ret, doing;
 	bool returned, works;
 
-	/* The first has no name. */
+	/* The first entry has no name. */
 	for (doing = 1; doing < ARRAY_SIZE(whats); doing++) {
 		if (!strcmp(whats[doing], what))
 			break;

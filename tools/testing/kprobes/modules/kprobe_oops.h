@@ -5,9 +5,10 @@
 #include <linux/types.h>
 
 /*
- * In assembly. The probe is on an instruction so short that the next one is displaced with
- * it, at oops_moved_at. That one reads *oops_moved_from, which is 0. In oops_first() the
- * probed one does, and RAX is 0: what a decoder that sees a breakpoint takes for the address.
+ * In assembly. The probe is on an instruction so short that a jump also displaces the next
+ * one, at oops_moved_at, which reads *oops_moved_from; its value is 0. In oops_first() the
+ * probed instruction reads it. There RAX is 0: a decoder that finds a breakpoint instead of
+ * the instruction takes RAX for the address.
  */
 unsigned long oops_moved(unsigned long x);
 unsigned long oops_first(unsigned long x);
