@@ -1094,6 +1094,21 @@ static void let_it_begin(struct stop *stop)
 	WRITE_ONCE(step, CHANGES);
 }
 
+#ifdef CONFIG_X86
+/*
+ * A task is preempted in ftrace_caller, which saves no full registers, and the tracer that
+ * it was about to call goes. If the ops are all that is left, ftrace calls them directly.
+ */
+static void call_without_registers_is_for_no_point(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+
+	kprobe_ftrace_handler((unsigned long)pr->kp.addr, 0, &in_between, NULL);
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0);
+}
+#endif
+
 /* @back: the point moves to the plain ops; otherwise from them */
 static void check_nested_hit(struct kunit *test, bool back)
 {
@@ -1263,6 +1278,9 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(slots_of_full_pages_are_used_again),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
+#ifdef CONFIG_X86
+	KUNIT_CASE(call_without_registers_is_for_no_point),
+#endif
 	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
 	KUNIT_CASE(nested_hit_of_a_point_that_moves_back_is_counted_once),
 	KUNIT_CASE_SLOW(task_on_the_way_to_a_moving_point_hits_it),

@@ -5,6 +5,7 @@
  * The probed instruction is ftrace's own call. Its only effect is to get here, so
  * there is nothing to displace.
  */
+#include <kunit/visibility.h>
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 
@@ -18,7 +19,7 @@
  * @ip:	       the point's address
  * @parent_ip: unused
  * @ops:       one of the two ops that points are armed in
- * @fregs:     full registers, as the ops ask for
+ * @fregs:     full registers, as the ops ask for; or not, see below
  *
  * Context: any that calls traced functions.
  */
@@ -26,8 +27,17 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 					struct ftrace_ops *ops,
 					struct ftrace_regs *fregs)
 {
-	kprobe_ftrace_hit(&arch_ftrace_regs(fregs)->regs, ip, ops);
+	struct pt_regs *regs = ftrace_get_regs(fregs);
+
+	/*
+	 * A task may have been on its way to another tracer since before the ops were
+	 * registered. If they are the only ones by then, it gets here without registers. The
+	 * call is not for a point.
+	 */
+	if (likely(regs))
+		kprobe_ftrace_hit(regs, ip, ops);
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_ftrace_handler);
 
 /* entry_*.S */
 extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
