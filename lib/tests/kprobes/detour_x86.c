@@ -836,6 +836,33 @@ static noinline void stacks_are_whole_in_a_displaced_call(struct kunit *test)
 }
 #endif /* CONFIG_UNWINDER_ORC */
 
+#if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) && defined(CONFIG_KPROBES_ON_FTRACE)
+/*
+ * Each call shifts the depth by five bits, and each return shifts it back. A call that is
+ * counted twice hides that the return stack buffer is empty. With this depth, nothing is
+ * shifted out.
+ */
+#define FOUR_CALLS	(S64_MIN >> 20)
+
+static void hit_at_an_ftrace_site_counts_as_many_calls_as_returns(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+	unsigned long flags, result;
+	u64 before, after;
+
+	local_irq_save(flags);
+	before = this_cpu_read(pcpu_hot.call_depth);
+	this_cpu_write(pcpu_hot.call_depth, FOUR_CALLS);
+	result = kpt_traced(7);
+	after = this_cpu_read(pcpu_hot.call_depth);
+	this_cpu_write(pcpu_hot.call_depth, before);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, after, (u64)FOUR_CALLS);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
 static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
 	KUNIT_CASE(late_hit_is_one_of_a_probe_that_came_meanwhile),
@@ -851,6 +878,9 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
 	KUNIT_CASE(displaced_branch_through_memory_is_as_safe_as_others),
+#if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) && defined(CONFIG_KPROBES_ON_FTRACE)
+	KUNIT_CASE(hit_at_an_ftrace_site_counts_as_many_calls_as_returns),
+#endif
 	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),
 	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),

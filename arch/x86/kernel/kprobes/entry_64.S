@@ -133,7 +133,6 @@ SYM_FUNC_START(kprobe_ftrace_trampoline)
 	addq	$2*8, RSP(%rsp)
 
 	mov	%rsp, %rdi
-	CALL_DEPTH_ACCOUNT
 	call	kprobe_ftrace_call_hit
 
 	/* Go to regs->ip, with the return address off the stack. */
