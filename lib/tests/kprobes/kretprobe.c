@@ -591,6 +591,34 @@ static void flags_at_the_return_are_those_of_the_function(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), (int)arg + 1);
 	}
 }
+
+static unsigned long ac_of_function, ac_of_handler;
+
+static int note_ac(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	ac_of_function = regs->flags & X86_EFLAGS_AC;
+	ac_of_handler = native_save_fl() & X86_EFLAGS_AC;
+	return 0;
+}
+
+/*
+ * SMAP does not stop accesses while the flag is set. Only the function may make them, not
+ * the handler, nor a task that runs next because the handler has woken it.
+ */
+static void handlers_run_under_smap_after_a_function_that_suspends_it(struct kunit *test)
+{
+	struct kretprobe rp = { .handler = note_ac, .kp.addr = (void *)kpt_asm_sets_ac };
+
+	if (!boot_cpu_has(X86_FEATURE_SMAP))
+		kunit_skip(test, "this CPU has no SMAP");
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	ac_of_function = 0;
+	ac_of_handler = X86_EFLAGS_AC;
+	KUNIT_EXPECT_EQ(test, kpt_asm_reads_ac(), X86_EFLAGS_AC);
+	unregister_kretprobe(&rp);
+	KUNIT_EXPECT_EQ(test, ac_of_function, X86_EFLAGS_AC);
+	KUNIT_EXPECT_EQ(test, ac_of_handler, 0);
+}
 #endif
 
 static void given_maxactive_is_a_bound(struct kunit *test)
@@ -1245,6 +1273,7 @@ static struct kunit_case kretprobe_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(entry_handler_sees_the_return_address, kpt_site_gen),
 	KUNIT_CASE(flags_at_the_return_are_those_of_the_function),
+	KUNIT_CASE(handlers_run_under_smap_after_a_function_that_suspends_it),
 #endif
 	KUNIT_CASE(given_maxactive_is_a_bound),
 	KUNIT_CASE(recursion_matches_entries_with_returns),

@@ -13,6 +13,7 @@
 #include <asm/cpufeatures.h>
 #include <asm/frame.h>
 #include <asm/nospec-branch.h>
+#include <asm/processor-flags.h>
 #include <asm/smap.h>
 
 #include "asm_x86.S"
@@ -63,6 +64,25 @@ SYM_FUNC_START(kpt_asm_reads_carry)
 	FRAME_END
 	RETURN
 SYM_FUNC_END(kpt_asm_reads_carry)
+
+SYM_FUNC_START(kpt_asm_sets_ac)
+	pushf
+	orl	$X86_EFLAGS_AC, (%_ASM_SP)
+	popf
+	RETURN
+SYM_FUNC_END(kpt_asm_sets_ac)
+
+SYM_FUNC_START(kpt_asm_reads_ac)
+	FRAME_BEGIN
+	pushf
+	call	kpt_asm_sets_ac
+	pushf
+	pop	%_ASM_AX
+	popf
+	and	$X86_EFLAGS_AC, %eax
+	FRAME_END
+	RETURN
+SYM_FUNC_END(kpt_asm_reads_ac)
 
 SYM_FUNC_START(kpt_asm_returns)
 	RETURN

@@ -64,6 +64,12 @@ void kpt_asm_carry(void);
 /* Calls that, and returns the flag. */
 unsigned long kpt_asm_reads_carry(unsigned long arg);
 
+/* Returns with the AC flag set, as some that copy to and from user space do. */
+void kpt_asm_sets_ac(void);
+
+/* Calls that, and returns the flag. */
+unsigned long kpt_asm_reads_ac(void);
+
 /* Nothing but a return; the second has an ftrace site before it, if there are such sites. */
 void kpt_asm_returns(void);
 void kpt_asm_traced(void);

@@ -7,6 +7,7 @@
 #include <asm/frame.h>
 #include <asm/nospec-branch.h>
 #include <asm/segment.h>
+#include <asm/smap.h>
 
 .macro RESTORE_GENERAL
 	pop	%ebx
@@ -81,6 +82,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 	push	$__KERNEL_DS
 	push	%esp			/* fixed up below */
 	pushf
+	ASM_CLAC
 	push	$__KERNEL_CS
 	push	$__kretprobe_trampoline	/* replaced by the handler */
 	push	$-1			/* orig_ax */

@@ -11,6 +11,7 @@
 #include <asm/nospec-branch.h>
 #include <asm/ptrace-abi.h>
 #include <asm/segment.h>
+#include <asm/smap.h>
 #include <asm/unwind_hints.h>
 
 .macro SAVE_GENERAL
@@ -179,6 +180,9 @@ SYM_CODE_END(kprobe_ftrace_return_far)
  * the slot, for unwinders and for the RET at the end, and fills it with an address
  * that unwinders know. It also puts an entry in the return stack buffer for that RET,
  * so that the entries of the callers stay in step.
+ *
+ * Some functions that copy to and from user space return with SMAP suspended: the AC flag
+ * is set. Handlers must not run like that, nor a task that preempts this one.
  */
 SYM_CODE_START(__kretprobe_trampoline)
 	UNWIND_HINT_UNDEFINED
@@ -191,6 +195,7 @@ SYM_CODE_START(__kretprobe_trampoline)
 	push	$__KERNEL_DS
 	push	%rsp			/* fixed up below */
 	pushf
+	ASM_CLAC
 	push	$__KERNEL_CS
 	push	$__kretprobe_trampoline	/* replaced by the handler */
 	push	$-1			/* orig_ax */
