@@ -14,6 +14,7 @@
 #define INDIRECT	0x80	/* a jump to where a register or memory says */
 #define TRAP		0x100	/* REFUSED, but as a trap of other code: -EINVAL */
 #define ALLOWED		0x200	/* never runs, and may be probed */
+#define FTRACE		0x400	/* a call of ftrace, which does not restore r11 */
 #define NEVER_RUN	(REFUSED | ALLOWED)
 
 /* insn_case::undef, flags that the architecture leaves undefined */
