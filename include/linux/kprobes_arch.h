@@ -470,6 +470,7 @@ void opt_pre_handler(struct kprobe *p, struct pt_regs *regs);
 int kprobe_refuse(unsigned long addr, int err, const char *why);
 int kprobe_each_symbol(const char *module, int (*fn)(void *, const char *, unsigned long),
 		       void *data);
+size_t kprobe_cold_base(const char *symbol);
 void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t size);
 bool kprobe_text_reserved(unsigned long start, unsigned long end);
 void kprobe_label_targets(unsigned long start, unsigned long end,

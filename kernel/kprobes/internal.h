@@ -405,6 +405,7 @@ static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry);
+bool kprobe_in_cold_part(unsigned long addr);
 int kprobe_check_site(unsigned long addr, struct module **mod);
 int kprobe_refuse_probe(const kprobe_opcode_t *addr, const char *symbol,
 			unsigned long offset, int err, const char *why);

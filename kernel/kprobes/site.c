@@ -4,8 +4,10 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/bug.h>
 #include <linux/cleanup.h>
+#include <linux/ctype.h>
 #include <linux/elf.h>
 #include <linux/err.h>
 #include <linux/ftrace.h>
@@ -204,6 +206,40 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 }
 
 /**
+ * kprobe_cold_base - find the function that a cold part belongs to
+ * @symbol: a symbol
+ *
+ * Compilers move code that hardly ever runs out of a function. They name it like the
+ * function, with ".cold" after it; GCC 8 adds a number.
+ *
+ * Context: any.
+ * Return: the length of the function's name in @symbol; 0 if this is no cold part.
+ */
+size_t kprobe_cold_base(const char *symbol)
+{
+	const char *dot = strstr(symbol, ".cold");
+
+	return dot && (!dot[5] || (dot[5] == '.' && isdigit(dot[6]))) ? dot - symbol : 0;
+}
+
+/**
+ * kprobe_in_cold_part - test if an address is in the cold part of a function
+ * @addr: the address
+ *
+ * A cold part has a symbol of its own, but the function branches to it with its frame on
+ * the stack. So there is neither a return address where it begins, nor are there arguments.
+ *
+ * Context: may sleep.
+ * Return: true if it is.
+ */
+bool kprobe_in_cold_part(unsigned long addr)
+{
+	char name[KSYM_NAME_LEN];
+
+	return !lookup_symbol_name(addr, name) && kprobe_cold_base(name);
+}
+
+/**
  * kprobe_on_func_entry - test if a target is the entry of a function
  * @addr:   its address, or NULL
  * @sym:    its symbol, or NULL
@@ -223,8 +259,9 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
 	ret = kprobe_resolve(addr, sym, offset, &target, &entry);
 	if (ret)
 		return ret;
-	return entry ? 0 : -EINVAL;
+	return entry && !kprobe_in_cold_part(target) ? 0 : -EINVAL;
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_on_func_entry);
 
 /*
  * The exception handler recognises a trap of BUG() or WARN() by its address.

@@ -67,9 +67,13 @@ PIECE(z_merged_part, "kpt_z_merged.part.0", 12)
 PIECE(marked_cold, "kpt_marked.cold", 13)
 PIECE(noinstr_cold, "kpt_noinstr.cold", 14)
 PIECE(cloned_cold, "kpt_cloned.isra.0.cold", 15)
+PIECE(plain_cold, "kpt_plain.cold", 17)
+PIECE(plain_cold_number, "kpt_plain.cold.3", 18)
 STACK_FRAME_NON_STANDARD(kpt_piece_marked_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_noinstr_cold);
 STACK_FRAME_NON_STANDARD(kpt_piece_cloned_cold);
+STACK_FRAME_NON_STANDARD(kpt_piece_plain_cold);
+STACK_FRAME_NON_STANDARD(kpt_piece_plain_cold_number);
 #ifdef CONFIG_X86
 /* The symbol of the place where kCFI keeps a type hash, in the form of an instruction. */
 PIECE(cfi, "__cfi_kpt_not_marked", 16)
@@ -236,6 +240,53 @@ static void pieces_of_refused_functions_are_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fn(1), i + 7ul);
 	}
 }
+
+#ifndef CONFIG_CFI_CLANG
+static void __maybe_unused not_called(void)
+{
+}
+
+/* A function branches to its cold part with its own frame on the stack. */
+static void cold_part_is_no_entry(struct kunit *test, const char *name, kpt_fn_t fn)
+{
+	struct kprobe p = { .symbol_name = name };
+#ifdef CONFIG_KRETPROBES
+	struct kretprobe rp = { .kp.symbol_name = name };
+	struct kretprobe by_addr = { .kp.addr = kpt_text(fn) };
+#endif
+#ifdef CONFIG_JPROBES
+	struct jprobe jp = { .kp.symbol_name = name, .entry = not_called };
+#endif
+	int ret = register_kprobe(&p);
+
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	if (!ret)
+		unregister_kprobe(&p);
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(NULL, name, 0), -EINVAL);
+#ifdef CONFIG_KRETPROBES
+	ret = register_kretprobe(&rp);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	if (!ret)
+		unregister_kretprobe(&rp);
+	ret = register_kretprobe(&by_addr);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	if (!ret)
+		unregister_kretprobe(&by_addr);
+#endif
+#ifdef CONFIG_JPROBES
+	ret = register_jprobe(&jp);
+	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	if (!ret)
+		unregister_jprobe(&jp);
+#endif
+}
+
+static void cold_parts_of_functions_are_no_entries(struct kunit *test)
+{
+	cold_part_is_no_entry(test, "kpt_plain.cold", kpt_piece_plain_cold);
+	cold_part_is_no_entry(test, "kpt_plain.cold.3", kpt_piece_plain_cold_number);
+}
+#endif
 
 static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
 {
@@ -664,6 +715,9 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(blacklist_begins_and_ends_with_the_symbol),
 #endif
 	KUNIT_CASE(pieces_of_refused_functions_are_refused),
+#ifndef CONFIG_CFI_CLANG
+	KUNIT_CASE(cold_parts_of_functions_are_no_entries),
+#endif
 	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
 #if defined(MODULE) && defined(CONFIG_MODULE_UNLOAD)
 	KUNIT_CASE(refused_probe_does_not_hold_its_module),

@@ -256,14 +256,6 @@ struct reach_parts {
 /* The first is kept for good, the second for a batch. */
 static struct reach_parts kernel_parts, module_parts;
 
-/* If @symbol is that of a cold part, the length of the function's name; else 0. */
-static size_t reach_cold_base(const char *symbol)
-{
-	const char *dot = strstr(symbol, ".cold");
-
-	return dot && (!dot[5] || (dot[5] == '.' && isdigit(dot[6]))) ? dot - symbol : 0;
-}
-
 static int reach_cold_cmp(const void *a, const void *b)
 {
 	const struct reach_cold *x = a, *y = b;
@@ -274,7 +266,7 @@ static int reach_cold_cmp(const void *a, const void *b)
 static int reach_note_cold(void *data, const char *symbol, unsigned long addr)
 {
 	struct reach_parts *parts = data;
-	size_t len = reach_cold_base(symbol);
+	size_t len = kprobe_cold_base(symbol);
 	struct reach_cold *cold;
 
 	if (!len)
@@ -407,7 +399,7 @@ static int reach_scan_other_part(void)
 		return KPROBE_WHY_UNKNOWN;
 	if (reach_takes_labels(symbol))
 		return KPROBE_WHY_INDIRECT;
-	if (!reach_cold_base(symbol) &&
+	if (!kprobe_cold_base(symbol) &&
 	    (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
 	     (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) && function.falls)))
 		return KPROBE_WHY_SHARED;
