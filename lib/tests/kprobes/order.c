@@ -1071,10 +1071,32 @@ static struct ftrace_ops in_between = {
 	.func = between_the_ops,
 };
 
-static void remove_in_between(void *addr)
+/* Longer than the end of a move takes once the grace period before it is over. */
+static void slowly_between_the_ops(unsigned long ip, unsigned long parent,
+				   struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	unregister_ftrace_function(&in_between);
-	ftrace_set_filter_ip(&in_between, (unsigned long)addr, 1, 0);
+	mdelay(20);
+}
+
+static struct ftrace_ops slow_between = {
+	.func = slowly_between_the_ops,
+};
+
+static unsigned long between_ip;
+
+static void remove_between(void *ops)
+{
+	unregister_ftrace_function(ops);
+	ftrace_set_filter_ip(ops, between_ip, 1, 0);
+}
+
+/* ftrace calls first what came last. So this comes before the second of the two ops. */
+static void put_between(struct kunit *test, struct kpt_probe *first, struct ftrace_ops *ops)
+{
+	between_ip = (unsigned long)first->kp.addr;
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(ops, between_ip, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(ops), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_between, ops), 0);
 }
 
 static int call_between(void *unused)
@@ -1116,18 +1138,13 @@ static void check_nested_hit(struct kunit *test, bool back)
 	unsigned int cpu = raw_smp_processor_id(), other;
 	struct kpt_probe *pr, *post = NULL;
 	struct task_struct *task;
-	unsigned long ip;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	step = IDLE;
-	/* ftrace calls the ops that were registered last first. */
 	pr = kpt_probe(test, kpt_traced);
-	ip = (unsigned long)pr->kp.addr;
-	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&in_between, ip, 0, 0), 0);
-	KUNIT_ASSERT_EQ(test, register_ftrace_function(&in_between), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_in_between, (void *)ip), 0);
+	put_between(test, pr, &in_between);
 	if (back)
 		post = kpt_probe_post(test, kpt_traced);
 	other = cpumask_any_but(cpu_online_mask, cpu);
@@ -1145,7 +1162,7 @@ static void check_nested_hit(struct kunit *test, bool back)
 	if (back)
 		KUNIT_EXPECT_EQ(test, post->pre, 0);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
-	kunit_release_action(test, remove_in_between, (void *)ip);
+	kunit_release_action(test, remove_between, &in_between);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
@@ -1162,6 +1179,45 @@ static void nested_hit_of_a_point_that_moves_back_is_counted_once(struct kunit *
 {
 	kpt_probe(test, kpt_traced2);
 	check_nested_hit(test, true);
+}
+
+static int calls_slowly(void *arg)
+{
+	unsigned long *calls = arg;
+
+	while (!kthread_should_stop()) {
+		kpt_traced(7);
+		WRITE_ONCE(*calls, *calls + 1);
+		/* No grace period that has begun by now waits for the next hit. */
+		usleep_range(100, 200);
+	}
+	return 0;
+}
+
+/* Its second call finds that the move is over, and that the ops of the first now count. */
+static void hit_at_the_end_of_a_move_is_counted_once(struct kunit *test)
+{
+	unsigned long *calls = kunit_kzalloc(test, sizeof(*calls), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id();
+	struct kpt_probe *pr, *post;
+	struct task_struct *task;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, calls);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	pr = kpt_probe(test, kpt_traced);
+	put_between(test, pr, &slow_between);
+	task = kpt_thread(test, calls_slowly, calls, cpumask_any_but(cpu_online_mask, cpu),
+			  "slowly");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(*calls)));
+	post = kpt_probe_post(test, kpt_traced);
+	kpt_unregister(test, post);
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, pr->pre, *calls);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	kunit_release_action(test, remove_between, &slow_between);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /**
@@ -1283,6 +1339,7 @@ static struct kunit_case order_cases[] = {
 #endif
 	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
 	KUNIT_CASE(nested_hit_of_a_point_that_moves_back_is_counted_once),
+	KUNIT_CASE(hit_at_the_end_of_a_move_is_counted_once),
 	KUNIT_CASE_SLOW(task_on_the_way_to_a_moving_point_hits_it),
 #endif
 	KPT_LAST_CASE,
