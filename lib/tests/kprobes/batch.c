@@ -546,12 +546,19 @@ static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
 static void redirected_call_stays_redirected(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced2);
+	unsigned long missed;
 
 	add_rival(test, pr->kp.addr);
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	WRITE_ONCE(rival_redirects, true);
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_ELSEWHERE(7ul));
 	KUNIT_EXPECT_EQ(test, kpt_call_in_irq(kpt_traced2), KPT_ELSEWHERE(7ul));
+	/* A hit that is missed leaves it alone, too. */
+	kprobe_busy_begin();
+	missed = kpt_traced2(7);
+	kprobe_busy_end();
+	KUNIT_EXPECT_EQ(test, missed, KPT_ELSEWHERE(7ul));
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, pr->pre, 3);
 }
 #endif
