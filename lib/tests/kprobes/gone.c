@@ -336,13 +336,15 @@ static noinline notrace unsigned long kpt_going(unsigned long arg)
 
 /*
  * As if the function were the whole text of a module that is being unloaded. The kernel
- * waits for asynchronous functions of modules after it has called the notifiers.
+ * waits for asynchronous functions of modules after it has called the notifiers. Then as if
+ * the next module were in the same place, while a probe on the first is still registered.
  */
 static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
 	void *text = kpt_text(kpt_going);
 	kpt_fn_t fn = kpt_going;
+	struct kpt_probe *pr[2];
 	unsigned int round;
 	u8 before[16];
 
@@ -351,24 +353,23 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	memcpy(before, text, sizeof(before));
 	mod->mem[MOD_TEXT].base = text;
 	mod->mem[MOD_TEXT].size = kpt_size(test, fn);
-	for (round = 0; round < 2; round++) {
-		struct kpt_probe *pr = kpt_alloc(test, fn);
-
-		kpt_register(test, pr);
+	for (round = 0; round < ARRAY_SIZE(pr); round++) {
+		pr[round] = kpt_probe(test, fn);
 		/* The second time the point is a jump, where there are jumps. */
 		if (round) {
 			wait_for_kprobe_optimizer();
 			if (IS_ENABLED(CONFIG_X86) && IS_ENABLED(CONFIG_OPTPROBES))
-				KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
+				KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr[round]->kp));
 		}
 		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
-		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr[round]->kp));
 		KUNIT_ASSERT_EQ(test, memcmp(before, text, sizeof(before)), 0);
 		KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
-		KUNIT_EXPECT_EQ(test, pr->pre, 1);
-		kpt_unregister(test, pr);
+		KUNIT_EXPECT_EQ(test, pr[round]->pre, 1);
 	}
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr[0]->kp));
+	KUNIT_EXPECT_EQ(test, pr[0]->pre, 1);
 }
 
 /* As if the text were one byte long: the byte before the probe, after it, and at it. */
