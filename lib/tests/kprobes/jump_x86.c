@@ -274,6 +274,7 @@ static void branch_that_leads_inside_is_named(struct kunit *test)
 {
 	unsigned char *jnz = AT(inner1) + KPT_JUMP_SIZE;
 	char where[sizeof("a branch leads inside: ") + KSYM_SYMBOL_LEN];
+	unsigned char *target;
 	struct kpt_probe *pr;
 
 	kpt_needs_debugfs(test);
@@ -281,11 +282,17 @@ static void branch_that_leads_inside_is_named(struct kunit *test)
 	while (*jnz != 0x75 && jnz < AT(inner1) + 16)
 		jnz++;
 	KUNIT_ASSERT_EQ(test, *jnz, 0x75);
+	target = jnz + 2 + (signed char)jnz[1];
 	snprintf(where, sizeof(where), "a branch leads inside: %pS", jnz);
 	pr = kpt_probe(test, AT(inner1));
 	wait_for_kprobe_optimizer();
 	expect_no_jump(test, pr);
 	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), where);
+	/* Nor is it named if it is not the reason. */
+	kpt_probe(test, target);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)),
+			   "another probe is inside");
 }
 
 /* A displaced call must be the last displaced instruction. */
