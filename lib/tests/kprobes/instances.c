@@ -78,7 +78,7 @@ static int inst_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxactive)
+static struct inst_probe *inst_alloc(struct kunit *test, void *addr, int maxactive)
 {
 	struct inst_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 
@@ -87,6 +87,13 @@ static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxacti
 	p->rp.handler = inst_return;
 	p->rp.entry_handler = inst_entry;
 	p->rp.maxactive = maxactive;
+	return p;
+}
+
+static struct inst_probe *inst_probe(struct kunit *test, void *addr, int maxactive)
+{
+	struct inst_probe *p = inst_alloc(test, addr, maxactive);
+
 	kpt_register_return(test, &p->rp);
 	return p;
 }
@@ -454,15 +461,11 @@ static void growth_ends_at_its_bound(struct kunit *test)
 /* The other limit: 4 MiB of instances, however many these are. */
 static void growth_ends_at_its_bound_of_memory(struct kunit *test)
 {
-	struct inst_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct inst_probe *p = inst_alloc(test, kpt_recurse_waits, 0);
 	atomic_t inside = ATOMIC_INIT(0), done = ATOMIC_INIT(0);
 	int bound, round, i;
 
 	kpt_skip_if_pools_stay(test);
-	KUNIT_ASSERT_NOT_NULL(test, p);
-	p->rp.kp.addr = kpt_text(kpt_recurse_waits);
-	p->rp.handler = inst_return;
-	p->rp.entry_handler = inst_entry;
 	p->rp.data_size = KRETPROBE_MAX_DATA_SIZE;
 	bound = SZ_4M / ALIGN(sizeof(struct kretprobe_instance) + KRETPROBE_MAX_DATA_SIZE,
 			      __alignof__(struct kretprobe_instance));
@@ -525,38 +528,55 @@ struct shortage {
 	struct worker w[2];
 };
 
-/* All instances are in use, so no call asks again. */
-static void pool_grows_once_there_is_memory(struct kunit *test)
+/*
+ * All instances are in use, so no call asks again. Each CPU gets more of them, even one
+ * whose instances only calls of others have taken.
+ */
+static void check_grows_later(struct kunit *test, struct inst_probe *p)
 {
-	int first = max_t(int, 10, 2 * num_possible_cpus()), i;
+	int first = max_t(int, 10, 2 * num_possible_cpus());
+	int more = min_t(int, 8 * num_possible_cpus(), DEEP), i;
 	struct shortage *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-	struct inst_probe *p;
 
 	kpt_skip_if_pools_stay(test);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	init_completion(&s->gate);
-	p = inst_probe(test, kpt_recurse_waits, 0);
+	kpt_register_return(test, &p->rp);
 	memory_is_out(test);
 	for (i = 0; i < ARRAY_SIZE(s->w); i++) {
 		s->w[i] = (struct worker){
-			.depth = i ? 2 : first - 1, .gate = &s->gate, .times = 1,
+			.depth = (i ? more : first) - 1, .gate = &s->gate, .times = 1,
 			.inside = &s->inside, .done = &s->done,
 		};
 	}
 	kpt_thread(test, worker_fn, &s->w[0], -1, "first");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_hog, &s->gate), 0);
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&s->inside) == 1));
-	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), first);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&kprobe_test_instances_failed)));
 
 	kunit_release_action(test, memory_is_back, NULL);
 	msleep(3000);
+	memory_is_out(test);
 	kpt_thread(test, worker_fn, &s->w[1], -1, "more");
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&s->inside) == 2));
-	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), first + 3);
 	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
 	complete_all(&s->gate);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&s->done) == 2));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), first + more);
+}
+
+static void pool_grows_once_there_is_memory(struct kunit *test)
+{
+	check_grows_later(test, inst_alloc(test, kpt_recurse_waits, 0));
+}
+
+/* Its calls take an instance in another way. */
+static void pool_without_an_entry_handler_grows_once_there_is_memory(struct kunit *test)
+{
+	struct inst_probe *p = inst_alloc(test, kpt_recurse_waits, 0);
+
+	p->rp.entry_handler = NULL;
+	check_grows_later(test, p);
 }
 
 /* Calls ask again and again, but the worker waits a second after it has failed. */
@@ -842,6 +862,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound_of_memory),
 	KUNIT_CASE(pool_that_grows_may_go_at_once),
 	KUNIT_CASE_SLOW(pool_grows_once_there_is_memory),
+	KUNIT_CASE_SLOW(pool_without_an_entry_handler_grows_once_there_is_memory),
 	KUNIT_CASE(pool_without_memory_is_left_alone),
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, kpt_entry_site_gen),
