@@ -887,6 +887,8 @@ static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)bad), MENDED);
 		check_mended(test, fp, at(kpt_call_user, kpt_call_user_at), X86_TRAP_PF);
 		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
+		/* Whether it could be read or not, that is over. */
+		KUNIT_EXPECT_FALSE(test, pagefault_disabled());
 		kpt_unregister(test, &fp->pr);
 	}
 }
