@@ -951,6 +951,7 @@ static void batch_of_null_is_einval(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, register_kprobes(NULL, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, register_kprobes(NULL, 0), -EINVAL);
+	unregister_kprobes(NULL, 1);
 }
 
 static void unregister_batch_with_invalid_entries(struct kunit *test)
