@@ -883,32 +883,54 @@ static int leaver_fn(void *completion)
 	return kpt_ret_exits((unsigned long)completion);
 }
 
-/* If there have been fewer than @n returns, makes another call, which returns. */
-static bool exits_and_is_probed(struct ret_probe *r, unsigned int n)
-{
-	if (atomic_read(&r->returns) < n)
-		kpt_ret_exits(0);
-	return atomic_read(&r->returns) == n;
-}
+#define EXIT_PROBES	2
 
-static void tasks_that_exit_inside_leak_nothing(struct kunit *test)
+/* If there is a probe that has not seen another return, makes a call that returns. */
+static bool exits_and_is_probed(struct ret_probe **r, const int *returns)
 {
-	struct ret_probe *r = ret_alloc(test, kpt_ret_exits);
+	bool again = false;
 	unsigned int i;
 
-	r->rp.maxactive = 1;
-	ret_register(test, r);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < EXIT_PROBES; i++)
+		again |= atomic_read(&r[i]->returns) == returns[i];
+	if (again)
+		kpt_ret_exits(0);
+	for (i = 0; i < EXIT_PROBES; i++) {
+		if (atomic_read(&r[i]->returns) == returns[i])
+			return false;
+	}
+	return true;
+}
+
+/* Each of them has one instance, which the task takes with it. */
+static void tasks_that_exit_inside_leak_nothing(struct kunit *test)
+{
+	struct ret_probe *r[EXIT_PROBES];
+	int entries[EXIT_PROBES], returns[EXIT_PROBES];
+	unsigned int i, round;
+
+	for (i = 0; i < EXIT_PROBES; i++) {
+		r[i] = ret_alloc(test, kpt_ret_exits);
+		r[i]->rp.maxactive = 1;
+		ret_register(test, r[i]);
+	}
+	for (round = 0; round < 3; round++) {
 		DECLARE_COMPLETION_ONSTACK(gone);
-		int entries = atomic_read(&r->entries);
 		struct task_struct *task;
 
+		for (i = 0; i < EXIT_PROBES; i++) {
+			entries[i] = atomic_read(&r[i]->entries);
+			returns[i] = atomic_read(&r[i]->returns);
+		}
 		task = kthread_run(leaver_fn, &gone, "kpt_leaver");
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 		wait_for_completion(&gone);
-		KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), entries + 1);
-		/* Its instance is free again once the task is freed. */
-		KUNIT_ASSERT_TRUE(test, kpt_wait_until(exits_and_is_probed(r, i + 1)));
+		for (i = 0; i < EXIT_PROBES; i++) {
+			KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->entries), entries[i] + 1);
+			KUNIT_EXPECT_EQ(test, atomic_read(&r[i]->returns), returns[i]);
+		}
+		/* The instances are free again once the task is freed. */
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(exits_and_is_probed(r, returns)));
 	}
 }
 
