@@ -683,10 +683,22 @@ static void all_switched_off_on_the_way(struct kunit *test)
 
 /* --- Waiting ---------------------------------------------------------------- */
 
+/**
+ * struct passes - how often a stage was reached
+ * @stage: the stage
+ * @times: so often
+ */
+struct passes {
+	enum kprobe_stage stage;
+	unsigned int times;
+};
+
 static void count_stage(enum kprobe_stage stage, void *arg)
 {
-	if (stage == KPROBE_STAGE_DIVERTED)
-		(*(unsigned int *)arg)++;
+	struct passes *p = arg;
+
+	if (stage == p->stage)
+		p->times++;
 }
 
 static void unstop(void *unused)
@@ -694,16 +706,24 @@ static void unstop(void *unused)
 	kprobe_test_stop(NULL, NULL);
 }
 
+static struct passes *count_passes(struct kunit *test, enum kprobe_stage stage)
+{
+	struct passes *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->stage = stage;
+	kprobe_test_stop(count_stage, p);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	return p;
+}
+
 /* Without a point that can become a jump, the worker does not wait for tasks. */
 static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 {
-	unsigned int *times = kunit_kzalloc(test, sizeof(*times), GFP_KERNEL);
 	struct kprobe_counts before = kpt_counts(true), now;
+	struct passes *waits = count_passes(test, KPROBE_STAGE_DIVERTED);
 	struct kpt_probe *pr;
 
-	KUNIT_ASSERT_NOT_NULL(test, times);
-	kprobe_test_stop(count_stage, times);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
 	wait_for_kprobe_optimizer();
 	pr = kpt_alloc(test, AT(two));
 	pr->kp.flags = KPROBE_FLAG_DISABLED;
@@ -712,7 +732,7 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 	pr = kpt_probe(test, AT(target));
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
-	KUNIT_EXPECT_EQ(test, *times, 0);
+	KUNIT_EXPECT_EQ(test, waits->times, 0);
 	now = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, now.detours.taken, before.detours.taken);
 
@@ -720,7 +740,7 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
 	pr = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
-	KUNIT_EXPECT_EQ(test, *times, 1);
+	KUNIT_EXPECT_EQ(test, waits->times, 1);
 }
 
 /**
@@ -1084,6 +1104,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 /* The next try of the first point is far off, but another point gets memory before that. */
 static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 {
+	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
 	struct kpt_probe *pr, *another;
 
 	WRITE_ONCE(kprobe_test_no_detours, true);
@@ -1093,6 +1114,8 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 	msleep(7500);
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
+	KUNIT_EXPECT_GE(test, plans->times, 2);
+	KUNIT_EXPECT_LE(test, plans->times, 4);
 	kunit_release_action(test, memory_is_back, NULL);
 	another = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
