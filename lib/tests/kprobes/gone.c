@@ -344,8 +344,8 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
 	void *text = kpt_text(kpt_going);
 	kpt_fn_t fn = kpt_going;
+	unsigned int round, detours = kpt_counts(false).detours.live;
 	struct kpt_probe *pr[2];
-	unsigned int round;
 	u8 before[16];
 
 	KUNIT_ASSERT_NOT_NULL(test, mod);
@@ -365,6 +365,7 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr[round]->kp));
 		KUNIT_ASSERT_EQ(test, memcmp(before, text, sizeof(before)), 0);
+		KUNIT_EXPECT_EQ(test, kpt_counts(false).detours.live, detours);
 		KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
 		KUNIT_EXPECT_EQ(test, pr[round]->pre, 1);
 	}
