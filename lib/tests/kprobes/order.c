@@ -377,6 +377,17 @@ static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *si
 			      kpt_probe_post(test, kpt_addr(site));
 }
 
+/* It is not the only one that is waited for, nor the first. */
+static void leave_in_a_batch(struct kunit *test, struct kpt_probe *other, struct kpt_probe *pr)
+{
+	struct kprobe *kps[] = { &other->kp, &pr->kp };
+	unsigned int i;
+
+	unregister_kprobes(kps, ARRAY_SIZE(kps));
+	for (i = 0; i < ARRAY_SIZE(kps); i++)
+		kunit_remove_action(test, kpt_unregister_action, kps[i]);
+}
+
 /*
  * The handler runs on another CPU while a probe of the same point is unregistered. On
  * return, no handler that may have seen the probe is running. False if the handler gave
@@ -387,14 +398,15 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-	unsigned int cpu = raw_smp_processor_id(), hits;
-	struct kpt_probe *leaver = NULL, *behind = NULL;
+	unsigned int cpu = post ? cpumask_first(cpu_online_mask) : cpumask_last(cpu_online_mask);
+	unsigned int hits;
+	struct kpt_probe *leaver = NULL, *behind = NULL, *other = NULL;
 	struct stop stop = { .look = let_go, .arg = s };
 	struct task_struct *task;
 	bool synced;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	/* Stay off the handler's CPU, and do not sleep: see fault.c. */
+	/* Stay off the handler's CPU, and do not sleep: see fault.c. Each waits once for the other. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	/* The optimizer would wait for the handler, and everything else for the optimizer. */
 	if (!jump)
@@ -410,6 +422,8 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	} else {
 		s->pr.on_pre = pre_takes_its_time;
 	}
+	if (how == LEAVES)
+		other = kpt_probe(test, kpt_plain2);
 	if (who == ONE_BEFORE)
 		leaver = leaver_on(test, site);
 	kpt_register(test, &s->pr);
@@ -436,7 +450,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(s->inside)));
 
 	if (how == LEAVES)
-		kpt_unregister(test, leaver ?: &s->pr);
+		leave_in_a_batch(test, other, leaver ?: &s->pr);
 	else if (how == IS_SWITCHED_OFF)
 		KUNIT_EXPECT_EQ(test, disable_kprobe(leaver ? &leaver->kp : &s->pr.kp), 0);
 	else
