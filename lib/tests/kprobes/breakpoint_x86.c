@@ -445,20 +445,29 @@ static bool is_erased(const u8 *text, unsigned int len)
 	return true;
 }
 
-/* A slot in use keeps the page, so that a free slot on it can be examined. */
+/*
+ * A slot in use keeps the page, so that free slots on it can be examined, some before it and
+ * one after it.
+ */
 static void copies_that_are_given_back_are_erased(struct kunit *test)
 {
-	struct arch_specific_insn insn;
-	struct kpt_probe *pr;
+	struct arch_specific_insn insn, after;
+	struct kpt_probe *pr, *last;
 
-	kpt_probe(test, at(kpt_load, kpt_load_at));
 	pr = kpt_probe_post(test, at(kpt_peek, kpt_peek_at));
+	kpt_probe(test, at(kpt_load, kpt_load_at));
+	last = kpt_probe(test, at(kpt_zeropad, kpt_zeropad_at));
 	wait_for_kprobe_optimizer();
 	insn = insn_of(pr);
+	after = insn_of(last);
 	KUNIT_ASSERT_NOT_NULL(test, insn.slot);
 	KUNIT_ASSERT_NOT_NULL(test, insn.step);
+	KUNIT_ASSERT_NOT_NULL(test, after.slot);
 	KUNIT_EXPECT_FALSE(test, is_erased(insn.slot, insn.len));
+	KUNIT_EXPECT_FALSE(test, is_erased(after.slot, after.len));
 	kpt_unregister(test, pr);
+	kpt_unregister(test, last);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(after.slot, __ARCH_KPROBE_SLOT_SIZE)));
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(insn.slot, __ARCH_KPROBE_SLOT_SIZE)));
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(is_erased(insn.step, __ARCH_KPROBE_SLOT_SIZE)));
 #ifdef CONFIG_OPTPROBES
