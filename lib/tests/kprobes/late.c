@@ -131,16 +131,18 @@ static void open_gate(void *gate)
 #define CALLERS		3
 #define CALLER_DEPTH	2
 
+/* The last call gives back the last instances of two probes, at once. */
 static void check_late(struct kunit *test, int maxactive)
 {
 	struct caller *c = kunit_kcalloc(test, CALLERS, sizeof(*c), GFP_KERNEL);
 	atomic_t *inside = kunit_kzalloc(test, sizeof(*inside), GFP_KERNEL);
 	unsigned int before = kpt_counts(false).pools, i;
-	struct late_probe *p;
+	struct late_probe *p[2];
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_NOT_NULL(test, inside);
-	p = late_probe(test, kpt_recurse_waits, maxactive);
+	for (i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = late_probe(test, kpt_recurse_waits, maxactive);
 	for (i = 0; i < CALLERS; i++) {
 		init_completion(&c[i].gate);
 		c[i].inside = inside;
@@ -150,13 +152,14 @@ static void check_late(struct kunit *test, int maxactive)
 				0);
 	}
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(inside) == CALLERS));
-	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), CALLERS * (CALLER_DEPTH + 1));
-	expect_pools(test, before + 1);
-
-	kpt_unregister_return(test, &p->rp);
-	memset(p, 0x6b, sizeof(*p));
+	expect_pools(test, before + ARRAY_SIZE(p));
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&p[i]->entries), CALLERS * (CALLER_DEPTH + 1));
+		kpt_unregister_return(test, &p[i]->rp);
+		memset(p[i], 0x6b, sizeof(*p[i]));
+	}
 	for (i = 0; i < CALLERS; i++) {
-		expect_pools_stay(test, before + 1);
+		expect_pools_stay(test, before + ARRAY_SIZE(p));
 		complete_all(&c[i].gate);
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(c[i].done)));
 		KUNIT_EXPECT_EQ(test, c[i].result, (unsigned long)CALLER_DEPTH);
