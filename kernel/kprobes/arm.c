@@ -85,6 +85,7 @@ int kprobe_points_arm(struct list_head *points)
 	int ret = 0;
 
 	lockdep_assert_held(&kprobe_mutex);
+	kprobe_test_stage(KPROBE_STAGE_ARMING);
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
 		ret = kprobe_ftrace_arm(&ftrace);

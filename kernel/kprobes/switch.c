@@ -213,24 +213,32 @@ int enable_kprobe(struct kprobe *p)
 EXPORT_SYMBOL_GPL(enable_kprobe);
 
 /*
- * While all probes were off, ftrace may have given a site to another user. Arm the points
- * one by one, so that one failure does not keep the others off.
+ * While all probes were off, ftrace may have given a site to another user. One failure must
+ * not keep the other points off. A batch is armed as a whole or not at all, and does not say
+ * which point was refused, so halve it until that point is alone.
  */
 static void kprobe_arm_possible(struct list_head *points)
 {
-	struct kprobe_point *pt, *next;
-	LIST_HEAD(done);
-	LIST_HEAD(one);
+	struct list_head *middle = points;
+	struct kprobe_point *pt;
+	LIST_HEAD(half);
+	size_t nr;
 	int ret;
 
-	list_for_each_entry_safe(pt, next, points, kp.list) {
-		list_move(&pt->kp.list, &one);
-		ret = kprobe_points_arm(&one);
-		if (ret)
-			pr_warn("cannot arm %pS: %d\n", pt->kp.addr, ret);
-		list_splice_tail_init(&one, &done);
+	ret = kprobe_points_arm(points);
+	if (!ret)
+		return;
+	if (list_is_singular(points)) {
+		pt = list_first_entry(points, struct kprobe_point, kp.list);
+		pr_warn("cannot arm %pS: %d\n", pt->kp.addr, ret);
+		return;
 	}
-	list_splice(&done, points);
+	for (nr = list_count_nodes(points) / 2; nr; nr--)
+		middle = middle->next;
+	list_cut_position(&half, points, middle);
+	kprobe_arm_possible(&half);
+	kprobe_arm_possible(points);
+	list_splice(&half, points);
 }
 
 /**
@@ -258,8 +266,7 @@ void kprobes_switch(bool on)
 			kprobe_batch_add(pt, &batch);
 	}
 	if (on) {
-		if (kprobe_points_arm(&batch))
-			kprobe_arm_possible(&batch);
+		kprobe_arm_possible(&batch);
 		list_for_each_entry(pt, &batch, kp.list)
 			kprobe_optimizer_want(pt);
 	} else {

@@ -16,6 +16,7 @@ struct module;
 /**
  * enum kprobe_stage - where a test can interfere
  * @KPROBE_STAGE_RESOLVED: registering: the targets have been looked up
+ * @KPROBE_STAGE_ARMING:   points are about to be armed, in one round
  * @KPROBE_STAGE_ARMED:	   registering: the points are armed, their new users
  *			   are not linked yet
  * @KPROBE_STAGE_LEAVING:  unregistering: the users are unlinked, their points are
@@ -39,6 +40,7 @@ struct module;
  */
 enum kprobe_stage {
 	KPROBE_STAGE_RESOLVED,
+	KPROBE_STAGE_ARMING,
 	KPROBE_STAGE_ARMED,
 	KPROBE_STAGE_LEAVING,
 	KPROBE_STAGE_DISARMED,

@@ -6,6 +6,7 @@
  */
 #include <linux/completion.h>
 #include <linux/ftrace.h>
+#include <linux/log2.h>
 #include <linux/string.h>
 
 #include "fixture.h"
@@ -625,6 +626,40 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr[0]->pre, 5);
 }
+
+#ifdef CONFIG_X86
+static void count_rounds(enum kprobe_stage stage, void *arg)
+{
+	unsigned int *rounds = arg;
+
+	*rounds += stage == KPROBE_STAGE_ARMING;
+}
+
+/* However many points there are, one that is refused takes two rounds for each halving. */
+static void one_refused_site_does_not_arm_the_others_one_by_one(struct kunit *test)
+{
+	unsigned int *rounds = kunit_kzalloc(test, sizeof(*rounds), GFP_KERNEL);
+	struct kpt_probe *site = kpt_probe_post(test, kpt_traced2);
+	struct kpt_probe *other = kpt_probe(test, kpt_traced);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, rounds);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	for (i = 0; i < NR_IDLE; i++)
+		kpt_probe(test, kpt_long_text + kpt_long_text_starts[i]);
+	switch_to(test, "0");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	add_rival(test, site->kp.addr);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kprobe_test_stop(count_rounds, rounds);
+	switch_to(test, "1");
+	kprobe_test_stop(NULL, NULL);
+	KUNIT_EXPECT_LE(test, *rounds, 2u * (ilog2(NR_IDLE) + 1) + 1);
+	call_armed(test);
+	KUNIT_EXPECT_EQ(test, site->pre, 0);
+	KUNIT_EXPECT_EQ(test, other->pre, 1);
+}
+#endif
 #endif
 
 static void count_moves(enum kprobe_stage stage, void *arg)
@@ -829,6 +864,9 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
+#ifdef CONFIG_X86
+	KUNIT_CASE(one_refused_site_does_not_arm_the_others_one_by_one),
+#endif
 #endif
 #endif
 #ifdef MODULE
