@@ -215,30 +215,30 @@ EXPORT_SYMBOL_GPL(enable_kprobe);
 /*
  * While all probes were off, ftrace may have given a site to another user. One failure must
  * not keep the other points off. A batch is armed as a whole or not at all, and does not say
- * which point was refused, so halve it until that point is alone.
+ * which point was refused, so halve it until that point is alone. Moves the points that stay
+ * off to @refused, and returns the error of the first.
  */
-static void kprobe_arm_possible(struct list_head *points)
+static int kprobe_arm_possible(struct list_head *points, struct list_head *refused)
 {
 	struct list_head *middle = points;
-	struct kprobe_point *pt;
 	LIST_HEAD(half);
+	int ret, ret2;
 	size_t nr;
-	int ret;
 
 	ret = kprobe_points_arm(points);
 	if (!ret)
-		return;
+		return 0;
 	if (list_is_singular(points)) {
-		pt = list_first_entry(points, struct kprobe_point, kp.list);
-		pr_warn("cannot arm %pS: %d\n", pt->kp.addr, ret);
-		return;
+		list_splice_tail_init(points, refused);
+		return ret;
 	}
 	for (nr = list_count_nodes(points) / 2; nr; nr--)
 		middle = middle->next;
 	list_cut_position(&half, points, middle);
-	kprobe_arm_possible(&half);
-	kprobe_arm_possible(points);
+	ret = kprobe_arm_possible(&half, refused);
+	ret2 = kprobe_arm_possible(points, refused);
 	list_splice(&half, points);
+	return ret ?: ret2;
 }
 
 /**
@@ -250,7 +250,9 @@ static void kprobe_arm_possible(struct list_head *points)
 void kprobes_switch(bool on)
 {
 	struct kprobe_point *pt;
+	LIST_HEAD(refused);
 	LIST_HEAD(batch);
+	int ret;
 
 	guard(mutex)(&kprobe_mutex);
 
@@ -266,7 +268,14 @@ void kprobes_switch(bool on)
 			kprobe_batch_add(pt, &batch);
 	}
 	if (on) {
-		kprobe_arm_possible(&batch);
+		ret = kprobe_arm_possible(&batch, &refused);
+		if (ret) {
+			/* One line: while ftrace is off, these are all ftrace sites. */
+			pt = list_first_entry(&refused, struct kprobe_point, kp.list);
+			pr_warn("points that cannot be armed: %zu, the first is %pS: %d\n",
+				list_count_nodes(&refused), pt->kp.addr, ret);
+		}
+		kprobe_batch_end(&refused);
 		list_for_each_entry(pt, &batch, kp.list)
 			kprobe_optimizer_want(pt);
 	} else {

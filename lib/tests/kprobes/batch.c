@@ -589,8 +589,9 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	switch_to(test, "0");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
 	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
-	snprintf(line, sizeof(line), "kprobes: cannot arm %pS: %d", pr[NR_ARMED - 1]->kp.addr,
-		 -EBUSY);
+	snprintf(line, sizeof(line),
+		 "kprobes: points that cannot be armed: 1, the first is %pS: %d",
+		 pr[NR_ARMED - 1]->kp.addr, -EBUSY);
 	logged = kpt_log_lines(test, line);
 	switch_to(test, "1");
 	if (IS_ENABLED(CONFIG_PRINTK))
@@ -625,6 +626,43 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	call_armed(test);
 	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr[0]->pre, 5);
+}
+
+/* Switching ftrace off is allowed then, and all ftrace sites are refused. */
+static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test)
+{
+	static const char line[] = "kprobes: points that cannot be armed: 2, ";
+	static const char name[] = "sys/kernel/ftrace_enabled";
+	struct kpt_probe *pr[NR_ARMED];
+	unsigned int i, logged, all;
+
+	if (!IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kunit_skip(test, "no files in /proc/sys");
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	for (i = 0; i < NR_ARMED; i++)
+		pr[i] = kpt_probe(test, armed[i]);
+	switch_to(test, "0");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, switch_ftrace_on, test), 0);
+	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
+	logged = kpt_log_lines(test, line);
+	all = kpt_log_lines(test, "kprobes: ");
+	switch_to(test, "1");
+	if (IS_ENABLED(CONFIG_PRINTK)) {
+		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, line), logged + 1);
+		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, "kprobes: "), all + 1);
+	}
+	call_armed(test);
+	for (i = 0; i < NR_ARMED; i++)
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, !kprobe_ftrace(&pr[i]->kp), "%ps",
+				    armed[i]);
+
+	/* Enabling a probe arms it, once ftrace is on again. */
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr[NR_ARMED - 1]->kp), -EBUSY);
+	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "1\n"), 2l);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr[NR_ARMED - 1]->kp), 0);
+	call_armed(test);
+	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 1);
 }
 
 #ifdef CONFIG_X86
@@ -864,6 +902,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
+	KUNIT_CASE(switch_logs_one_line_however_many_cannot_be_armed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(one_refused_site_does_not_arm_the_others_one_by_one),
 #endif
