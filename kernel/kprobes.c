@@ -105,7 +105,12 @@ static void kprobe_obstacle_gone(unsigned long addr)
 
 static void kprobe_users_displace(struct placement *order, int num)
 {
+	LIST_HEAD(armed);
+
 	while (num--) {
+		/* Unlike the new points, it stays. */
+		if (kprobe_point_armed(order[num].user->point))
+			kprobe_batch_add(order[num].user->point, &armed);
 		if (order[num].user->point->nr_users > 1)
 			kprobe_optimizer_want(order[num].user->point);
 		kprobe_displace_user(order[num].user);
@@ -113,6 +118,8 @@ static void kprobe_users_displace(struct placement *order, int num)
 		order[num].user->kp->addr = order[num].addr;
 		order[num].user->kp->opcode = order[num].opcode;
 	}
+	kprobe_ftrace_choose(&armed, false);
+	kprobe_batch_end(&armed);
 }
 
 /* Places all users or none. */
@@ -136,16 +143,23 @@ static int kprobe_users_place(struct placement *order, int num)
 
 static int kprobe_users_arm(struct kprobe_user **users, int num)
 {
-	LIST_HEAD(batch);
+	struct kprobe_point *pt;
+	LIST_HEAD(armed);
+	LIST_HEAD(arm);
 	int i, ret;
 
 	for (i = 0; i < num; i++) {
-		if (users[i]->enabled && !kprobe_point_armed(users[i]->point) &&
-		    kprobes_switched_on())
-			kprobe_batch_add(users[i]->point, &batch);
+		pt = users[i]->point;
+		if (kprobe_point_armed(pt))
+			kprobe_batch_add(pt, &armed);
+		else if (users[i]->enabled && kprobes_switched_on())
+			kprobe_batch_add(pt, &arm);
 	}
-	ret = kprobe_points_arm(&batch);
-	kprobe_batch_end(&batch);
+	ret = kprobe_ftrace_choose(&armed, true);
+	if (!ret)
+		ret = kprobe_points_arm(&arm);
+	kprobe_batch_end(&armed);
+	kprobe_batch_end(&arm);
 	return ret;
 }
 
@@ -369,11 +383,11 @@ static void kprobe_users_disarm(struct list_head *leaving, struct list_head *bat
 	}
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, batch);
-	/* After disarming, because this takes grace periods for a point that is armed. */
-	list_for_each_entry(user, leaving, batch) {
-		if (user->run.post)
-			kprobe_release_post(user->point);
-	}
+	/*
+	 * After disarming, because this takes grace periods for points that are armed. If it
+	 * fails, all that happens is that their sites refuse other IPMODIFY users.
+	 */
+	kprobe_ftrace_choose(batch, false);
 	kprobe_test_stage(KPROBE_STAGE_DISARMED);
 
 	list_for_each_entry(pt, batch, kp.list) {

@@ -8,9 +8,9 @@
  * IPMODIFY. ftrace allows a function only one such user, and a live patch is one. All
  * other points go into the other ops, which coexists with any user.
  *
- * Points are added and removed in batches, because ftrace walks all of its records for
- * each change of a filter. An empty filter selects all functions, so the ops are
- * registered only while their filters have an entry.
+ * Points are added, moved and removed in batches, because ftrace walks all of its records
+ * for each change of a filter, and a move takes three grace periods. An empty filter
+ * selects all functions, so the ops are registered only while their filters have an entry.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -83,7 +83,7 @@ void kprobe_ftrace_kill(void)
 }
 
 /*
- * A point that moves from one of the ops to the other is in both for a while, and
+ * Points that move from one of the ops to the other are in both for a while, and
  * ftrace calls both for one hit, one after the other. The ops that were registered last
  * are called first. Exactly one of the calls has to count. So the first call of a hit
  * notes whether it has counted, and once all first calls do so, the second call follows
@@ -102,6 +102,16 @@ void kprobe_ftrace_kill(void)
  * ftrace may mistake one context for another, once, in an interrupt that has not updated
  * preempt_count() yet. So a note is a bit, which the first call pushes and the second call
  * pops. The stages are written with kprobe_mutex held, the notes by the calls.
+ *
+ * The points of a batch are marked as moving one after the other, and the nested hit may be
+ * of another point than the outer one:
+ *
+ * - While they are being marked, the nested hit may find its point marked in its second call
+ *   only, and pops the note of the outer hit. Nobody needs that note: both hits began before
+ *   the grace period that ends MOVE_NOTED, and in that stage notes do not count yet.
+ * - While the marks are being removed, the nested hit may find its point marked in its first
+ *   call only, and leaves a note on top of that of the outer hit. The outer hit may take
+ *   either: both first calls were made in MOVE_COUNTED, where all notes are the same.
  */
 enum move_stage {
 	MOVE_NONE,
@@ -110,7 +120,6 @@ enum move_stage {
 };
 
 static struct {
-	struct kprobe_point *pt;
 	struct ftrace_ops *by;
 	struct ftrace_ops *first;
 	struct ftrace_ops *second;
@@ -126,7 +135,7 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 	enum move_stage stage;
 	bool counts;
 
-	/* Pairs with the releases of the stage in side_move(). */
+	/* Pairs with the releases of the stage in sides_swap(). */
 	stage = smp_load_acquire(&move.stage);
 
 	counts = ops == (stage == MOVE_COUNTED ? move.by : READ_ONCE(pt->ops));
@@ -158,8 +167,8 @@ static __always_inline bool kprobe_ftrace_wanted(struct kprobe_point *pt, struct
 {
 	if (unlikely(!pt))
 		return false;
-	/* Pairs with the end of side_move(): if the move is over, pt->ops is the new one. */
-	if (unlikely(pt == smp_load_acquire(&move.pt)))
+	/* Pairs with the end of sides_swap(): if the move is over, pt->ops is the new one. */
+	if (unlikely(smp_load_acquire(&pt->moving)))
 		return kprobe_ftrace_moving(pt, ops);
 	return likely(!kprobe_ftrace_other_side(pt, ops));
 }
@@ -464,17 +473,16 @@ static bool side_has_own_trampoline(struct ftrace_side *side)
 }
 
 /*
- * Makes the calls of @new count. Both sides are armed: every hit that begins after the
- * first grace period calls both. A task whose hit began before may have been preempted
- * in a trampoline of ftrace that calls only @old.
+ * Makes the calls of @new count at points of @old. Both sides are armed there: every hit
+ * that begins after the first grace period calls both. A task whose hit began before may
+ * have been preempted in a trampoline of ftrace that calls only @old.
  */
-static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
+static void sides_swap(struct list_head *points, struct ftrace_side *old,
+		       struct ftrace_side *new)
 {
-	struct ftrace_side *old = side_of(pt);
+	struct kprobe_point *pt;
 	unsigned int ctx;
 	int cpu;
-
-	lockdep_assert_held(&kprobe_mutex);
 
 	if (side_has_own_trampoline(old))
 		synchronize_rcu();
@@ -489,8 +497,10 @@ static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 	move.first = new->since > old->since ? &new->ops : &old->ops;
 	move.second = new->since > old->since ? &old->ops : &new->ops;
 	move.stage = MOVE_NOTED;
-	/* Pairs with kprobe_ftrace_wanted(): a call that sees the move sees all of it. */
-	smp_store_release(&move.pt, pt);
+	list_for_each_entry(pt, points, kp.list) {
+		/* Pairs with kprobe_ftrace_wanted(): a call that sees the move sees all of it. */
+		smp_store_release(&pt->moving, true);
+	}
 	synchronize_rcu();
 
 	kprobe_test_stage(KPROBE_STAGE_NOTED);
@@ -498,40 +508,68 @@ static void side_move(struct kprobe_point *pt, struct ftrace_side *new)
 	smp_store_release(&move.stage, MOVE_COUNTED);
 	synchronize_rcu();
 
-	WRITE_ONCE(pt->ops, &new->ops);
-	/* A call that sees no move sees the new ops. */
-	smp_store_release(&move.pt, NULL);
+	list_for_each_entry(pt, points, kp.list) {
+		WRITE_ONCE(pt->ops, &new->ops);
+		/* A call that sees no move sees the new ops. */
+		smp_store_release(&pt->moving, false);
+	}
 	/* So does a call that has seen the move, and now sees it is over. */
 	smp_store_release(&move.stage, MOVE_NONE);
 }
 
+static int side_move(struct list_head *points, struct ftrace_side *old,
+		     struct ftrace_side *new)
+{
+	size_t room = list_count_nodes(points);
+	unsigned long *ips;
+	unsigned int nr;
+	int ret;
+
+	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL);
+	if (!ips)
+		return -ENOMEM;
+	nr = side_ips(old, points, ips);
+	ret = side_arm(new, ips, nr);
+	if (!ret) {
+		sides_swap(points, old, new);
+		side_disarm(old, ips, nr);
+	}
+	kvfree(ips);
+	return ret;
+}
+
 /**
- * kprobe_ftrace_choose - choose the ops of a point again
- * @pt: a point on an ftrace site, armed or not, that has gained its first post-handler or
- *	lost its last
+ * kprobe_ftrace_choose - choose the ops of points again
+ * @points: linked by kprobe::list; their order may change
+ * @post:   move those that have a probe with a post-handler, but not the right for it;
+ *	    otherwise those that have the right, but no such probe any more
  *
- * First the point is added to the new filter. Then the calls of the new ops count in place
- * of the old ones. Then the point is removed from the old filter. A hit meanwhile counts
- * once.
+ * Points that are not armed on ftrace sites are ignored: arming chooses the ops.
+ *
+ * First the points are added to the new filter. Then the calls of the new ops count in
+ * place of the old ones. Then the points are removed from the old filter. A hit meanwhile
+ * counts once.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0, or an error of kprobe_ftrace_arm() with nothing changed.
  */
-int kprobe_ftrace_choose(struct kprobe_point *pt)
+int kprobe_ftrace_choose(struct list_head *points, bool post)
 {
-	struct ftrace_side *new = pt->nr_want_post ? &ipmodify_side : &plain_side;
-	struct ftrace_side *old = side_of(pt);
-	unsigned long ip = pt->node.key;
+	struct ftrace_side *old = post ? &plain_side : &ipmodify_side;
+	struct ftrace_side *new = post ? &ipmodify_side : &plain_side;
+	struct kprobe_point *pt, *next;
+	LIST_HEAD(moving);
 	int ret;
 
 	lockdep_assert_held(&kprobe_mutex);
-	/* Arming the point will choose the ops. */
-	if (pt->state != KPROBE_FTRACE || new == old)
+	list_for_each_entry_safe(pt, next, points, kp.list) {
+		if (pt->state == KPROBE_FTRACE && side_of(pt) == old &&
+		    !pt->nr_want_post == !post)
+			list_move_tail(&pt->kp.list, &moving);
+	}
+	if (list_empty(&moving))
 		return 0;
-	ret = side_arm(new, &ip, 1);
-	if (ret)
-		return ret;
-	side_move(pt, new);
-	side_disarm(old, &ip, 1);
-	return 0;
+	ret = side_move(&moving, old, new);
+	list_splice_tail(&moving, points);
+	return ret;
 }

@@ -242,6 +242,7 @@ enum kprobe_state {
  * @only:	the handlers of the only user, if it is enabled and has a pre-handler;
  *		those of the counter, if hits are counted; or NULL
  * @ops:	the ftrace_ops that the point is armed in
+ * @moving:	the point is moving to the other ftrace_ops
  *
  * Under kprobe_mutex:
  *
@@ -271,6 +272,7 @@ struct kprobe_point {
 	struct kprobe_handlers *only;
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	struct ftrace_ops *ops;
+	bool moving;
 #endif
 
 	struct list_head all;
@@ -379,7 +381,6 @@ int kprobe_place_user(struct kprobe_user *user);
 void kprobe_displace_user(struct kprobe_user *user);
 void kprobe_link_user(struct kprobe_user *user);
 void kprobe_unlink_user(struct kprobe_user *user);
-void kprobe_release_post(struct kprobe_point *pt);
 void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state);
 void kprobe_report_flags(struct kprobe_user *user);
 void kprobe_choose_only(struct kprobe_point *pt);
@@ -698,11 +699,15 @@ static inline void kprobe_point_free(struct kprobe_point *pt)
 #ifdef CONFIG_KPROBES_ON_FTRACE
 int kprobe_ftrace_arm(struct list_head *points);
 void kprobe_ftrace_disarm(struct list_head *points);
-int kprobe_ftrace_choose(struct kprobe_point *pt);
+int kprobe_ftrace_choose(struct list_head *points, bool post);
 #else
 static inline int kprobe_ftrace_arm(struct list_head *points) { return 0; }
 static inline void kprobe_ftrace_disarm(struct list_head *points) { }
-static inline int kprobe_ftrace_choose(struct kprobe_point *pt) { return 0; }
+
+static inline int kprobe_ftrace_choose(struct list_head *points, bool post)
+{
+	return 0;
+}
 #endif
 
 /* ------------------------------ kretprobe.c ----------------------------- */

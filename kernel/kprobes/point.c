@@ -275,34 +275,20 @@ void kprobe_release_point(struct kprobe_point *pt)
 
 /*
  * A point is always ready for the post-handlers of its users, even of disabled ones,
- * so that enabling cannot fail for lack of memory.
+ * so that enabling cannot fail for lack of memory. On an ftrace site, the caller has to
+ * call kprobe_ftrace_choose().
  */
 static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
 {
-	int ret;
+	int ret = 0;
 
 	if (!user->run.post)
 		return 0;
-	pt->nr_want_post++;
-	ret = kprobe_ftrace(&pt->kp) ? kprobe_ftrace_choose(pt) :
-				       arch_prepare_post(&pt->kp);
-	if (ret)
-		pt->nr_want_post--;
+	if (!kprobe_ftrace(&pt->kp))
+		ret = arch_prepare_post(&pt->kp);
+	if (!ret)
+		pt->nr_want_post++;
 	return ret;
-}
-
-/**
- * kprobe_release_post - drop what a point needs only for post-handlers
- * @pt: a point that a probe with a post-handler has left
- *
- * Context: kprobe_mutex held; may sleep.
- */
-void kprobe_release_post(struct kprobe_point *pt)
-{
-	lockdep_assert_held(&kprobe_mutex);
-	/* If this fails, all that happens is that the site refuses other IPMODIFY users. */
-	if (kprobe_ftrace(&pt->kp) && pt->nr_users && !kprobe_point_gone(pt))
-		kprobe_ftrace_choose(pt);
 }
 
 /* -------------------------------- Users --------------------------------- */
@@ -523,8 +509,8 @@ static int point_check_again(struct kprobe_user *user)
  * kprobe_place_user - find or make the point of a user
  * @user: the user; kprobe_users_reserve() has made room for it
  *
- * The point is then ready for the user's handlers, but it may not be armed yet, and
- * hits do not see the user.
+ * The point is then ready for the user's handlers, but for kprobe_ftrace_choose(). It may
+ * not be armed yet, and hits do not see the user.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0; or, with nothing changed, an errno of register_kprobe(), or -ESTALE if the
@@ -562,10 +548,8 @@ void kprobe_displace_user(struct kprobe_user *user)
 	addr_table_del(&kprobe_user_table, &user->node);
 	user->point = NULL;
 	pt->nr_users--;
-	if (user->run.post) {
+	if (user->run.post)
 		pt->nr_want_post--;
-		kprobe_release_post(pt);
-	}
 	if (!pt->nr_users)
 		point_unmake(pt);
 }
@@ -601,7 +585,7 @@ void kprobe_link_user(struct kprobe_user *user)
  * @user: the user
  *
  * Its handlers may still be running. The point stays, even without a user, and keeps
- * what it needs for post-handlers until kprobe_release_post().
+ * what it needs for post-handlers; on an ftrace site, until kprobe_ftrace_choose().
  *
  * Context: kprobe_mutex held.
  */

@@ -32,7 +32,7 @@ struct module;
  *			   about to allocate memory for it
  * @KPROBE_STAGE_DIVERTED: the optimizer has made detours, and is about to wait
  *			   for tasks
- * @KPROBE_STAGE_NOTED:	   a point moves from one ftrace_ops to the other; it is about
+ * @KPROBE_STAGE_NOTED:	   points move from one ftrace_ops to the other; it is about
  *			   to change which of the two counts a hit
  * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
  *

@@ -731,6 +731,57 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, plain->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 0);
 }
+
+/* The points of a batch move together, and so they do if it leaves, or is refused. */
+static void batch_moves_its_points_at_once(struct kunit *test)
+{
+	static const kpt_fn_t fn[] = { kpt_traced, kpt_traced2 };
+	unsigned int *moves = kunit_kzalloc(test, sizeof(*moves), GFP_KERNEL);
+	struct kpt_probe *plain[ARRAY_SIZE(fn)], *post[ARRAY_SIZE(fn) + 1];
+	struct kprobe *kps[ARRAY_SIZE(post)];
+	unsigned int i;
+	void *refused;
+
+	KUNIT_ASSERT_NOT_NULL(test, moves);
+	for (i = 0; i < ARRAY_SIZE(fn); i++) {
+		plain[i] = kpt_probe(test, fn[i]);
+		post[i] = kpt_alloc_with(test, fn[i], true, true);
+		kps[i] = &post[i]->kp;
+	}
+	post[i] = kpt_probe(test, kpt_many_traced);
+	kps[i] = &post[i]->kp;
+	refused = post[i]->kp.addr;
+	kpt_unregister(test, post[i]);
+	post[i]->kp.post_handler = kpt_post;
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kprobe_test_stop(count_moves, moves);
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(fn)), 0);
+	KUNIT_EXPECT_EQ(test, *moves, 1);
+	for (i = 0; i < ARRAY_SIZE(fn); i++)
+		fn[i](7);
+	unregister_kprobes(kps, ARRAY_SIZE(fn));
+	KUNIT_EXPECT_EQ(test, *moves, 2);
+	for (i = 0; i < ARRAY_SIZE(fn); i++) {
+		fn[i](7);
+		KUNIT_EXPECT_EQ(test, plain[i]->pre, 2);
+		KUNIT_EXPECT_EQ(test, post[i]->post, 1);
+	}
+
+	add_rival(test, refused);
+	KUNIT_EXPECT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), -EBUSY);
+	KUNIT_EXPECT_EQ(test, *moves, 4);
+	for (i = 0; i < ARRAY_SIZE(fn); i++) {
+		fn[i](7);
+		KUNIT_EXPECT_EQ(test, plain[i]->pre, 3);
+		KUNIT_EXPECT_EQ(test, post[i]->post, 1);
+	}
+	kunit_release_action(test, remove_rival, refused);
+	for (i = 0; i < ARRAY_SIZE(fn); i++) {
+		add_rival(test, plain[i]->kp.addr);
+		kunit_release_action(test, remove_rival, (void *)plain[i]->kp.addr);
+	}
+}
 #endif
 
 #ifdef MODULE
@@ -900,6 +951,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(redirected_call_stays_redirected),
 #endif
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
+	KUNIT_CASE(batch_moves_its_points_at_once),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
 	KUNIT_CASE(switch_logs_one_line_however_many_cannot_be_armed),
