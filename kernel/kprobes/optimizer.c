@@ -496,10 +496,14 @@ static int optimizer_sysctl(const struct ctl_table *table, int write,
 	unsigned int before;
 	int ret;
 
+	/* A reader need not wait for a batch. */
+	if (!write)
+		return proc_dointvec_minmax(table, write, buffer, length, ppos);
+
 	guard(mutex)(&kprobe_mutex);
 	before = allowed;
 	ret = proc_dointvec_minmax(table, write, buffer, length, ppos);
-	if (!ret && write && allowed != before)
+	if (!ret && allowed != before)
 		optimizer_switch(allowed);
 	return ret;
 }

@@ -298,6 +298,77 @@ static void disable_enable_unregister_while_all_are_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b->pre, 0);
 }
 
+#ifdef CONFIG_OPTPROBES
+/**
+ * struct reader - reads a file while a probe is being registered
+ * @owner: registers it
+ * @file:  the file
+ * @text:  what was read
+ * @begin: the reader may begin
+ * @done:  the file has been read
+ * @early: @owner has seen that
+ */
+struct reader {
+	struct task_struct *owner;
+	struct file *file;
+	char text[4];
+	bool begin;
+	bool done;
+	bool early;
+};
+
+static int read_once(void *arg)
+{
+	struct reader *r = arg;
+	loff_t pos = 0;
+
+	while (!kthread_should_stop()) {
+		usleep_range(100, 1000);
+		if (!READ_ONCE(r->begin) || r->done)
+			continue;
+		kernel_read(r->file, r->text, sizeof(r->text) - 1, &pos);
+		WRITE_ONCE(r->done, true);
+	}
+	return 0;
+}
+
+static void let_read(enum kprobe_stage stage, void *arg)
+{
+	struct reader *r = arg;
+
+	if (stage != KPROBE_STAGE_ARMED || current != r->owner)
+		return;
+	WRITE_ONCE(r->begin, true);
+	r->early = kpt_wait_until(READ_ONCE(r->done));
+}
+
+static void put_file(void *file)
+{
+	fput(file);
+}
+
+static void no_stop(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+static void sysctl_is_read_while_a_probe_is_registered(struct kunit *test)
+{
+	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->owner = current;
+	r->file = kpt_open_sysctl(test, "sys/debug/kprobes-optimization");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, r->file), 0);
+	kpt_thread(test, read_once, r, -1, "reader");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kprobe_test_stop(let_read, r);
+	kpt_probe(test, kpt_plain);
+	KUNIT_EXPECT_TRUE(test, r->early);
+	KUNIT_EXPECT_STREQ(test, r->text, "1\n");
+}
+#endif
+
 /* Nothing is mapped there, in the test's thread or anywhere. */
 static ssize_t write_from_nowhere(struct kunit *test, const char *name)
 {
@@ -718,6 +789,9 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(enabled_one_leaves_disabled_probes_off),
 	SITE_CASE(probes_registered_meanwhile_arm_later),
 	KUNIT_CASE(disable_enable_unregister_while_all_are_off),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(sysctl_is_read_while_a_probe_is_registered),
+#endif
 	KUNIT_CASE(enabled_accepts_booleans_only),
 	KUNIT_CASE(blacklist_lines_have_the_documented_format),
 	KPT_LAST_CASE,

@@ -205,6 +205,14 @@ ssize_t kpt_write_sysctl(struct kunit *test, const char *name, const char *text)
 	return ret;
 }
 
+/* For suites that have mounted the files. */
+struct file *kpt_open_sysctl(struct kunit *test, const char *name)
+{
+	if (!procfs.mnt)
+		kunit_skip(test, "no files in /proc/sys");
+	return kpt_open(test, &procfs, name, O_RDONLY);
+}
+
 #ifdef CONFIG_OPTPROBES
 static ssize_t write_sysctl(struct kunit *test, const char *text)
 {

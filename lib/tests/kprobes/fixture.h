@@ -470,6 +470,7 @@ struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name,
 char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
 ssize_t kpt_write_sysctl(struct kunit *test, const char *name, const char *text);
+struct file *kpt_open_sysctl(struct kunit *test, const char *name);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
 unsigned int kpt_log_lines(struct kunit *test, const char *what);
