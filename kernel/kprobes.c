@@ -26,6 +26,7 @@
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/uaccess.h>
@@ -108,6 +109,7 @@ static void kprobe_users_displace(struct placement *order, int num)
 	LIST_HEAD(armed);
 
 	while (num--) {
+		cond_resched();
 		/* Unlike the new points, it stays. */
 		if (kprobe_point_armed(order[num].user->point))
 			kprobe_batch_add(order[num].user->point, &armed);
@@ -132,6 +134,7 @@ static int kprobe_users_place(struct placement *order, int num)
 		ret = kprobe_place_user(order[i].user);
 		if (ret)
 			break;
+		cond_resched();
 	}
 	arch_kprobes_batch(false);
 	if (ret) {
@@ -232,6 +235,7 @@ static int kprobe_batch_try(void **probe, struct kprobe_user **users, int num,
 			kprobe_refuse_batch(i, num, ret);
 			break;
 		}
+		cond_resched();
 	}
 	if (!ret)
 		ret = kprobe_users_register(users, num);
@@ -424,6 +428,7 @@ static void kprobe_points_free(struct list_head *batch)
 	struct kprobe_point *pt, *next;
 
 	list_for_each_entry_safe(pt, next, batch, kp.list) {
+		cond_resched();
 		if (pt->nr_users) {
 			/* A user that has left may have prevented a jump. */
 			kprobe_optimizer_want(pt);

@@ -6,6 +6,7 @@
 
 #include <linux/cpu.h>
 #include <linux/kprobes.h>
+#include <linux/sched.h>
 
 #include "internal.h"
 
@@ -57,6 +58,7 @@ static void batch_patch(struct list_head *points, bool arm)
 			arch_arm_kprobe(p);
 		else
 			arch_disarm_kprobe(p);
+		cond_resched();
 	}
 	kprobe_text_unlock();
 }

@@ -48,6 +48,7 @@
 #include <linux/memory.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 
 #include <asm/text-patching.h>
@@ -437,8 +438,10 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 		}
 		text_poke_finish();
 	}
-	list_for_each_entry(p, points, list)
+	list_for_each_entry(p, points, list) {
 		detour_retire(p);
+		cond_resched();
+	}
 	mutex_unlock(&text_mutex);
 }
 
