@@ -39,14 +39,6 @@ static void *kprobes_points_start(struct seq_file *m, loff_t *pos)
 	return seq_list_start(&kprobe_points, *pos);
 }
 
-static void *kprobes_list_start(struct seq_file *m, loff_t *pos)
-{
-	/* There is no tag for a point that is about to become a jump. */
-	if (!*pos)
-		kprobe_optimizer_hurry();
-	return kprobes_points_start(m, pos);
-}
-
 static void *kprobes_points_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	return seq_list_next(v, &kprobe_points, pos);
@@ -112,13 +104,28 @@ static int kprobes_list_show(struct seq_file *m, void *v)
 }
 
 static const struct seq_operations kprobes_list_sops = {
-	.start = kprobes_list_start,
+	.start = kprobes_points_start,
 	.next = kprobes_points_next,
 	.stop = kprobes_points_stop,
 	.show = kprobes_list_show,
 };
 
-DEFINE_SEQ_ATTRIBUTE(kprobes_list);
+/*
+ * There is no tag for a point that is about to become a jump. Do not wait in ->start(): it
+ * is called again each time the buffer is too small.
+ */
+static int kprobes_list_open(struct inode *inode, struct file *file)
+{
+	kprobe_optimizer_hurry();
+	return seq_open(file, &kprobes_list_sops);
+}
+
+static const struct file_operations kprobes_list_fops = {
+	.open = kprobes_list_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release,
+};
 
 /* ------------------------------ points ---------------------------------- */
 

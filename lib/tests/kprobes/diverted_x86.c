@@ -5,6 +5,8 @@
  * is registered while the optimizer is stopped stays queued.
  */
 #include <linux/completion.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -653,6 +655,32 @@ static void list_is_read_on_the_way(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, listed_as_jump(test));
 }
 
+/* Whenever a record does not fit into its buffer, the list is begun again, as it is here. */
+static void list_that_is_begun_again_does_not_wait_again(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, false);
+	unsigned long begin;
+	struct file *file;
+	char __user *buf;
+	struct way *w;
+	unsigned int i;
+	loff_t pos;
+
+	kpt_needs_debugfs(test);
+	buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
+	w = divert(test, pr);
+	begin = jiffies;
+	file = kpt_open(test, &kpt_debugfs, "kprobes/list", O_RDONLY);
+	for (i = 0; i < 5; i++) {
+		pos = 0;
+		KUNIT_EXPECT_GT(test, file->f_op->read(file, buf, PAGE_SIZE, &pos), 0l);
+	}
+	fput(file);
+	/* Each wait would be a second. */
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + 3 * HZ));
+	let_go(test, w);
+}
+
 static void all_on(void *test)
 {
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
@@ -1280,6 +1308,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(neighbour_set_on_the_way_keeps_it_a_breakpoint),
 	WAY_CASE(jumps_switched_off_on_the_way),
 	WAY_CASE(list_is_read_on_the_way),
+	KUNIT_CASE_SLOW(list_that_is_begun_again_does_not_wait_again),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
