@@ -194,7 +194,8 @@ static int kprobe_users_register(struct kprobe_user **users, int num)
 	kprobe_test_stage(KPROBE_STAGE_RESOLVED);
 
 	mutex_lock(&kprobe_mutex);
-	ret = initialised ? kprobe_users_reserve(num) : -EAGAIN;
+	ret = initialised ? kprobe_users_reserve(num) :
+			    kprobe_refuse(order->user->addr, -EAGAIN, "too early in boot");
 	if (ret)
 		goto out;
 	ret = kprobe_users_place(order, num);

@@ -383,6 +383,16 @@ static void side_disarm(struct ftrace_side *side, unsigned long *ips, unsigned i
 		pr_warn("cannot remove %u points from ftrace: %d\n", nr, ret);
 }
 
+/* ftrace does not say which of the sites it refuses. */
+static int side_refused(struct list_head *points, int err)
+{
+	struct kprobe_point *pt = list_first_entry(points, struct kprobe_point, kp.list);
+
+	return kprobe_refuse(pt->node.key, err,
+			     list_is_singular(points) ? "ftrace refuses this site" :
+			     "ftrace refuses this site or another one of the batch");
+}
+
 /* Collects the addresses of the points on a side, and returns their number. */
 static unsigned int side_ips(struct ftrace_side *side, struct list_head *points,
 			     unsigned long *ips)
@@ -430,7 +440,7 @@ int kprobe_ftrace_arm(struct list_head *points)
 			side_disarm(&plain_side, ips, nr_plain);
 	}
 	kvfree(ips);
-	return ret;
+	return ret ? side_refused(points, ret) : 0;
 }
 
 /**
@@ -535,7 +545,7 @@ static int side_move(struct list_head *points, struct ftrace_side *old,
 		side_disarm(old, ips, nr);
 	}
 	kvfree(ips);
-	return ret;
+	return ret ? side_refused(points, ret) : 0;
 }
 
 /**

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: dynamic debug gives the reason for each refused probe, and its index in a batch; without it the log is silent
+# proves: dynamic debug gives the reason for each refused probe, and its index in a batch, unless ftrace refuses it; without it the log is silent
 . "${0%/*}/../lib.sh"
 
 control=/sys/kernel/debug/dynamic_debug/control
@@ -37,6 +37,16 @@ is "culprit of a batch" "$(echo "$out" | tail -n 1)" "kprobes: -EINVAL: batch of
 matches "its reason" "$(echo "$out" | head -n 1)" '.*kprobe_int3_handler.*: it is on the blacklist'
 out=$(reason kprobe_batch symbols=kprobe_target_add,no_such_function,kprobe_target_recurse)
 is "culprit without a symbol" "$(echo "$out" | tail -n 1)" "kprobes: -ENOENT: batch of 3: because of index 1"
+
+# ftrace does not say which site it refuses.
+if [ -e /proc/sys/kernel/ftrace_enabled ]; then
+	echo 0 >/proc/sys/kernel/ftrace_enabled
+	matches "refused by ftrace" "$(reason kprobe_example symbol=kprobe_target_add)" \
+		'kprobes: kprobe_target_add\+0x[04]/0x[0-9a-f]+ \[kprobe_target\]: -EBUSY: ftrace refuses this site'
+	matches "batch refused by ftrace" "$(reason kprobe_batch symbols=kprobe_target_add,kprobe_target_recurse)" \
+		'kprobes: kprobe_target_[a-z]+\+0x[04]/0x[0-9a-f]+ \[kprobe_target\]: -EBUSY: ftrace refuses this site or another one of the batch'
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+fi
 
 echo 'func kprobe_refuse* -p' >$control
 is "reason when nobody asks any more" "$(reason kprobe_example symbol=no_such_function)" ""
