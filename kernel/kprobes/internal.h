@@ -62,9 +62,11 @@
  * state of the text at the points. It is the outermost lock; the order is:
  *
  *	kprobe_mutex
- *	  cpus_read_lock()		(ftrace, when it patches)
- *	    ftrace_lock, jump_label_mutex
- *	      text_mutex		(patching, see kprobe_text_lock())
+ *	  direct_mutex			(ftrace, when it registers ops)
+ *	    cpus_read_lock()		(ftrace, when it patches)
+ *	      ftrace_lock, jump_label_mutex
+ *		text_mutex		(patching, see kprobe_text_lock())
+ *	  module_mutex			(a leaf: symbols of modules)
  *	  slot_mutex			(a leaf: executable memory)
  *	  pool_mutex			(a leaf: instances of return probes)
  *
