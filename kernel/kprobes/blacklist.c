@@ -488,13 +488,22 @@ int kprobe_blacklist_add_module(struct module *mod)
 	return ret;
 }
 
-/* Removes the entries in [start, end) from the list. This cannot fail. */
-static void blacklist_drop(unsigned long start, unsigned long end)
+/**
+ * kprobe_blacklist_drop - remove the entries of text that is freed
+ * @start: its first byte
+ * @end:   one past its last
+ *
+ * This cannot fail.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_blacklist_drop(unsigned long start, unsigned long end)
 {
 	struct kprobe_blacklist *bl;
 	bool any = false;
 	unsigned int i;
 
+	lockdep_assert_held(&kprobe_mutex);
 	bl = rcu_dereference_protected(kprobe_blacklist,
 				       lockdep_is_held(&kprobe_mutex));
 	for (i = 0; bl && i < bl->nr && !any; i++)
@@ -510,26 +519,6 @@ static void blacklist_drop(unsigned long start, unsigned long end)
 	for (i = 0; i < bl->nr; i++) {
 		if (bl->range[i].start >= start && bl->range[i].start < end)
 			WRITE_ONCE(bl->range[i].end, bl->range[i].start);
-	}
-}
-
-/**
- * kprobe_blacklist_del_module - remove the functions of a module
- * @mod:   the module
- * @going: it is being unloaded; otherwise only its init text is about to be freed
- *
- * Context: kprobe_mutex held; may sleep.
- */
-void kprobe_blacklist_del_module(struct module *mod, bool going)
-{
-	lockdep_assert_held(&kprobe_mutex);
-
-	for_class_mod_mem_type(type, text) {
-		struct module_memory *mem = &mod->mem[type];
-
-		if (mem->size && (going || type == MOD_INIT_TEXT))
-			blacklist_drop((unsigned long)mem->base,
-				       (unsigned long)mem->base + mem->size);
 	}
 }
 #endif /* CONFIG_MODULES */

@@ -154,17 +154,16 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 	case MODULE_STATE_LIVE:
 	case MODULE_STATE_GOING:
 		for_class_mod_mem_type(type, text) {
-			struct module_memory *mem = &mod->mem[type];
+			unsigned long start = (unsigned long)mod->mem[type].base;
+			unsigned long end = start + mod->mem[type].size;
 
 			/* A live module is about to free its init text only. */
-			if (!mem->size || (event == MODULE_STATE_LIVE &&
-					   type != MOD_INIT_TEXT))
+			if (event == MODULE_STATE_LIVE && type != MOD_INIT_TEXT)
 				continue;
 			/* Its asynchronous functions may run until the text is freed. */
-			kprobe_text_gone((unsigned long)mem->base,
-					 (unsigned long)mem->base + mem->size, true);
+			kprobe_text_gone(start, end, true);
+			kprobe_blacklist_drop(start, end);
 		}
-		kprobe_blacklist_del_module(mod, event == MODULE_STATE_GOING);
 		kprobe_module_came(mod);
 		break;
 	}

@@ -525,7 +525,7 @@ extern struct kprobe_blacklist __rcu *kprobe_blacklist;
 bool kprobe_is_prefix(unsigned long start, unsigned long size);
 int kprobe_blacklist_init(void);
 int kprobe_blacklist_add_module(struct module *mod);
-void kprobe_blacklist_del_module(struct module *mod, bool going);
+void kprobe_blacklist_drop(unsigned long start, unsigned long end);
 
 /* ------------------------------- slots.c -------------------------------- */
 

@@ -12,6 +12,7 @@
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
+#include <linux/module.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
@@ -466,7 +467,11 @@ int kprobe_test_blacklist(struct module *mod, bool add)
 	guard(mutex)(&kprobe_mutex);
 	if (add)
 		return kprobe_blacklist_add_module(mod);
-	kprobe_blacklist_del_module(mod, true);
+	for_class_mod_mem_type(type, text) {
+		unsigned long start = (unsigned long)mod->mem[type].base;
+
+		kprobe_blacklist_drop(start, start + mod->mem[type].size);
+	}
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_blacklist);
