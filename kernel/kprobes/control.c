@@ -264,14 +264,31 @@ DEFINE_SEQ_ATTRIBUTE(kprobes_blacklist);
 
 /* -------------------------- enabled and hits ---------------------------- */
 
-static ssize_t kprobes_flag_read(char __user *buf, size_t count, loff_t *ppos, bool on)
+/**
+ * struct kprobes_flag - what a file reads and writes
+ * @get: returns the flag
+ * @set: changes it
+ */
+struct kprobes_flag {
+	bool (*get)(void);
+	void (*set)(bool on);
+};
+
+static struct kprobes_flag kprobes_enabled = { kprobes_switched_on, kprobes_switch };
+static struct kprobes_flag kprobes_hits = { kprobes_counting, kprobes_count };
+
+static ssize_t kprobes_flag_read(struct file *file, char __user *buf, size_t count,
+				 loff_t *ppos)
 {
-	return simple_read_from_buffer(buf, count, ppos, on ? "1\n" : "0\n", 2);
+	const struct kprobes_flag *flag = file_inode(file)->i_private;
+
+	return simple_read_from_buffer(buf, count, ppos, flag->get() ? "1\n" : "0\n", 2);
 }
 
-static ssize_t kprobes_flag_write(const char __user *buf, size_t count,
-				  void (*set)(bool on))
+static ssize_t kprobes_flag_write(struct file *file, const char __user *buf, size_t count,
+				  loff_t *ppos)
 {
+	const struct kprobes_flag *flag = file_inode(file)->i_private;
 	char text[3] = { };
 	bool on;
 	int ret;
@@ -286,43 +303,13 @@ static ssize_t kprobes_flag_write(const char __user *buf, size_t count,
 	ret = kstrtobool(text, &on);
 	if (ret)
 		return ret;
-	set(on);
+	flag->set(on);
 	return count;
 }
 
-static ssize_t kprobes_enabled_read(struct file *file, char __user *buf, size_t count,
-				    loff_t *ppos)
-{
-	return kprobes_flag_read(buf, count, ppos, kprobes_switched_on());
-}
-
-static ssize_t kprobes_enabled_write(struct file *file, const char __user *buf,
-				     size_t count, loff_t *ppos)
-{
-	return kprobes_flag_write(buf, count, kprobes_switch);
-}
-
-static const struct file_operations kprobes_enabled_fops = {
-	.read = kprobes_enabled_read,
-	.write = kprobes_enabled_write,
-	.llseek = default_llseek,
-};
-
-static ssize_t kprobes_hits_read(struct file *file, char __user *buf, size_t count,
-				 loff_t *ppos)
-{
-	return kprobes_flag_read(buf, count, ppos, kprobes_counting());
-}
-
-static ssize_t kprobes_hits_write(struct file *file, const char __user *buf, size_t count,
-				  loff_t *ppos)
-{
-	return kprobes_flag_write(buf, count, kprobes_count);
-}
-
-static const struct file_operations kprobes_hits_fops = {
-	.read = kprobes_hits_read,
-	.write = kprobes_hits_write,
+static const struct file_operations kprobes_flag_fops = {
+	.read = kprobes_flag_read,
+	.write = kprobes_flag_write,
 	.llseek = default_llseek,
 };
 
@@ -331,10 +318,10 @@ static int __init kprobes_control_init(void)
 	struct dentry *dir = debugfs_create_dir("kprobes", NULL);
 
 	debugfs_create_file("list", 0400, dir, NULL, &kprobes_list_fops);
-	debugfs_create_file("enabled", 0600, dir, NULL, &kprobes_enabled_fops);
+	debugfs_create_file("enabled", 0600, dir, &kprobes_enabled, &kprobes_flag_fops);
 	debugfs_create_file("blacklist", 0400, dir, NULL, &kprobes_blacklist_fops);
 	debugfs_create_file("points", 0400, dir, NULL, &kprobes_points_fops);
-	debugfs_create_file("hits", 0600, dir, NULL, &kprobes_hits_fops);
+	debugfs_create_file("hits", 0600, dir, &kprobes_hits, &kprobes_flag_fops);
 	return 0;
 }
 late_initcall(kprobes_control_init);
