@@ -113,8 +113,6 @@ static void kprobe_users_displace(struct placement *order, int num)
 		/* Unlike the new points, it stays. */
 		if (kprobe_point_armed(order[num].user->point))
 			kprobe_batch_add(order[num].user->point, &armed);
-		if (order[num].user->point->nr_users > 1)
-			kprobe_optimizer_want(order[num].user->point);
 		kprobe_displace_user(order[num].user);
 		kprobe_obstacle_gone(order[num].user->addr);
 		order[num].user->kp->addr = order[num].addr;

@@ -550,7 +550,9 @@ void kprobe_displace_user(struct kprobe_user *user)
 	pt->nr_users--;
 	if (user->run.post)
 		pt->nr_want_post--;
-	if (!pt->nr_users)
+	if (pt->nr_users)
+		kprobe_optimizer_want(pt);
+	else
 		point_unmake(pt);
 }
 
