@@ -95,8 +95,8 @@ static void kprobe_users_settle(struct placement *order, int num)
 	kprobe_batch_end(&batch);
 }
 
-/* A removed point may have kept the point before it from becoming a jump. */
-static void kprobe_obstacle_gone(unsigned long addr)
+/* The point before @addr may be a jump again: one has come or gone there. */
+static void kprobe_retry_before(unsigned long addr)
 {
 	struct kprobe_point *over = kprobe_optimizer_over(addr);
 
@@ -114,7 +114,7 @@ static void kprobe_users_displace(struct placement *order, int num)
 		if (kprobe_point_armed(order[num].user->point))
 			kprobe_batch_add(order[num].user->point, &armed);
 		kprobe_displace_user(order[num].user);
-		kprobe_obstacle_gone(order[num].user->addr);
+		kprobe_retry_before(order[num].user->addr);
 		order[num].user->kp->addr = order[num].addr;
 		order[num].user->kp->opcode = order[num].opcode;
 	}
@@ -173,7 +173,7 @@ static void kprobe_users_link(struct kprobe_user **users, int num)
 	for (i = 0; i < num; i++) {
 		kprobe_optimizer_want(users[i]->point);
 		/* If kprobe_users_settle() undid that jump, plan it again. */
-		kprobe_obstacle_gone(users[i]->addr);
+		kprobe_retry_before(users[i]->addr);
 	}
 }
 
@@ -436,7 +436,7 @@ static void kprobe_points_free(struct list_head *batch)
 		list_del(&pt->kp.list);
 		list_del(&pt->all);
 		if (!kprobe_point_gone(pt)) {
-			kprobe_obstacle_gone(pt->node.key);
+			kprobe_retry_before(pt->node.key);
 			kprobe_release_point(pt);
 		}
 		kprobe_counter_free(pt);
