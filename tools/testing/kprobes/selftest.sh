@@ -1365,6 +1365,30 @@ attaches()
 attaches 'ffffffff81000000  k  should_fail_bio_not+0x0    [FTRACE]' |
 	sees attached_never "a tool that sets no probe is seen" "not ok - it never set a probe on should_fail_bio"
 
+# Pages of slots, in page tables as the kernel shows them
+eval "$(sed -n '/^slots_mapped()/,/^}/p' "$here/guest/tests/security.sh")"
+printf '%s\n' ffffffffa0000000 ffffffffa0002000 ffffffffa0005000 >"$tmp/pages"
+cat >"$tmp/tables" <<'END'
+---[ Modules ]---
+0xffffffffa0000000-0xffffffffa0001000           4K     ro                 GLB x  pte
+0xffffffffa0001000-0xffffffffa0002000           4K                               pte
+0xffffffffa0002000-0xffffffffa0004000           8K     ro                 GLB x  pte
+0xffffffffa0004000-0xffffffffa0200000        2032K                               pte
+END
+# mapped SED: what is said of these, edited
+mapped()
+{
+	sed "$1" "$tmp/tables" >"$tmp/spoilt"
+	slots_mapped "$tmp/pages" "$tmp/spoilt" | tr -s ' ' | sed 's/^/not ok - /'
+}
+mapped '' | sees slots_good "slots that are read-only and executable are good" \
+"not ok - good ffffffffa0000000: 0xffffffffa0000000-0xffffffffa0001000 4K ro GLB x pte
+not ok - good ffffffffa0002000: 0xffffffffa0002000-0xffffffffa0004000 8K ro GLB x pte"
+mapped '2s/ro\(.*\) x /RW\1 NX/; 4s/ x  / NX /' |
+	sees slots_bad "slots that are writable, or not executable, are seen" \
+"not ok - bad ffffffffa0000000: 0xffffffffa0000000-0xffffffffa0001000 4K RW GLB NX pte
+not ok - bad ffffffffa0002000: 0xffffffffa0002000-0xffffffffa0004000 8K ro GLB NX pte"
+
 # kprobetop on a terminal: on_terminal HITS HITS, what it shows of a point before and after
 on_terminal()
 {
