@@ -600,6 +600,25 @@ not ok - hitpath: ended with status 3
 not ok - 0 passed, 1 failed
 not ok - hitpath: one is not refused"
 ln -sf "$here/hitpath.sh" "$stage/"
+# runs_its LINE: a run that needs another mitigation, in a guest that says that line
+runs_its()
+{
+	TEST='ITS: kprobes_jump_*' SAYS=$1 staged "$stage/test.sh"
+	sed -n "/^not ok/p" "$tmp/log" | sed -n 1p
+}
+stands_for guest.sh <<'END'
+#!/bin/bash
+while [ "$1" != -l ]; do shift; done
+printf '%s\r\n' "[    0.1] $SAYS" '    # Subtest: kprobes_jump_detour' '    1..1' '    ok 1 one' \
+	'ok 1 kprobes_jump_detour' >>"$KPROBES_BUILD/logs/$2.console"
+END
+{
+	runs_its 'ITS: Mitigation: Aligned branch/return thunks'
+	runs_its 'ITS: Mitigation: Retpolines, Stuffing RSB'
+} | sees test_says "a run that needs another mitigation fails if the kernel does not have it" \
+"not ok - 1 passed, 1 failed
+not ok - ITS: kunit: the kernel does not say \"ITS: Mitigation: Aligned\": see build/logs/kunit-x86_64-ITS.console"
+ln -sf "$here/guest.sh" "$stage/"
 
 # make test ARCH=
 ln -s qemu-system-x86_64 "$tmp/machine/qemu-system-aarch64"

@@ -168,13 +168,14 @@ kunit_in_guest()
 	} | record "$run" "$prefix"
 }
 
-# kunit_run RUN GLOB PARAMETERS OPTION...: suites of that name in a guest that is booted
-# with these parameters, and with these options for guest.sh
+# kunit_run RUN GLOB SAYS PARAMETERS OPTION...: suites of that name in a guest that is booted
+# with these parameters, and with these options for guest.sh. The suites adapt to the machine,
+# so its console has to say that it is as this run wants it, by a line that matches SAYS.
 kunit_run()
 {
-	local run=$1 glob=$2 params=$3 log=kunit-$kernel-$1
+	local run=$1 glob=$2 says=$3 params=$4 log=kunit-$kernel-$1
 
-	shift 3
+	shift 4
 	wanted "$run" || return 0
 	say "KUnit on $kernel with $run"
 	new_console "$log"
@@ -185,6 +186,8 @@ kunit_run()
 	{
 		kunit_lines "${TEST:+1}" <"$build/logs/$log.console"
 		cat "$build/logs/$log.txt"
+		grep -aqE "$says" "$build/logs/$log.console" ||
+			echo "not ok - kunit: the kernel does not say \"$says\": see build/logs/$log.console"
 	} | record "$run" "$run: "
 }
 
@@ -192,17 +195,22 @@ kunit_run()
 # thunks but retpolines.
 kunit_with_mitigations()
 {
-	local what param cpu
+	local what param cpu says
 
 	for what in spectre_v2=off spectre_v2=retpoline,lfence ITS stuffing; do
 		param=$what cpu=max,-cx16
 		case $what in
-		ITS) param='' cpu=Icelake-Server,-cx16 ;;
+		spectre_v2=off) says='Spectre V2 : off selected' ;;
+		spectre_v2=*) says='Spectre V2 : Vulnerable: LFENCE' ;;
+		ITS) param='' cpu=Icelake-Server,-cx16 says='ITS: Mitigation: Aligned' ;;
 		# The base's emulation of CMPXCHG16B returns its result in a
 		# flag, which the code that counts returns overwrites.
-		stuffing) param='spectre_v2=retpoline retbleed=stuff' cpu=Skylake-Client ;;
+		stuffing)
+			param='spectre_v2=retpoline retbleed=stuff' cpu=Skylake-Client
+			says='RETBleed: Mitigation: Stuffing'
+			;;
 		esac
-		kunit_run "$what" 'kprobes_jump*' "$param" -s 'LFENCE mitigation is not' -q "-cpu $cpu"
+		kunit_run "$what" 'kprobes_jump*' "$says" "$param" -s 'LFENCE mitigation is not' -q "-cpu $cpu"
 	done
 }
 
@@ -339,10 +347,10 @@ need_qemu
 [ -z "$traced" ] || ! wanted traced ||
 	kunit_in_guest traced 'traced: ' tracers $((900 * slow + 3600)) each
 # Some things differ on a machine that waits for its second CPU.
-[ -z "$more" ] || kunit_run maxcpus=1 kprobes_text maxcpus=1
+[ -z "$more" ] || kunit_run maxcpus=1 kprobes_text 'smp: Brought up 1 node, 1 CPU\>' maxcpus=1
 if [ -n "$full" ] && [ -n "$more" ]; then
 	# kprobes_diverted and kprobes_order: tasks are preempted in the middle.
-	kunit_run preempt=full 'kprobes_[do][ir]*' preempt=full
+	kunit_run preempt=full 'kprobes_[do][ir]*' 'Dynamic Preempt: full' preempt=full
 	kunit_with_mitigations
 fi
 mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
