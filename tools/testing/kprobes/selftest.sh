@@ -768,6 +768,7 @@ unpacks()
 
 	(
 		set -m
+		# shellcheck disable=SC2030
 		export PATH=$tmp/apt:$PATH PACKAGES=$tmp CUT=${1:-}
 		build=$tmp/unpacked
 		debian_packages i386 "$build/dir" one two &
@@ -977,6 +978,7 @@ oops_strays "$tmp/oops" | sees oops_no_stray "a report of a case is none between
 	sed 's/jump null/jump stack/; s/BUG: .*/BUG: TASK stack guard page was hit/
 		s/kprobe_oops: end.*/Kernel panic - not syncing: Fatal exception/' "$tmp/oops" >"$panicked"
 	oops_verdict "$panicked" pre:plain:jump:stack 1 | sed 's/^/not ok - the example: /'
+	# shellcheck disable=SC2031
 	PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp KERNEL=none EMULATOR_PATCHES=0 \
 		TEST='oops.pre_plain_jump_stack' "$here/oops.sh" 2>&1 || true
 } | sees oops_anew "the panic of an earlier guest is not taken for that of one that does not start" \
