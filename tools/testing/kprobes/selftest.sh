@@ -1022,6 +1022,7 @@ killer nmi 5
 # torture_plain: calls 9 + 0, hits 9 9
 calls 100000
 hits 90000
+entries 90000
 in_task 50000
 in_softirq 900
 in_hardirq 900
@@ -1040,7 +1041,7 @@ batches 20
 returns 20
 mistakes 5
 churned_hits 5000
-jumps_seen 2
+jumps_seen 20
 wrong 0
 late 0
 errors 0
@@ -1074,6 +1075,10 @@ not ok - killer module: not told"
 tortured 's/^\(cpus_with_[a-z]*\) .*/\1 1/' | sees torture_cpus "a CPU that had nothing to do is seen" \
 "not ok - cpus_with_tasks: 1, wanted at least 2
 not ok - cpus_with_nmis: 1, wanted at least 2"
+tortured 's/^entries .*/entries 0/' | sees torture_missed "return probes that miss their calls are seen" \
+	"not ok - entries: 0, wanted at least 81000"
+tortured 's/^jumps_seen .*/jumps_seen 1/' | sees torture_no_jumps "probes that do not become jumps again are seen" \
+	"not ok - jumps_seen: 1, wanted at least 10"
 tortured 's/^hits_in_nmi .*/hits_in_nmi 0/' | sees torture_nmi_hits "NMIs that hit nothing are seen" \
 	"not ok - hits_in_nmi: 0, wanted at least 1000"
 tortured 's/^\(nmis[a-z_]*\) .*/\1 0/' | sees torture_no_nmis "NMIs that did not arrive are seen" \

@@ -744,7 +744,7 @@ static unsigned int unequal(unsigned int i)
 static int result_show(struct seq_file *m, void *unused)
 {
 	unsigned int i, nr_inexact = 0, nr_unequal = 0;
-	unsigned long calls = 0, hits = 0, hits_in_nmi = 0;
+	unsigned long calls = 0, hits = 0, hits_in_nmi = 0, entries = 0;
 
 	mutex_lock(&lock);
 	for (i = 0; i < NR_TARGETS; i++) {
@@ -755,12 +755,13 @@ static int result_show(struct seq_file *m, void *unused)
 		calls += c->calls + c->inner;
 		hits += c->hits[0];
 		hits_in_nmi += c->hits_in_nmi;
+		entries += c->entries;
 		seq_printf(m, "# %s: calls %lu + %lu, hits %lu %lu, missed %lu %lu %lu, entries %lu, returns %lu, missed %u, in NMIs %lu %lu\n",
 			   targets[i].name, c->calls, c->inner, c->hits[0], c->hits[1],
 			   missed[i][0], missed[i][1], missed[i][2], c->entries, c->returns,
 			   missed_returns[i], c->from_nmi, c->hits_in_nmi);
 	}
-	seq_printf(m, "calls %lu\nhits %lu\n", calls, hits);
+	seq_printf(m, "calls %lu\nhits %lu\nentries %lu\n", calls, hits, entries);
 	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_nmi %lu\nin_handler %lu\n",
 		   by_context[IN_TASK], by_context[IN_SOFTIRQ], by_context[IN_HARDIRQ],
 		   by_context[IN_NMI], by_context[IN_HANDLER]);
