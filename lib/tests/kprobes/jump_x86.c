@@ -606,8 +606,9 @@ static void ftrace_site_itself_is_no_jump(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
 
-	if (!kprobe_ftrace(&pr->kp))
+	if (!IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
 		kunit_skip(test, "no ftrace sites in this kernel");
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&pr->kp));
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
 	KUNIT_EXPECT_FALSE(test, is_jump(pr->kp.addr));
@@ -1235,13 +1236,13 @@ static void handler_may_go_on_at_each_byte_of_another_jump(struct kunit *test)
 static void ftrace_site_may_go_on_in_the_bytes_of_a_jump(struct kunit *test)
 {
 	struct kpt_probe *two = jump_probe(test, AT(two)), *site = kpt_probe(test, kpt_traced);
-	bool ftrace = kprobe_ftrace(&site->kp);
 	unsigned char *addr = (unsigned char *)site->kp.addr;
 	unsigned int post;
 
-	kpt_unregister(test, site);
-	if (!ftrace)
+	if (!IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
 		kunit_skip(test, "no ftrace sites in this kernel");
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&site->kp));
+	kpt_unregister(test, site);
 	for (post = 0; post < 2; post++)
 		check_goes_into_two(test, kpt_traced, addr, post, NULL);
 	expect_jump(test, two);

@@ -61,7 +61,7 @@ kunit_names() { kunit_cases "$@" | LC_ALL=C sort; }
 # selftest_names: likewise
 selftest_names()
 {
-	sed -n 's/^.*\<\(sees\|warns\|picks\|globs\|debugged\|built\|survived\|died\|skipped\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+	sed -n 's/^.*\<\(sees\|warns\|picks\|globs\|debugged\|built\|survived\|died\|skipped\|idle\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
 }
 
 # The guest tests

@@ -189,6 +189,26 @@ idle_cpu()
 		grep -m 1 -E '^p?skip - .*: (needs two CPUs|no debug register is free)$' "$2" || true
 }
 
+# idle_suite LINES SUITE...: the first of these built-in suites of which no case has passed,
+# and why that is wrong. If all cases of a suite are skipped, that is not the configuration.
+idle_suite()
+{
+	local lines=$1 suite
+
+	shift
+	for suite; do
+		! grep -q "^ok - $suite\\." "$lines" || continue
+		if ! grep -q "^skip - $suite\\." "$lines"; then
+			echo "$suite has not run"
+			return
+		fi
+		# Init text is there as long as built-in suites run.
+		[ "$suite" != kprobes_gone ] || continue
+		echo "$suite has skipped all of its cases"
+		return
+	done
+}
+
 # expectation RESULTS: writes such a file from the tests that have run
 expectation()
 {

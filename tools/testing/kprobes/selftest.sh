@@ -271,6 +271,19 @@ skipped skip_one_cpu "a kernel for one CPU may skip what needs two" '# CONFIG_SM
 	'skip - kprobes_one.second: needs two CPUs' ''
 skipped skip_other "what else is skipped with two CPUs is no failure" CONFIG_SMP=y 'skip - kprobes_one.second: x86 only' ''
 
+# idle NAME PROVES WANTED SUITE...: what is wrong with these suites
+idle()
+{
+	printf '%s\n' 'ok - kprobes_one.first' 'skip - kprobes_one.second: x86 only' \
+		'skip - kprobes_two.only: no such CPU' 'skip - kprobes_gone.first: built in' >"$tmp/lines"
+	idle_suite "$tmp/lines" "${@:4}" | sed 's/^/not ok - /' | sees "$1" "$2" "$3"
+}
+idle idle_one "a suite of which one case has passed is good" '' kprobes_one kprobes_gone
+idle idle_all "a suite that has skipped all of its cases is seen" 'not ok - kprobes_two has skipped all of its cases' \
+	kprobes_one kprobes_two
+idle idle_missing "a built-in suite that has not run is seen" 'not ok - kprobes_three has not run' \
+	kprobes_one kprobes_three kprobes_two
+
 # No line is lost between a run and the end.
 : >"$results"
 seq 5000 | sed 's/.*/ok - n&: text/' | record tests '' >/dev/null
