@@ -337,6 +337,23 @@ config_is_traced() { fragment_lines "$CONFIG.config" | grep -qx '# traced'; }
 # The version of clang and its tools that build it: "# llvm VERSION". None for gcc.
 config_llvm() { fragment_lines "$CONFIG.config" | sed -n 's/^# llvm //p' | tail -n 1; }
 
+# external_dir OUT DIR: where the build in OUT makes the modules of a directory
+external_dir() { echo "$1/$(echo "${2#tools/testing/}" | tr / -)"; }
+
+# modules_of OUT: the modules of that build, a path a line. Only these: kbuild leaves the .ko
+# of a module that it does not build any more.
+modules_of()
+{
+	local dir
+
+	[ ! -e "$1/modules.order" ] || sed "s,^,$1/,; s/\.o$/.ko/" "$1/modules.order"
+	# Only external modules have one of their own.
+	for dir in "$1"/*/Module.symvers; do
+		dir=${dir%/*}
+		[ ! -e "$dir/modules.order" ] || sed "s,.*/,$dir/,; s/\.o$/.ko/" "$dir/modules.order"
+	done
+}
+
 config_arch()
 {
 	fragment_lines "$CONFIG.config" |

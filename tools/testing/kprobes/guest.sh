@@ -112,7 +112,8 @@ if [ -z "$own_root" ]; then
 	mkdir -p "$tmp/root/bin" "$tmp/root/modules" "$tmp/root/dev"
 	cp "$busybox" "$here/kprobetop" "$tmp/root/bin/"
 	cp -r "$here/guest/." "$tmp/root/"
-	find "$kernel" -name '*.ko' -exec cp {} "$tmp/root/modules/" \;
+	modules_of "$kernel" | xargs -r -d '\n' cp -t "$tmp/root/modules" ||
+		die "not all modules are in $kernel: make kernel builds them"
 	[ -z "$files" ] || cp -r "$files/." "$tmp/root/"
 	for var; do
 		printf "%s='%s'\n" "${var%%=*}" "$(printf %s "${var#*=}" | sed "s/'/'\\\\''/g")"

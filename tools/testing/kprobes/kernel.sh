@@ -143,7 +143,7 @@ external_modules()
 
 	[ -d "$from" ] || from=$src/$1
 	[ -d "$from" ] || die "config $CONFIG: no modules in $1"
-	to=$out/$(echo "${1#tools/testing/}" | tr / -)
+	to=$(external_dir "$out" "$1")
 	mkdir -p "$to"
 	for f in "$from"/*.[chS] "$from"/Makefile; do
 		[ -e "$f" ] || continue
@@ -156,10 +156,27 @@ external_modules()
 	run_make "modules of $1 for $name" M="$to" modules
 }
 
-if [ -z "$cross" ] && [ "$targets" = "$target modules" ]; then
-	for dir in $(config_modules); do
-		external_modules "$dir"
+# remove_stale DIR...: remove the modules that this build no longer makes. Those of external
+# modules are only in these directories.
+remove_stale()
+{
+	local dir
+
+	for dir in "$out"/*/Module.symvers; do
+		dir=${dir%/*}
+		[ ! -d "$dir" ] || [[ " $* " == *" $dir "* ]] || rm -f "$dir/"{Module.symvers,modules.order}
 	done
+	modules_of "$out" | sort >"$out/.kprobes-modules"
+	find "$out" -name '*.ko' | sort | comm -13 "$out/.kprobes-modules" - | xargs -r -d '\n' rm
+}
+
+if [ "$targets" = "$target modules" ]; then
+	dirs=()
+	[ -n "$cross" ] || for dir in $(config_modules); do
+		external_modules "$dir"
+		dirs+=("$(external_dir "$out" "$dir")")
+	done
+	remove_stale "${dirs[@]}"
 fi
 if [ -n "$ours" ]; then
 	warnings=$(warnings_of "$out" "$log")

@@ -381,6 +381,20 @@ rm -f "$tmp/built/run/kernel/kprobes/table.o"
 builds "$here/kernel.sh" | sees build_killed "a warning of a build that was killed is seen by the next one" "$missed"
 builds "$here/kernel.sh" make kernel/kprobes/table.o >"$tmp/log"
 builds "$here/kernel.sh" | sees build_one "a warning about a file that was built alone is seen" "$missed"
+mkdir -p "$tmp/built/x86_64/"{lib,kprobes-modules,other-modules}
+touch "$tmp/built/x86_64/"{lib/{new,stale},{kprobes,other}-modules/{new,stale}}.ko "$tmp/built/x86_64/vmlinux" \
+	"$tmp/built/x86_64/"{kprobes,other}-modules/Module.symvers
+echo lib/new.o >"$tmp/built/x86_64/modules.order"
+echo /elsewhere/new.o | tee "$tmp/built/x86_64/other-modules/modules.order" >"$tmp/built/x86_64/kprobes-modules/modules.order"
+builds CONFIG=x86_64 WARNS=0 "$here/kernel.sh" >"$tmp/log"
+{
+	(cd "$tmp/built/x86_64" && find . -name '*.ko' -printf 'not ok - %p\n')
+	modules_of "$tmp/built/x86_64" | sed "s,$tmp/built/x86_64/,not ok - guests: ,"
+} | LC_ALL=C sort | sees build_stale "modules that are not built any more are removed, and guests do not get them" \
+"not ok - ./kprobes-modules/new.ko
+not ok - ./lib/new.ko
+not ok - guests: kprobes-modules/new.ko
+not ok - guests: lib/new.ko"
 # A build that checks a series also looks at files that are not ours.
 mkdir "$tmp/built/any"
 # any_build: compiles, as above
