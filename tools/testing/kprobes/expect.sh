@@ -17,8 +17,8 @@ mkdir -p "$here/expected"
 {
 	cat <<'END'
 # SPDX-License-Identifier: GPL-2.0
-# The tests that "make test" has to run at least on this kernel, and the skips that are
-# allowed. "make expect" rewrites this file. See expected_lines() in results.sh.
+# The tests that "make test" runs on this kernel, and the skips that are allowed. "make
+# expect" rewrites this file. See expected_lines() in results.sh.
 #
 # RUN NAME CASES PARAMETERS
 # skip RUN CASE COUNT REASON

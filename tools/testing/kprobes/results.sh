@@ -115,13 +115,15 @@ tool_lines()
 	fi
 }
 
-# expected_lines FILE RESULTS [GLOB]: the expected tests that have not run. FILE has a
-# line for each suite or test, and one for each skip that is allowed:
+# expected_lines FILE RESULTS [GLOB]: the expected tests that have not run, and the tests that
+# have run and are not expected. FILE has a line for each suite or test, and one for each skip
+# that is allowed:
 #
-#   RUN NAME CASES PARAMETERS    so many at least, skipped ones among them
+#   RUN NAME CASES PARAMETERS    so many cases, and at least so many parameters, skipped ones
+#                                among them
 #   skip RUN CASE COUNT REASON   at most so many, parameters of it too
 #
-# With GLOB only names that match it must be there.
+# With GLOB only names that match it must be there, and others may be.
 expected_lines()
 {
 	local run name cases params glob=${3:-*}
@@ -148,6 +150,22 @@ expected_lines()
 					print "not ok - " what ": " p " of " params " parameters have run"
 			}' "$2"
 	done <"$1"
+	# A case that is not on the list would not be missed later.
+	[ -n "${3:-}" ] || awk -F '\t' -v list="$1" '
+		BEGIN {
+			while ((getline line < list) > 0)
+				if (split(line, word, " ") == 4) cases[word[1] " " word[2]] = word[3]
+		}
+		$1 == "ok" || $1 == "skip" {
+			split($3, part, ".")
+			key = $2 " " part[1]
+			if (!n[key]++) order[++keys] = key
+		}
+		END {
+			for (i = 1; i <= keys; i++)
+				if (n[order[i]] > cases[order[i]])
+					print "not ok - " order[i] ": " n[order[i]] " cases have run, the list says " cases[order[i]] + 0 ": make expect"
+		}' "$2"
 	awk -F '\t' -v list="$1" '
 		BEGIN {
 			while ((getline line < list) > 0) {

@@ -129,6 +129,12 @@ spoilt '/on its first value/d' | sees fewer_parameters "a parameter that is not 
 	"not ok - kunit kprobes_one: 1 of 2 parameters have run"
 spoilt '/ok 1 first/d; s/1\.\.3/1..2/' | sees fewer_cases "a case that is not there is missed" \
 	"not ok - kunit kprobes_one: 2 of 3 cases have run"
+spoilt 's/ok 3 third.*/&\n[    1.000000]     ok 4 fourth/; s/1\.\.3/1..4/' |
+	sees more_cases "a case that no list has is seen" \
+	"not ok - kunit kprobes_one: 4 cases have run, the list says 3: make expect"
+spoilt '$a [    1.000000]     # Subtest: kprobes_three\n    1..1\n    ok 1 new\nok 3 kprobes_three' |
+	sees more_suites "a suite that no list has is seen" \
+	"not ok - kunit kprobes_three: 1 cases have run, the list says 0: make expect"
 spoilt 's/ok 1 first/& # SKIP tired/' | sees skip "a skip that is not allowed fails" \
 	"not ok - kunit kprobes_one.first: skipped more often than allowed: tired"
 spoilt 's/on this machine/today/' | sees skip_reason "a skip for another reason than the allowed one fails" \
