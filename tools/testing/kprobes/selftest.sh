@@ -132,7 +132,7 @@ spoilt '/ok 1 first/d; s/1\.\.3/1..2/' | sees fewer_cases "a case that is not th
 spoilt 's/ok 3 third.*/&\n[    1.000000]     ok 4 fourth/; s/1\.\.3/1..4/' |
 	sees more_cases "a case that no list has is seen" \
 	"not ok - kunit kprobes_one: 4 cases have run, the list says 3: make expect"
-spoilt '$a [    1.000000]     # Subtest: kprobes_three\n    1..1\n    ok 1 new\nok 3 kprobes_three' |
+spoilt '/ok 2 kprobes_two/a [    1.000000]     # Subtest: kprobes_three\n    1..1\n    ok 1 new\nok 3 kprobes_three' |
 	sees more_suites "a suite that no list has is seen" \
 	"not ok - kunit kprobes_three: 1 cases have run, the list says 0: make expect"
 spoilt 's/ok 1 first/& # SKIP tired/' | sees skip "a skip that is not allowed fails" \
@@ -1423,6 +1423,29 @@ attaches()
 } | sees attached "a tool that has set its probe is good" ''
 attaches 'ffffffff81000000  k  should_fail_bio_not+0x0    [FTRACE]' |
 	sees attached_never "a tool that sets no probe is seen" "not ok - it never set a probe on should_fail_bio"
+
+# The end of a guest test: end_session ends what it has left, also if it ran out of time
+(
+	eval "$(sed -n '/^limited()/,/^}/p; /^end_session()/,/^}/p' "$here/guest/lib.sh")"
+	cat >"$tmp/leaves" <<'END'
+sh -c 'trap "" TERM; exec sleep 30' &
+echo $! >"$1"
+: >"$2/stop"
+sleep 30
+END
+	status=0
+	limited 0.5 sh "$tmp/leaves" "$tmp/left" "$tmp" || status=$?
+	echo "not ok - $status"
+	left=$(cat "$tmp/left")
+	kill -0 "$left" || echo "not ok - its time has ended it"
+	end_session
+	for _ in $(seq 50); do
+		kill -0 "$left" 2>/dev/null || break
+		sleep 0.1
+	done
+	! kill "$left" 2>/dev/null || echo "not ok - it goes on"
+	[ ! -e "$tmp/stop" ] || echo "not ok - the next test would stop"
+) | sees test_left "what a test has left that did not end is ended" "not ok - 124"
 
 # Pages of slots, in page tables as the kernel shows them
 eval "$(sed -n '/^slots_mapped()/,/^}/p' "$here/guest/tests/security.sh")"

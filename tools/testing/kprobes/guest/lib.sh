@@ -53,6 +53,18 @@ refuses()
 }
 # Does this test run alone?
 alone() { [ -z "$locks" ]; }
+# For so many seconds tests wait for what takes a moment. See SLOW in jobs/tests.sh.
+patience=$((10 * ${SLOW:-1}))
+# await COMMAND...: run it until it succeeds; false if it does not within $patience
+await()
+{
+	local tries=$((10 * patience))
+
+	until "$@"; do
+		[ $((tries -= 1)) -gt 0 ] || return 1
+		usleep 100000
+	done
+}
 # own WHAT, give_back WHAT: things that only one test at a time may use: "target" is
 # kprobe_target.ko, the modules with probes on it, and all events; "tracer" is the tracer.
 own()
@@ -110,16 +122,32 @@ as_user()
 command -v usleep >/dev/null || usleep() { sleep "$(awk -v us="$1" 'BEGIN { print us / 1e6 }')"; }
 mode() { stat -c %a "$1"; }
 
+# limited SECONDS COMMAND...: run a test, in a session of its own. If it does not end in time,
+# only its first process is ended: see end_session().
+limited()
+{
+	setsid sh -c 'echo $$ >"$0"; exec timeout "$@"' "$tmp/session" "$@"
+}
+
+# end_session: end all that the test has started and left
+end_session()
+{
+	[ ! -e "$tmp/session" ] || kill -9 "-$(cat "$tmp/session")" 2>/dev/null
+	rm -f "$tmp/session" "$tmp/stop"
+}
+
 # A test starts and ends without probes; the runner calls this.
 clean()
 {
+	end_session
 	echo 1 >$kp/enabled
 	[ ! -e $optimization ] || echo 1 >$optimization
 	echo 0 >$tracing/events/enable
 	echo >$tracing/kprobe_events
 	echo >$tracing/trace
 	echo 0 >/proc/sys/kernel/kptr_restrict
-	for module in kprobe_example kretprobe_example jprobe_example kprobe_batch kprobe_target; do
-		! loaded $module || rmmod $module
+	# The latest module comes first. Processes that were killed may keep one busy for a moment.
+	cut -d' ' -f1 /proc/modules | while read -r module; do
+		[ ! -e "$modules/$module.ko" ] || await rmmod "$module"
 	done
 }

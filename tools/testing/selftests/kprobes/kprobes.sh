@@ -45,7 +45,7 @@ for name in "${names[@]}"; do
 	test=$guest/tests/$name.sh
 	rm -rf "${KPROBES_TMP:?}"/*
 	# bash says what an error of a write was.
-	timeout 330 bash "$test" >"$KPROBES_TMP/out" 2>&1
+	limited 330 bash "$test" >"$KPROBES_TMP/out" 2>&1
 	status=$?
 	sed 's/^#* */# /' "$KPROBES_TMP/out"
 	clean >/dev/null 2>&1

@@ -26,11 +26,7 @@ generated()
 	event_on kt/add
 	echo vfs_read >$tracing/set_ftrace_filter
 	echo function >$tracing/current_tracer || fail "no function tracer"
-	tries=0
-	until grep -q OPTIMIZED $kp/list || [ $tries -ge 40 ]; do
-		usleep 250000
-		tries=$((tries + 1))
-	done
+	await grep -q OPTIMIZED $kp/list
 	awk '$3 ~ /^(kprobe_insn_page|kprobe_optinsn_page|ftrace_trampoline)$/ || $4 == "[bpf]" {
 			if (n[$3]++ < 20) print $3, $1, "1000" }' /proc/kallsyms >>$tmp/places
 	for kind in kprobe_insn_page kprobe_optinsn_page ftrace_trampoline; do

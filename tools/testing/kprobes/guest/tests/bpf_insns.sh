@@ -39,7 +39,7 @@ is "what is said of the link" "$(echo "$out" | grep '^link ')" "link 2 $insns 0"
 is "the list" "$(cat $kp/list)" ""
 
 # The same through a jump.
-link $insns "n=0; until grep -q OPTIMIZED $kp/list; do usleep 50000; n=\$((n + 1)); [ \$n -lt 600 ] || exit 1; done; echo add 50 >$target/call" "$inner"
+link $insns "n=0; until grep -q OPTIMIZED $kp/list; do usleep 50000; n=\$((n + 1)); [ \$n -lt $((60 * patience)) ] || exit 1; done; echo add 50 >$target/call" "$inner"
 is "hits of a jump" "$(field 3 "$inner")" 50
 is "its ip" "$(field 5 "$inner")" "$(plus "$inner" 1)"
 

@@ -9,11 +9,7 @@ how_at() { awk -v at="$1" '{ for (i = 2; i <= NF; i++) if ($i == at) { sub(/^[^ 
 # Wait until an instruction of the module is probed by a jump, so all others have been tried.
 wait_for_jump()
 {
-	for _ in $(seq 100); do
-		! how_at "$1" | grep -q '^jump ' || return 0
-		usleep 100000
-	done
-	fail "$1 has not become a jump"
+	await eval "how_at '$1' | grep -q '^jump '" || fail "$1 has not become a jump"
 }
 # The points of the module that are, or are not, next to what others patch.
 patched() { sed -n 's/.* \(kprobe_target_near+[^ ]*\)  kprobe_target  others patch this text$/\1/p' $kp/points; }
@@ -34,23 +30,19 @@ on near 40
 event_on kt
 echo 0 >$optimization
 echo 1 >$optimization
-for _ in $(seq 100); do
-	jump=$(awk '$2 == "jump"' $kp/points | grep -o ' kprobe_target_add+[^ ]*' | head -n 1)
-	[ -z "$jump" ] || break
-	usleep 100000
-done
-jump=${jump# }
-[ -n "$jump" ] || fail "no probe in kprobe_target_add has become a jump"
+find_jump()
+{
+	jump=$(awk '$2 == "jump"' $kp/points | grep -o 'kprobe_target_add+[^ ]*' | head -n 1)
+	[ -n "$jump" ]
+}
+await find_jump || fail "no probe in kprobe_target_add has become a jump"
 near=$(patched | head -n 1)
 [ -n "$near" ] || fail "no point of kprobe_target_near is next to its jump label"
 
 echo 0 >$optimization
 matches "$jump without jumps" "$(how_at "$jump")" 'breakpoint .*'
 rmmod kprobe_target &
-for _ in $(seq 100); do
-	[ "$(cat $gate/waiting)" = N ] || break
-	usleep 100000
-done
+await grep -q Y $gate/waiting
 is "waiting" "$(cat $gate/waiting)" Y
 echo 1 >$optimization
 wait_for_jump "$jump"

@@ -7,14 +7,13 @@ address() { awk -v f="kprobe_reload_$1" '$3 == f { print $1 }' /proc/kallsyms; }
 # how FUNCTION: how its point is hit, and why so, as soon as the optimizer has decided
 how()
 {
-	for _ in $(seq 100); do
-		state=$(sed -nE "s/^[0-9a-f]+  ([a-z]+)  .*  kprobe_reload_$1\+0x2  [a-z_]+  (.*)/\1 \2/p" $kp/points)
-		case $state in
-		*soon*|'') usleep 100000 ;;
-		*) break ;;
-		esac
-	done
+	await decided "$1"
 	echo "$state"
+}
+decided()
+{
+	state=$(sed -nE "s/^[0-9a-f]+  ([a-z]+)  .*  kprobe_reload_$1\+0x2  [a-z_]+  (.*)/\1 \2/p" $kp/points)
+	case $state in *soon*|'') return 1 ;; esac
 }
 # reload: the second module takes the first one's place
 reload()

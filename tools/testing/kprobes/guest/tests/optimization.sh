@@ -21,14 +21,10 @@ event_on kt/add
 # line, jump: what the list says of the event's probe
 line() { grep "  kprobe_target_add+$(printf 0x%x $behind)  " $kp/list; }
 optimized() { line | grep -c '\[OPTIMIZED\]'; }
-# until COMMAND WANTED: ten seconds at most
+# until_is COMMAND WANTED
 until_is()
 {
-	for _ in $(seq 100); do
-		[ "$(eval "$1")" != "$2" ] || return 0
-		usleep 100000
-	done
-	fail "$1 does not become '$2', but is '$(eval "$1")'"
+	await eval "[ \"\$($1)\" = '$2' ]" || fail "$1 does not become '$2', but is '$(eval "$1")'"
 }
 # hits WHAT: each call is one, with its arguments
 hits()

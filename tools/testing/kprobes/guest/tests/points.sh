@@ -4,7 +4,6 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
-tries=0
 is "mode of points" "$(mode $kp/points)" 400
 is "mode of hits" "$(mode $kp/hits)" 600
 is "points without probes" "$(cat $kp/points)" ""
@@ -44,7 +43,7 @@ event_on kt/inner
 call add 7
 is "a breakpoint" "$(how)" "breakpoint 7"
 echo 1 >$optimization
-until is_jump=$(how) && [ "${is_jump% *}" = jump ] || [ $((tries += 1)) -gt 200 ]; do usleep 50000; done
+await eval 'how | grep -q "^jump "'
 call add 8
 is "a jump" "$(how)" "jump 15"
 # Removing it would empty the trace.

@@ -59,11 +59,7 @@ helper()
 {
 	# The path has to be there.
 	mount -t nosuchfs none /tmp 2>/dev/null
-	left=50
-	until [ -s /tmp/shown ] || [ $left -eq 0 ]; do
-		usleep 100000
-		left=$((left - 1))
-	done
+	await test -s /tmp/shown
 }
 no_syslog() { helper; }
 no_caps() { helper; }
