@@ -182,6 +182,23 @@ expected_lines()
 		}' "$2"
 }
 
+# exports_verdict SYMVERS: which functions of the API are not exported, and which functions of
+# kprobes not only to GPL modules. What the suites need is exported to them alone.
+exports_verdict()
+{
+	{ cat "$1" 2>/dev/null || true; } | awk -F '\t' '
+		$3 != "vmlinux" || $2 !~ /k(ret)?probe|jprobe/ || $5 == "EXPORTED_FOR_KUNIT_TESTING" { next }
+		{ exported[$2] = 1 }
+		$4 != "EXPORT_SYMBOL_GPL" { print $2 ": " $4 }
+		END {
+			n = split("register_kprobe unregister_kprobe register_kretprobe unregister_kretprobe", name, " ")
+			for (i = 1; i <= n; i++) api = api " " name[i] " " name[i] "s"
+			n = split(api " enable_kprobe disable_kprobe", name, " ")
+			for (i = 1; i <= n; i++)
+				if (!(name[i] in exported)) print name[i] ": not exported"
+		}'
+}
+
 # picked_lines RUN RESULTS: which of the suites and cases on standard input have
 # not run
 picked_lines()

@@ -298,6 +298,21 @@ seq 5000 | sed 's/.*/ok - n&: text/' | record tests '' >/dev/null
 printf 'not ok - last: no newline' | record tests '' |
 	sees no_newline "a last line without its end counts" "not ok - last: no newline"
 
+# Module.symvers
+for name in {,un}register_k{,ret}probe{,s} {en,dis}able_kprobe; do
+	printf '0x0\t%s\tvmlinux\tEXPORT_SYMBOL_GPL\t\n' "$name"
+done >"$tmp/symvers"
+printf '0x0\t%s\tvmlinux\tEXPORT_SYMBOL\t%s\n' get_kprobe EXPORTED_FOR_KUNIT_TESTING printk '' >>"$tmp/symvers"
+exports_verdict "$tmp/symvers" | sees exports_good "an API that is exported to GPL modules only is good" ''
+sed '/register_kprobes/d; /enable_kprobe/s/_GPL//' "$tmp/symvers" >"$tmp/spoilt"
+exports_verdict "$tmp/spoilt" | sed 's/^/not ok - /' |
+	sees exports_bad "what is exported to all modules, or not at all, is seen" \
+"not ok - enable_kprobe: EXPORT_SYMBOL
+not ok - register_kprobes: not exported
+not ok - unregister_kprobes: not exported"
+exports_verdict "$tmp/missing" | sed -n '1s/^/not ok - /p' |
+	sees exports_none "a kernel that exports nothing is seen" "not ok - register_kprobe: not exported"
+
 # kunit.py
 echo 'Testing complete. Ran 3 tests: passed: 3' >"$tmp/out"
 tool_lines 0 "$tmp/out" "$tmp/good" | sees tool_good "a good run of kunit.py is good" ''

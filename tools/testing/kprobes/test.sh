@@ -10,6 +10,7 @@
 #                "# own guest: REASON" in its own guest, and one marked "# needs:
 #                config OPTION" only on kernels that have the option
 #   hit path     hitpath.sh: is everything that a hit runs refused?
+#   exports      is the API exported, to GPL modules only?
 #   oops         oops.sh: handlers that crash; for the default config
 #   self-test    selftest.sh: do these scripts notice failures?
 #
@@ -317,6 +318,19 @@ hit_path()
 	CONFIG=$kernel lines_of hitpath "$here/hitpath.sh" | record hitpath ''
 }
 
+# Is the API exported, to GPL modules only?
+exports()
+{
+	local bad
+
+	bad=$(exports_verdict "$build/$kernel/Module.symvers")
+	if [ -z "$bad" ]; then
+		echo "ok - exports: the API is exported, to GPL modules only"
+	else
+		echo "not ok - exports: $(echo "$bad" | paste -sd, | sed 's/,/, /g')"
+	fi | record exports ''
+}
+
 oops_guests()
 {
 	[ -n "$(oops_names | picked '')" ] || return 0
@@ -371,6 +385,7 @@ fi
 [ -z "$full" ] || oops_guests
 ! is_picked run || run_shows
 ! is_picked hitpath || [[ $kernel == stock-* ]] || hit_path
+! is_picked exports || [[ $kernel == stock-* ]] || exports
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
 
