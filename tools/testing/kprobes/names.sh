@@ -58,10 +58,13 @@ kunit_cases()
 # kunit_names FILE...: likewise, sorted
 kunit_names() { kunit_cases "$@" | LC_ALL=C sort; }
 
-# selftest_names: likewise
+# selftest_names: likewise. sees() has the name, or a function that passes it on.
 selftest_names()
 {
-	sed -n 's/^.*\<\(sees\|warns\|picks\|globs\|debugged\|built\|survived\|died\|skipped\|idle\) \([a-z_]*\) .*/selftest.\2/p' "$here/selftest.sh"
+	local those
+
+	those=$(awk '/^[a-z_]+\(\)/ { f = $1; sub(/\(.*/, "", f) } /sees "\$1"/ { printf "|%s", f }' "$here/selftest.sh")
+	grep -oE "(^|[|])[[:space:]]*(sees$those) [a-z_]+ " "$here/selftest.sh" | awk '{ print "selftest." $NF }'
 }
 
 # The guest tests
