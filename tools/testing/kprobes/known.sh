@@ -6,10 +6,15 @@
 # A result is a line of a file: name, verdict, counts, and what is wrong. The last one of
 # a name counts.
 
-# product: everything that the results of a kernel depend on, except its options: the base in
-# build/linux, the patches for the emulator, and our files
+# product: everything that the results of a kernel depend on, except its options: the compiler
+# and the emulator, the base in build/linux, the patches for the emulator, and our files
 product()
 {
+	local tool
+
+	for tool in gcc qemu-system-x86_64; do
+		"$tool" --version 2>/dev/null | sed -n 1p
+	done
 	cat "$build/.tree/base"
 	emulator_patches | xargs -r -d '\n' cat
 	(cd "$top" && find arch include kernel lib samples patches -type f |
@@ -23,7 +28,8 @@ tested()
 	product
 	(cd "$here" && find guest modules emulator kprobetop ./*.{sh,awk,list,py,c} \
 		-type f | LC_ALL=C sort | xargs -d '\n' cat)
-	config_options
+	# Not only the options: "# traced" and the like say what runs.
+	fragment_lines "$CONFIG.config"
 }
 
 # known_start DIR: forget the results there if they are not for the sources on standard input,

@@ -1660,7 +1660,7 @@ depends()
 }
 kernel_files="build/.tree/base tools/testing/kprobes/emulator/$(cd "$here/emulator" && printf '%s\n' *.patch | head -n 1)
 	include/file arch/file kernel/file lib/file samples/file patches/file"
-test_files='kprobetop tsc.c results.sh ktap.awk guest/lib.sh guest/jobs/tests.sh guest/tests/stress.sh
+test_files='configs/x86_64.config kprobetop tsc.c results.sh ktap.awk guest/lib.sh guest/jobs/tests.sh guest/tests/stress.sh
 	modules/kprobe_stress.c'
 {
 	# shellcheck disable=SC2086
