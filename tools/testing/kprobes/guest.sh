@@ -236,10 +236,12 @@ console()
 splats()
 {
 	console | grep -av '^$' | awk -v allow="${allow:-^\$}" -v end="${1:-}" '
-		/cut here/ && !n { n = 1; good = 0 }
+		function print_bad() { if (!good) for (i = 1; i < n; i++) print line[i]; n = 0 }
+		# The next report may begin before this one has ended.
+		/cut here/ { print_bad(); n = 1; good = 0 }
 		n { line[n++] = $0; if ($0 ~ allow) good = 1 }
 		n && !/end trace/ { next }
-		n { if (!good) for (i = 1; i < n; i++) print line[i]; n = 0; next }
+		n { print_bad(); next }
 		$0 !~ allow { print }
 		END { if (n && !(good && !end)) for (i = 1; i < n; i++) print line[i] }' |
 		grep -aE "$SPLATS" | head -n 3

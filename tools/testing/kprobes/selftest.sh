@@ -485,6 +485,13 @@ plays 20 'says kprobes-guest: test stress; says BUG: that; says kprobes-guest: t
 not ok - [    9.0] kprobes-guest: test list"
 guest_failed tests "$tmp/log" | sed "s,$tmp/,," | sees end_said "the result of a guest that died says why" \
 "not ok - tests: the guest's kernel complained, stress was running: see played/logs/hello.console"
+allowed='says "--[ cut here ]--"; says WARNING: this; says it is allowed;'
+plays 20 "$allowed exits; says '--[ end trace ]--'; says kprobes-guest: down; stays" -s allowed |
+	sees end_allowed "a report that is allowed does not fail a guest" "not ok - [    9.0] kprobes-guest: down"
+plays 20 "$allowed says '--[ cut here ]--'; says BUG: that; exits; says '--[ end trace ]--'; stays" -s allowed |
+	sees end_within "a report that begins within one that is allowed is seen" \
+"not ok - the guest's kernel complained: see played/logs/hello.console
+not ok - [    9.0] --[ end trace ]--"
 plays 1 'exits; stays' | sees end_never "a guest that does not end fails" \
 "not ok - guest: hello did not end within 1 s: see played/logs/hello.console
 not ok - kprobes-guest: up"
