@@ -1127,6 +1127,11 @@ tortured 's/^in_hardirq .*/in_hardirq 0/' | sees torture_idle "a reader that did
 tortured '/killer module/d; s/hotplug 9/hotplug 0/' | sees torture_killers "a killer that did nothing is seen" \
 "not ok - killer hotplug: 0 rounds, wanted at least 1
 not ok - killer module: not told"
+torture_verdict "$tmp/tortured" exact 'hotplug module nmi' 2 60 | sed -n 's/^killer/not ok - &/p' |
+	sees torture_stopped "killers that do little in a long run are seen" \
+"not ok - killer hotplug: 9 rounds, wanted at least 10
+not ok - killer module: 7 rounds, wanted at least 10
+not ok - killer nmi: 5 rounds, wanted at least 10"
 tortured 's/^\(cpus_with_[a-z]*\) .*/\1 1/' | sees torture_cpus "a CPU that had nothing to do is seen" \
 "not ok - cpus_with_tasks: 1, wanted at least 2
 not ok - cpus_with_nmis: 1, wanted at least 2"
