@@ -241,7 +241,7 @@ kunit_by_tool()
 }
 
 # guest_tests RUN PREFIX PARAMS WATCH FILE...: runs those of the tests that match. A test whose
-# option this kernel lacks is named in $unmet.
+# option this kernel lacks is named in $unmet, once.
 unmet=''
 guest_tests()
 {
@@ -252,7 +252,7 @@ guest_tests()
 		is_picked "$(basename "$f" .sh)" "$prefix" || continue
 		while read -r option; do
 			config_options | grep -x "$option=y" >/dev/null && continue
-			unmet="; $(basename "$f" .sh) needs $option"
+			[[ $unmet == *"; $(basename "$f" .sh) "* ]] || unmet="$unmet; $(basename "$f" .sh) needs $option"
 			continue 2
 		done < <(sed -n 's/^# needs: config //p' "$f")
 		names="$names $(basename "$f" .sh)"
@@ -410,6 +410,7 @@ if [ "$failed" -gt 0 ]; then
 	awk -F '\t' '$1 == "not ok" { print "not ok - " $2 ": " $3 ($5 == "-" ? "" : ": " $5) }' "$results"
 fi
 echo
+[ -z "$unmet" ] || say "not on $kernel: ${unmet#; }"
 [ $((skipped + parameters)) -eq 0 ] || echo "$skipped skipped, and $parameters parameters"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
