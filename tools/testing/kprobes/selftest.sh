@@ -498,7 +498,7 @@ not ok - kprobes-guest: up"
 plays 20 'stays' -w 1 | sees end_silent "a guest that makes no progress does not take all of its time" \
 "not ok - guest: hello printed nothing for 1 s: see played/logs/hello.console
 not ok - kprobes-guest: up"
-plays 20 'sleep 3; up; sleep 0.3; exits; says kprobes-guest: down; stays' -w 2 |
+plays 20 'sleep 5; up; sleep 0.3; exits; says kprobes-guest: down; stays' -w 4 |
 	sees end_boots "the time that a guest takes to boot is none without progress" \
 	"not ok - [    9.0] kprobes-guest: down"
 # faulty SECONDS PLAY [OPTION...]: why a mutant is caught that such a guest has run
