@@ -150,7 +150,11 @@ static void starts_in_the_kernel_are_those_of_decoding_all(struct kunit *test)
 	kunit_info(test, "%u instructions of %u functions", taken, functions);
 }
 
-/* Only if this is built in is the unwinder's table used for the function. */
+/*
+ * An alternative is chosen before the first probe can be set, and stays, so it can be
+ * probed. Those that may change again are refused, see below. Only if this is built in is
+ * the unwinder's table used for the function.
+ */
 static void what_an_alternative_has_replaced_is_no_start(struct kunit *test)
 {
 	u8 *after = (u8 *)kpt_alternative;
