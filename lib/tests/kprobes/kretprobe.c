@@ -1015,6 +1015,22 @@ static void batch_registers_and_unregisters_all(struct kunit *test)
 	call_ret_batch(test, batch, 1);
 }
 
+static void unregister_batch_with_invalid_entries(struct kunit *test)
+{
+	struct ret_batch *batch = alloc_ret_batch(test);
+
+	ret_register(test, batch->r[1]);
+	/* 0 was never registered, 2 is gone already. */
+	ret_register(test, batch->r[2]);
+	ret_unregister(test, batch->r[2]);
+
+	unregister_kretprobes(batch->rps, 3);
+	KUNIT_EXPECT_NULL(test, (void *)batch->rps[0]->kp.addr);
+	KUNIT_EXPECT_NOT_NULL(test, (void *)batch->rps[1]->kp.addr);
+	KUNIT_EXPECT_NULL(test, (void *)batch->rps[2]->kp.addr);
+	call_ret_batch(test, batch, 0);
+}
+
 static void batch_is_all_or_nothing(struct kunit *test)
 {
 	unsigned int bad;
@@ -1311,6 +1327,7 @@ static struct kunit_case kretprobe_cases[] = {
 	ENTRY_CASE(disable_and_enable_a_return_probe),
 	ENTRY_CASE(flag_disabled_registers_switched_off),
 	KUNIT_CASE(batch_registers_and_unregisters_all),
+	KUNIT_CASE(unregister_batch_with_invalid_entries),
 	KUNIT_CASE(batch_is_all_or_nothing),
 	KUNIT_CASE(batch_of_none_or_null_is_einval),
 	ENTRY_CASE(register_again_after_unregister),
