@@ -1069,6 +1069,69 @@ static int memory_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
+/*
+ * A function that a handler's context calls is missed by its probes. So what handles a hit
+ * may not be missed by probes on what allocates, frees, or takes a lock.
+ */
+static const char *const lockers[] = {
+	"_raw_spin_lock", "_raw_spin_lock_irqsave", "_raw_spin_trylock", "mutex_lock",
+};
+
+#define NR_LOCKERS	ARRAY_SIZE(lockers)
+
+static unsigned long nr_missed(const struct kprobe *locks)
+{
+	unsigned long missed = 0;
+	unsigned int i;
+
+	for (i = 0; i < NR_ALLOCATORS; i++)
+		missed += failers[i].nmissed;
+	for (i = 0; i < NR_FREES; i++)
+		missed += frees[i].nmissed;
+	for (i = 0; i < NR_LOCKERS; i++)
+		missed += locks[i].nmissed;
+	return missed;
+}
+
+static int pre_does_nothing(struct kprobe *p, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static void hit_allocates_nothing_and_takes_no_lock(struct kunit *test)
+{
+	struct kprobe *locks = kunit_kcalloc(test, NR_LOCKERS, sizeof(*locks), GFP_KERNEL);
+	struct memory_ret *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	kpt_fn_t fn = kpt_state(test) == KPT_FTRACE ? kpt_traced : kpt_plain;
+	unsigned int i, nr_locks = 0;
+	struct kpt_probe *pr;
+	unsigned long before;
+
+	KUNIT_ASSERT_NOT_NULL(test, locks);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	/* Not every kernel has all of the functions. */
+	for (i = 0; i < NR_LOCKERS; i++) {
+		locks[i].symbol_name = lockers[i];
+		locks[i].pre_handler = pre_does_nothing;
+		nr_locks += !kpt_try_register(test, &locks[i]);
+	}
+	KUNIT_EXPECT_GE(test, nr_locks, 1);
+	if (kpt_state(test) == KPT_BREAKPOINT)
+		kpt_forbid_jumps(test);
+	pr = kpt_probe(test, fn);
+	r->rp.kp.addr = kpt_text(fn);
+	r->rp.handler = memory_return;
+	kpt_register_return(test, &r->rp);
+	kpt_settle(test, &pr->kp);
+
+	before = nr_missed(locks);
+	for (i = 0; i < 1000; i++)
+		KUNIT_ASSERT_EQ(test, fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, nr_missed(locks), before);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1000);
+	KUNIT_EXPECT_EQ(test, r->returns, 1000);
+}
+
 static void fill_ret(struct memory_ret *r, struct kretprobe **rps, unsigned int nr,
 		     unsigned int first, int maxactive)
 {
@@ -1676,6 +1739,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(registering_return_probes_without_memory_changes_nothing),
 	KUNIT_CASE(registering_return_probes_without_pages_changes_nothing),
 	KUNIT_CASE(return_probes_go_without_memory),
+	KUNIT_CASE_PARAM(hit_allocates_nothing_and_takes_no_lock, kpt_state_gen),
 #endif
 #ifdef CONFIG_JPROBES
 	KUNIT_CASE(registering_a_jprobe_without_memory_changes_nothing),
