@@ -63,8 +63,8 @@ struct arch_specific_insn {
  * the probe was hit.
  *
  * Context: preemption off; hard interrupts also off if the probe was hit through a
- * breakpoint. Must not sleep. Functions that register, unregister, enable or
- * disable probes fail here with -EDEADLK.
+ * breakpoint, except on arc and parisc. Must not sleep. Functions that register,
+ * unregister, enable or disable probes fail here with -EDEADLK.
  * Return: 0 to continue with the probed instruction; non-zero if the handler has
  * set the instruction pointer to where execution resumes. Neither the instruction
  * nor any further handler of this point runs then.
