@@ -15,6 +15,7 @@
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -80,6 +81,13 @@ noinline int kprobe_target_near(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_near);
 
+/* The console is watched for stack dumps, and does not get what is only for debugging. */
+noinline int kprobe_target_dump(int a, int b)
+{
+	dump_stack_lvl(KERN_DEBUG);
+	return a + b;
+}
+
 static const struct {
 	const char *name;
 	int (*fn)(int a, int b);
@@ -89,6 +97,7 @@ static const struct {
 	{ "hidden", kprobe_target_hidden },
 	{ "branch", kprobe_target_branch },
 	{ "near", kprobe_target_near },
+	{ "dump", kprobe_target_dump },
 };
 
 static atomic_long_t calls[ARRAY_SIZE(targets)];

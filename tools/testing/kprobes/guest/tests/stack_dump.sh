@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# proves: a stack dump names the caller of a function with a return probe, also if fprobes and the graph tracer have replaced the return address before or after it
+. "${0%/*}/../lib.sh"
+
+load kprobe_target
+event 'r:kt/dump kprobe_target:kprobe_target_dump'
+fprobes=''
+if grep -q '^[[:space:]]*f\[:' $tracing/README; then
+	fprobes=1
+	echo 'f:kt/fprobe kprobe_target_dump%return' >>$tracing/dynamic_events || fail "no fprobe"
+fi
+own tracer
+echo kprobe_target_dump >$tracing/set_ftrace_filter
+
+switch()
+{
+	case $1:$2 in
+	tracer:on) echo function_graph >$tracing/current_tracer || fail "no graph tracer" ;;
+	tracer:off) echo nop >$tracing/current_tracer ;;
+	*) "event_$2" "kt/$1" ;;
+	esac
+}
+
+# What is switched on last is called first.
+for order in dump 'tracer dump' 'dump tracer' fprobe 'fprobe dump' 'dump fprobe' \
+	     'tracer fprobe dump' 'dump fprobe tracer' 'fprobe dump tracer'; do
+	case $order in
+	*fprobe*) [ -n "$fprobes" ] || continue ;;
+	esac
+	for what in $order; do switch "$what" on; done
+	echo "stack_dump: $order" >/dev/kmsg
+	call dump 1
+	for what in $order; do switch "$what" off; done
+	stack=$(dmesg | sed 's/^\[[^]]*\] //' | sed "1,/^stack_dump: $order\$/d")
+	is "$order: the function, its caller, and what is wrong" \
+		"$(echo "$stack" | awk '
+			/^ (kprobe_target_dump|call_write)\+/ { sub(/\+.*/, ""); print $1 }
+			/^ .*(trampoline|return_to_handler)/ && !/^ \? / { print }' | xargs)" \
+		"kprobe_target_dump call_write"
+done
+
+echo >$tracing/set_ftrace_filter
+give_back tracer
+[ -z "$fprobes" ] || echo '-:kt/fprobe' >>$tracing/dynamic_events
+done_testing
