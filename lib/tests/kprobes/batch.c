@@ -490,6 +490,30 @@ static void direct_trampoline_shares_the_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, post->post, 2);
 }
 
+/* An ops with that right can be given the function by its address, which is not the site's. */
+static void direct_trampoline_shares_what_is_named_by_address(struct kunit *test)
+{
+	unsigned long ips[] = { (unsigned long)kpt_traced2 };
+	struct kpt_probe *other = kpt_probe(test, kpt_traced);
+	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
+	unsigned int i;
+
+	add_rival(test, other->kp.addr);
+	add_direct(test, site->kp.addr);
+	for (i = 1; i <= 2; i++) {
+		KUNIT_EXPECT_EQ(test, i == 1 ? ftrace_set_filter_ips(&rival, ips, 1, 0, 0) :
+				ftrace_set_filter_ip(&rival, ips[0], 0, 0), 0);
+		KUNIT_EXPECT_EQ(test, direct.on, i);
+		KUNIT_EXPECT_EQ(test, direct.off, i - 1);
+		KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, i == 1 ? ftrace_set_filter_ips(&rival, ips, 1, 1, 0) :
+				ftrace_set_filter_ip(&rival, ips[0], 1, 0), 0);
+		KUNIT_EXPECT_EQ(test, direct.on, i);
+		KUNIT_EXPECT_EQ(test, direct.off, i);
+	}
+	KUNIT_EXPECT_EQ(test, site->pre, 2);
+}
+
 static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
@@ -944,6 +968,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(ftrace_cannot_be_switched_off_under_points),
 #if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
 	KUNIT_CASE(direct_trampoline_shares_the_function),
+	KUNIT_CASE(direct_trampoline_shares_what_is_named_by_address),
 	KUNIT_CASE(direct_trampoline_that_cannot_share_is_ebusy),
 #endif
 	KUNIT_CASE(right_is_given_back_when_a_batch_is_refused),
