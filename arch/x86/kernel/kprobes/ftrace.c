@@ -14,6 +14,9 @@
 #include "common.h"
 #include "detour.h"
 
+/* entry_*.S */
+extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
+
 /**
  * kprobe_ftrace_handler - handle a hit on an ftrace site
  * @ip:	       the point's address
@@ -38,9 +41,6 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 		kprobe_ftrace_hit(regs, ip, ops);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_ftrace_handler);
-
-/* entry_*.S */
-extern char kprobe_ftrace_return[], kprobe_ftrace_return_far[];
 
 /**
  * arch_kprobe_ftrace_leave - apply an address and a stack pointer that a handler has set
