@@ -406,7 +406,10 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	bool synced;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	/* Stay off the handler's CPU, and do not sleep: see fault.c. Each waits once for the other. */
+	/*
+	 * Stay off the handler's CPU, and do not sleep: see fault.c. Each waits once for the
+	 * other.
+	 */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	/* The optimizer would wait for the handler, and everything else for the optimizer. */
 	if (!jump)
