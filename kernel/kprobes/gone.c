@@ -158,7 +158,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 			unsigned long end = start + mod->mem[type].size;
 
 			/* A live module is about to free its init text only. */
-			if (event == MODULE_STATE_LIVE && type != MOD_INIT_TEXT)
+			if (start == end || (event == MODULE_STATE_LIVE && type != MOD_INIT_TEXT))
 				continue;
 			/* Its asynchronous functions may run until the text is freed. */
 			kprobe_text_gone(start, end, true);

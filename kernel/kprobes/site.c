@@ -171,7 +171,10 @@ void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t
  * @symbol: kprobe::symbol_name
  * @offset: kprobe::offset
  * @target: set to the address that can carry the probe
- * @entry:  set to whether it is the entry of a function
+ * @entry:  set to whether it is the entry of a function, or the first byte of a cold part
+ *
+ * kprobe_in_cold_part() tells the two apart. It needs the name of the symbol, which most
+ * callers can do without.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL; -ENOENT if no symbol is there.
