@@ -79,7 +79,7 @@ static void kprobe_plan_placements(struct placement *order, struct kprobe_user *
  * points, whose detours do not run the new handlers, and jumps of other points that
  * replace the bytes of theirs.
  */
-static void kprobe_users_settle(struct placement *order, int num)
+static void kprobe_revert_jumps(struct placement *order, int num)
 {
 	struct kprobe_point *over;
 	LIST_HEAD(batch);
@@ -91,7 +91,7 @@ static void kprobe_users_settle(struct placement *order, int num)
 		if (over)
 			kprobe_batch_add(over, &batch);
 	}
-	kprobe_optimizer_settle(&batch);
+	kprobe_optimizer_revert(&batch);
 	kprobe_batch_end(&batch);
 }
 
@@ -172,7 +172,7 @@ static void kprobe_users_link(struct kprobe_user **users, int num)
 		kprobe_link_user(users[i]);
 	for (i = 0; i < num; i++) {
 		kprobe_optimizer_want(users[i]->point);
-		/* If kprobe_users_settle() undid that jump, plan it again. */
+		/* If kprobe_revert_jumps() undid that jump, plan it again. */
 		kprobe_retry_before(users[i]->addr);
 	}
 }
@@ -199,7 +199,7 @@ static int kprobe_users_register(struct kprobe_user **users, int num)
 	ret = kprobe_users_place(order, num);
 	if (ret)
 		goto out;
-	kprobe_users_settle(order, num);
+	kprobe_revert_jumps(order, num);
 	ret = kprobe_users_arm(users, num);
 	if (ret) {
 		kprobe_users_displace(order, num);
@@ -422,7 +422,7 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 }
 
 /* Frees those points of a batch that have no users, and ends the batch. */
-static void kprobe_points_free(struct list_head *batch)
+static void kprobe_points_free_unused(struct list_head *batch)
 {
 	struct kprobe_point *pt, *next;
 
@@ -484,7 +484,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	kprobe_users_disarm(&leaving, &batch);
 	kprobe_users_quiesce(&leaving, &batch, wait);
 	kprobe_test_stage(KPROBE_STAGE_QUIET);
-	kprobe_points_free(&batch);
+	kprobe_points_free_unused(&batch);
 	kprobe_users_free(&leaving);
 }
 EXPORT_SYMBOL_GPL(unregister_kprobes);

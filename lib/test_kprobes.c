@@ -238,7 +238,7 @@ static void inside_an_endbr_is_refused(struct kunit *test)
 #endif
 }
 
-static void entry_probe_moves_behind_endbr(struct kunit *test)
+static void entry_probe_moves_after_endbr(struct kunit *test)
 {
 #ifdef CONFIG_X86_KERNEL_IBT
 	struct kpt_probe *by_addr = kpt_probe(test, target(1));
@@ -1434,7 +1434,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(addr_and_offset_add_up),
 	KUNIT_CASE(inside_an_instruction_is_eilseq),
 	KUNIT_CASE(inside_an_endbr_is_refused),
-	KUNIT_CASE(entry_probe_moves_behind_endbr),
+	KUNIT_CASE(entry_probe_moves_after_endbr),
 	KUNIT_CASE(opcode_is_the_original_one),
 	KUNIT_CASE_PARAM(address_outside_of_text_is_refused, no_text_gen_params),
 	KUNIT_CASE(jump_label_site_is_refused),

@@ -167,7 +167,7 @@ void kprobes_count(bool on)
 		kprobe_choose_only(pt);
 		kprobe_batch_add(pt, &batch);
 	}
-	kprobe_optimizer_settle(&batch);
+	kprobe_optimizer_revert(&batch);
 	list_for_each_entry(pt, &batch, kp.list) {
 		if (!on)
 			kprobe_counter_free(pt);

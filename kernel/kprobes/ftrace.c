@@ -189,7 +189,7 @@ static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 						 unsigned long resume, unsigned long sp,
 						 unsigned int ctx)
 {
-	unsigned long behind = ip + MCOUNT_INSN_SIZE;
+	unsigned long after = ip + MCOUNT_INSN_SIZE;
 
 	if (unlikely(kprobe_shown(ctx))) {
 		kprobes_inc_nmissed_count(&pt->kp);
@@ -201,12 +201,12 @@ static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 	 * Other users of ftrace share these registers, and a live patch may have
 	 * redirected the call. Keep that, unless a handler decides otherwise.
 	 */
-	instruction_pointer_set(regs, ip + __ARCH_KPROBE_IP_BEHIND);
+	instruction_pointer_set(regs, ip + __ARCH_KPROBE_IP_AFTER);
 	if (likely(!kprobe_point_run_pre(pt, regs))) {
 		if (unlikely(READ_ONCE(pt->kp.post_handler))) {
-			instruction_pointer_set(regs, behind);
+			instruction_pointer_set(regs, after);
 			kprobe_run_post(&pt->kp, regs, 0);
-			if (instruction_pointer(regs) != behind) {
+			if (instruction_pointer(regs) != after) {
 				kprobe_ftrace_leave(regs, sp);
 				resume = instruction_pointer(regs);
 			}
@@ -278,9 +278,9 @@ void __kprobe_hit kprobe_ftrace_hit(struct pt_regs *regs, unsigned long ip,
  */
 void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 {
-	unsigned long behind = instruction_pointer(regs);
+	unsigned long after = instruction_pointer(regs);
 
-	kprobe_ftrace_find(regs, behind - MCOUNT_INSN_SIZE, behind, 0, NULL);
+	kprobe_ftrace_find(regs, after - MCOUNT_INSN_SIZE, after, 0, NULL);
 }
 #else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 

@@ -408,7 +408,7 @@ static __always_inline int kprobe_point_run_pre(struct kprobe_point *pt,
 
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry);
-bool kprobe_in_cold_part(unsigned long addr);
+bool kprobe_is_func_entry(unsigned long target, bool entry);
 int kprobe_check_site(unsigned long addr, struct module **mod);
 int kprobe_refuse_probe(const kprobe_opcode_t *addr, const char *symbol,
 			unsigned long offset, int err, const char *why);
@@ -630,7 +630,7 @@ enum kprobe_restore {
 void kprobe_optimizer_want(struct kprobe_point *pt);
 void kprobe_optimizer_hurry(void);
 bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore);
-void kprobe_optimizer_settle(struct list_head *points);
+void kprobe_optimizer_revert(struct list_head *points);
 void kprobe_optimizer_free(struct list_head *points);
 struct kprobe_point *kprobe_optimizer_over(unsigned long addr);
 const char *kprobe_optimizer_why(struct kprobe_point *pt);
@@ -644,7 +644,7 @@ static inline bool kprobe_optimizer_undo(struct list_head *points,
 	return false;
 }
 
-static inline void kprobe_optimizer_settle(struct list_head *points) { }
+static inline void kprobe_optimizer_revert(struct list_head *points) { }
 static inline void kprobe_optimizer_free(struct list_head *points) { }
 
 static inline struct kprobe_point *kprobe_optimizer_over(unsigned long addr)

@@ -152,7 +152,7 @@ struct kprobe_user *jprobe_make_user(void *probe)
 	user = kprobe_user_alloc(&jp->kp);
 	if (IS_ERR(user))
 		return user;
-	if (!user->entry || kprobe_in_cold_part(user->addr)) {
+	if (!kprobe_is_func_entry(user->addr, user->entry)) {
 		kprobe_refuse(user->addr, -EINVAL,
 			      "a jprobe has to be on the entry of a function");
 		kprobe_user_free(user);

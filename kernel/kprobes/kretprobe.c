@@ -191,7 +191,7 @@ static int kretprobe_check_function(const struct kprobe_user *user, const struct
 {
 	const char *why;
 
-	if (!user->entry || kprobe_in_cold_part(user->addr))
+	if (!kprobe_is_func_entry(user->addr, user->entry))
 		why = "a return probe has to be on the entry of a function";
 	else if (kretprobe_switches_stack(user->addr))
 		why = "it returns on another stack, or in another context";

@@ -122,7 +122,7 @@ static int optimizer_queued_by_address(void *unused, const struct list_head *a,
  *
  * Hits may still be in the detours. If this returns true, the caller must call
  * kprobe_quiesce() or arch_kprobes_sync(), and then kprobe_optimizer_free().
- * kprobe_optimizer_settle() does all that for points that stay armed.
+ * kprobe_optimizer_revert() does all that for points that stay armed.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: true if there are such detours.
@@ -185,12 +185,12 @@ void kprobe_optimizer_free(struct list_head *points)
 }
 
 /**
- * kprobe_optimizer_settle - turn points into breakpoints without detours
+ * kprobe_optimizer_revert - turn points into breakpoints without detours
  * @points: linked by kprobe::list; those that are off stay off
  *
  * Context: kprobe_mutex held; may sleep, and waits for the other CPUs.
  */
-void kprobe_optimizer_settle(struct list_head *points)
+void kprobe_optimizer_revert(struct list_head *points)
 {
 	if (!kprobe_optimizer_undo(points, KPROBE_RESTORE_BREAKPOINT))
 		return;
@@ -486,7 +486,7 @@ static void optimizer_switch(bool on)
 		kprobe_batch_add(pt, &batch);
 	list_for_each_entry(pt, &jumps, opt)
 		kprobe_batch_add(pt, &batch);
-	kprobe_optimizer_settle(&batch);
+	kprobe_optimizer_revert(&batch);
 	kprobe_batch_end(&batch);
 }
 

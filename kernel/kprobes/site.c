@@ -173,7 +173,7 @@ void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t
  * @target: set to the address that can carry the probe
  * @entry:  set to whether it is the entry of a function, or the first byte of a cold part
  *
- * kprobe_in_cold_part() tells the two apart. It needs the name of the symbol, which most
+ * kprobe_is_func_entry() tells the two apart. It needs the name of the symbol, which most
  * callers can do without.
  *
  * Context: may sleep.
@@ -226,8 +226,9 @@ size_t kprobe_cold_base(const char *symbol)
 }
 
 /**
- * kprobe_in_cold_part - test if an address is in the cold part of a function
- * @addr: the address
+ * kprobe_is_func_entry - test if a target that was resolved is the entry of a function
+ * @target: its address, from kprobe_resolve()
+ * @entry:  what kprobe_resolve() has set
  *
  * A cold part has a symbol of its own, but the function branches to it with its frame on
  * the stack. So there is neither a return address where it begins, nor are there arguments.
@@ -235,11 +236,11 @@ size_t kprobe_cold_base(const char *symbol)
  * Context: may sleep.
  * Return: true if it is.
  */
-bool kprobe_in_cold_part(unsigned long addr)
+bool kprobe_is_func_entry(unsigned long target, bool entry)
 {
 	char name[KSYM_NAME_LEN];
 
-	return !lookup_symbol_name(addr, name) && kprobe_cold_base(name);
+	return entry && (lookup_symbol_name(target, name) || !kprobe_cold_base(name));
 }
 
 /**
@@ -262,7 +263,7 @@ int kprobe_on_func_entry(kprobe_opcode_t *addr, const char *sym,
 	ret = kprobe_resolve(addr, sym, offset, &target, &entry);
 	if (ret)
 		return ret;
-	return entry && !kprobe_in_cold_part(target) ? 0 : -EINVAL;
+	return kprobe_is_func_entry(target, entry) ? 0 : -EINVAL;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_on_func_entry);
 

@@ -443,11 +443,11 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_label_target);
  */
 bool kprobe_test_is_label_target(unsigned long addr)
 {
-	const unsigned int before = 8, behind = 8;
+	const unsigned int before = 8, after = 8;
 	DECLARE_BITMAP(map, 8 + 8) = { };
 
 	scoped_guard(mutex, &kprobe_mutex)
-		kprobe_label_targets(addr - before, addr + behind, map);
+		kprobe_label_targets(addr - before, addr + after, map);
 	return test_bit(before, map);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_is_label_target);

@@ -168,7 +168,7 @@ static void neighbour_before_a_blacklisted_function_is_allowed(struct kunit *tes
 	check_allowed(test, BEFORE_MARKED);
 }
 
-static void neighbour_behind_a_blacklisted_function_is_allowed(struct kunit *test)
+static void neighbour_after_a_blacklisted_function_is_allowed(struct kunit *test)
 {
 	check_allowed(test, AFTER_MARKED);
 }
@@ -716,7 +716,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(noinstr_function_is_refused),
 	KUNIT_CASE(idle_function_is_refused),
 	KUNIT_CASE(neighbour_before_a_blacklisted_function_is_allowed),
-	KUNIT_CASE(neighbour_behind_a_blacklisted_function_is_allowed),
+	KUNIT_CASE(neighbour_after_a_blacklisted_function_is_allowed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(blacklist_begins_and_ends_with_the_symbol),
 #endif

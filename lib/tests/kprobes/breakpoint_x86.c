@@ -185,7 +185,7 @@ static void release_slots(void *go)
 static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *test)
 {
 	struct completion *go = kunit_kzalloc(test, sizeof(*go), GFP_KERNEL);
-	unsigned long behind, stack[4] = { };
+	unsigned long after, stack[4] = { };
 	struct kpt_probe *first, *second;
 	const u8 *old, *copy;
 	struct pt_regs regs;
@@ -199,7 +199,7 @@ static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *tes
 	first = kpt_probe_post(test, at(kpt_load, kpt_load_at));
 	old = (u8 *)insn_of(first).step;
 	len = insn_of(first).len;
-	behind = (unsigned long)first->kp.addr + len;
+	after = (unsigned long)first->kp.addr + len;
 	KUNIT_ASSERT_NOT_NULL(test, old);
 	kpt_unregister(test, first);
 	second = kpt_probe_post(test, at(kpt_load, kpt_load_at));
@@ -210,11 +210,11 @@ static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *tes
 	/* The breakpoint after the instruction. */
 	regs = trap_at(old + len, &stack[2]);
 	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
-	KUNIT_EXPECT_EQ(test, regs.ip, behind);
+	KUNIT_EXPECT_EQ(test, regs.ip, after);
 	KUNIT_EXPECT_EQ(test, second->post, 0);
 	regs = trap_at(copy + len, &stack[2]);
 	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
-	KUNIT_EXPECT_EQ(test, regs.ip, behind);
+	KUNIT_EXPECT_EQ(test, regs.ip, after);
 	KUNIT_EXPECT_EQ(test, second->post, 1);
 	KUNIT_EXPECT_EQ(test, first->post, 0);
 }

@@ -111,7 +111,7 @@ static unsigned long run_load(unsigned long arg)
  * post-handler. Another probe in its bytes keeps it from becoming a jump. The probe
  * that its handler hits is either another stepped one or the same one.
  */
-static void hit_from_post_handler_behind_a_second_trap_is_missed(struct kunit *test)
+static void hit_from_post_handler_after_a_second_trap_is_missed(struct kunit *test)
 {
 	char *divide = (char *)kpt_divide, *load = (char *)kpt_load;
 	struct kpt_inner inner = { .fn = kpt_divide, .arg = 7 };
@@ -1151,7 +1151,7 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(own_hit_from_handler_is_missed),
 	SITE_CASE(own_hit_from_post_handler_is_missed),
 #ifdef CONFIG_X86
-	KUNIT_CASE(hit_from_post_handler_behind_a_second_trap_is_missed),
+	KUNIT_CASE(hit_from_post_handler_after_a_second_trap_is_missed),
 #endif
 	SITE_CASE(hits_from_handler_are_missed_however_many),
 	KUNIT_CASE(hits_from_handler_do_not_change_where_the_branch_leads),

@@ -200,7 +200,7 @@ static void late_hit_is_one_of_the_probes_that_are_there_then(struct kunit *test
 }
 
 /* The detour was made without code for a post-handler. */
-static void late_hit_runs_a_post_handler_behind_a_copy(struct kunit *test)
+static void late_hit_runs_a_post_handler_after_a_copy(struct kunit *test)
 {
 	check_late(test, AT(late_copied));
 }
@@ -612,7 +612,7 @@ static void exception_after_the_operand_of_a_displaced_call_is_none_of_it(struct
 }
 
 /* A NOP takes no bytes in the detour. */
-static void exception_behind_a_displaced_nop_is_none_of_the_nop(struct kunit *test)
+static void exception_after_a_displaced_nop_is_none_of_the_nop(struct kunit *test)
 {
 	const struct x86_detour *d;
 	struct pt_regs regs;
@@ -867,7 +867,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
 	KUNIT_CASE(late_hit_is_one_of_a_probe_that_came_meanwhile),
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
-	KUNIT_CASE(late_hit_runs_a_post_handler_behind_a_copy),
+	KUNIT_CASE(late_hit_runs_a_post_handler_after_a_copy),
 	KUNIT_CASE(hit_ends_with_the_post_handlers_of_its_point),
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),
 	KUNIT_CASE(late_hit_runs_both_handlers_of_another_point),
@@ -885,7 +885,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),
 	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),
 	KUNIT_CASE(exception_after_the_operand_of_a_displaced_call_is_none_of_it),
-	KUNIT_CASE(exception_behind_a_displaced_nop_is_none_of_the_nop),
+	KUNIT_CASE(exception_after_a_displaced_nop_is_none_of_the_nop),
 #ifdef CONFIG_UNWINDER_ORC
 	KUNIT_CASE(no_caller_is_missing_at_a_push_of_one_byte),
 	KUNIT_CASE(no_caller_is_missing_at_a_pop_of_one_byte),

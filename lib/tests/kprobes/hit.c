@@ -237,7 +237,7 @@ static void return_from_a_handler_may_be_hooked(struct kunit *test)
 #endif
 #endif
 
-static void ip_reads_one_behind_the_probe_in_pre_handler(struct kunit *test)
+static void ip_reads_one_after_the_probe_in_pre_handler(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
@@ -260,7 +260,7 @@ static void ip_is_the_next_instruction_in_post_handler(struct kunit *test)
 			(unsigned long)site->fn + site->next);
 }
 
-static void post_handler_runs_behind_the_instruction(struct kunit *test)
+static void post_handler_runs_after_the_instruction(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
@@ -1241,19 +1241,19 @@ static void inside_an_ftrace_call_is_refused(struct kunit *test)
 }
 
 /* The instruction after the call is an ordinary one. */
-static void behind_an_ftrace_call_both_are_hit(struct kunit *test)
+static void after_an_ftrace_call_both_are_hit(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe_post(test, kpt_traced);
 	char *next = (char *)site->kp.addr + MCOUNT_INSN_SIZE;
-	struct kpt_probe *behind = kpt_probe_post(test, next);
+	struct kpt_probe *after = kpt_probe_post(test, next);
 
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&site->kp));
-	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&behind->kp));
+	KUNIT_EXPECT_FALSE(test, kprobe_ftrace(&after->kp));
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 	KUNIT_EXPECT_EQ(test, site->post, 1);
-	KUNIT_EXPECT_EQ(test, behind->pre, 1);
-	KUNIT_EXPECT_EQ(test, behind->post, 1);
+	KUNIT_EXPECT_EQ(test, after->pre, 1);
+	KUNIT_EXPECT_EQ(test, after->post, 1);
 }
 #endif
 #endif /* CONFIG_X86 */
@@ -1275,9 +1275,9 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(return_from_a_handler_may_be_hooked),
 #endif
 #endif
-	SITE_CASE(ip_reads_one_behind_the_probe_in_pre_handler),
+	SITE_CASE(ip_reads_one_after_the_probe_in_pre_handler),
 	SITE_CASE(ip_is_the_next_instruction_in_post_handler),
-	SITE_CASE(post_handler_runs_behind_the_instruction),
+	SITE_CASE(post_handler_runs_after_the_instruction),
 	SITE_CASE(flags_show_no_single_stepping),
 	SITE_CASE(handlers_run_with_preemption_off),
 	SITE_CASE(handlers_see_interrupts_as_the_path_promises),
@@ -1321,7 +1321,7 @@ static struct kunit_case hit_cases[] = {
 	KUNIT_CASE(own_breakpoint_and_ud2_of_the_text_are_refused),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(inside_an_ftrace_call_is_refused),
-	KUNIT_CASE(behind_an_ftrace_call_both_are_hit),
+	KUNIT_CASE(after_an_ftrace_call_both_are_hit),
 #endif
 #endif
 	KPT_LAST_CASE,

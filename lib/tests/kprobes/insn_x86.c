@@ -244,7 +244,7 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 
 	if (!SAME(test, pr->pre, mode->probe[n].pre ? hits : 0, "%s: %s, hits before it",
 		  c->title, mode->name) ||
-	    !SAME(test, pr->post, mode->probe[n].post ? hits : 0, "%s: %s, hits behind it",
+	    !SAME(test, pr->post, mode->probe[n].post ? hits : 0, "%s: %s, hits after it",
 		  c->title, mode->name) ||
 	    !SAME(test, pr->kp.nmissed, 0, "%s: %s, missed", c->title, mode->name))
 		return false;
@@ -261,7 +261,7 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 	if (mode->probe[n].post) {
 		if ((!branch || c->to) &&
 		    !SAME(test, pr->post_regs.ip, fn + (branch && taken ? c->to : c->next),
-			  "%s: %s, ip behind it", c->title, mode->name))
+			  "%s: %s, ip after it", c->title, mode->name))
 			return false;
 		if (c->next == c->done && !branch &&
 		    !check_registers(test, c, mode->name, &pr->post_regs, last))
@@ -415,12 +415,12 @@ static const struct {
 	{ "data", kpt_insn_data, ALL_MODES },
 	{ "alu", kpt_insn_alu, ALL_MODES },
 	{ "flow", kpt_insn_flow, ALL_MODES },
-	{ "data behind one", kpt_insn_data_behind_one, SOME_MODES },
-	{ "alu behind one", kpt_insn_alu_behind_one, SOME_MODES },
-	{ "flow behind one", kpt_insn_flow_behind_one, SOME_MODES },
-	{ "data behind four", kpt_insn_data_behind_four, SOME_MODES },
-	{ "alu behind four", kpt_insn_alu_behind_four, SOME_MODES },
-	{ "flow behind four", kpt_insn_flow_behind_four, SOME_MODES },
+	{ "data after one", kpt_insn_data_after_one, SOME_MODES },
+	{ "alu after one", kpt_insn_alu_after_one, SOME_MODES },
+	{ "flow after one", kpt_insn_flow_after_one, SOME_MODES },
+	{ "data after four", kpt_insn_data_after_four, SOME_MODES },
+	{ "alu after four", kpt_insn_alu_after_four, SOME_MODES },
+	{ "flow after four", kpt_insn_flow_after_four, SOME_MODES },
 };
 
 static const void *jump_run_gen(const void *prev, char *desc)
@@ -585,7 +585,7 @@ static void instruction_does_as_unprobed_under_a_jump(struct kunit *test)
 
 static const void *displaced_refused_gen(const void *prev, char *desc)
 {
-	return next_case(kpt_insn_flow_behind_one, prev, REFUSED, desc);
+	return next_case(kpt_insn_flow_after_one, prev, REFUSED, desc);
 }
 
 /* Instructions before one that cannot run elsewhere. */

@@ -90,12 +90,12 @@ struct insn_case {
 extern const struct insn_case kpt_insn_data[];
 extern const struct insn_case kpt_insn_alu[];
 extern const struct insn_case kpt_insn_flow[];
-extern const struct insn_case kpt_insn_data_behind_one[];
-extern const struct insn_case kpt_insn_alu_behind_one[];
-extern const struct insn_case kpt_insn_flow_behind_one[];
-extern const struct insn_case kpt_insn_data_behind_four[];
-extern const struct insn_case kpt_insn_alu_behind_four[];
-extern const struct insn_case kpt_insn_flow_behind_four[];
+extern const struct insn_case kpt_insn_data_after_one[];
+extern const struct insn_case kpt_insn_alu_after_one[];
+extern const struct insn_case kpt_insn_flow_after_one[];
+extern const struct insn_case kpt_insn_data_after_four[];
+extern const struct insn_case kpt_insn_alu_after_four[];
+extern const struct insn_case kpt_insn_flow_after_four[];
 
 /*
  * kpt_insn_run() calls kpt_insn_fn with all registers and flags from kpt_insn_in, and

@@ -18,7 +18,7 @@
  * ALLOW "title", the instruction - one that may be probed, but must not run.
  *
  * All this is built once more with the probe on a short instruction before the
- * tested one, and again with more of them in between (INSN_BEHIND), so that a jump
+ * tested one, and again with more of them in between (INSN_AFTER), so that a jump
  * at the first displaces the tested instruction as well. Only direct branches may
  * lead to code within five bytes from the probe.
  *
@@ -37,18 +37,18 @@
 #define PUSH_L	__ASM_SIZE(push)
 #define POP_L	__ASM_SIZE(pop)
 
-#ifndef INSN_BEHIND
-#define INSN_BEHIND 0
+#ifndef INSN_AFTER
+#define INSN_AFTER 0
 #endif
 
 /* The table is in .rodata, and all titles follow it. */
 .macro TABLE name:req
-#if INSN_BEHIND == 0
+#if INSN_AFTER == 0
 	TABLE_AS \name
-#elif INSN_BEHIND == 1
-	TABLE_AS \name\()_behind_one
+#elif INSN_AFTER == 1
+	TABLE_AS \name\()_after_one
 #else
-	TABLE_AS \name\()_behind_four
+	TABLE_AS \name\()_after_four
 #endif
 .endm
 
@@ -95,10 +95,10 @@ kpt_insn_\@:
 
 /* The code before the instruction, from the probe on. */
 .macro FRONT
-#if INSN_BEHIND == 1
+#if INSN_AFTER == 1
 	nop
 102:
-#elif INSN_BEHIND == 4
+#elif INSN_AFTER == 4
 	push	%_ASM_CX
 102:
 	pop	%_ASM_CX
@@ -108,7 +108,7 @@ kpt_insn_\@:
 .endm
 
 .macro BACK
-#if INSN_BEHIND == 0
+#if INSN_AFTER == 0
 102:
 #endif
 105:

@@ -620,7 +620,7 @@ static void expect_same_kept(struct kunit *test, const struct pt_regs *a,
 #endif
 }
 
-static void registers_are_those_behind_the_return(struct kunit *test)
+static void registers_are_those_after_the_return(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct inst_probe *p = inst_probe(test, site->fn, 0);
@@ -870,7 +870,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_SLOW(pool_without_an_entry_handler_grows_once_there_is_memory),
 	KUNIT_CASE(pool_without_memory_is_left_alone),
 #ifdef CONFIG_X86
-	KUNIT_CASE_PARAM(registers_are_those_behind_the_return, kpt_entry_site_gen),
+	KUNIT_CASE_PARAM(registers_are_those_after_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
 	KUNIT_CASE(call_that_does_not_return_gives_its_instance_back),
 #endif

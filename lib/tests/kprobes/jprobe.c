@@ -17,7 +17,7 @@ static struct seen {
 	unsigned long arg[10];
 	unsigned int calls;
 	unsigned int second;
-	unsigned int behind;
+	unsigned int after;
 	unsigned int inner;
 	bool preemptible;
 	kpt_fn_t call;
@@ -104,7 +104,7 @@ static unsigned long plain_handler(KPT_MANY_PARAMS)
 {
 	note_args(a, b, c, d, e, f, g, h, i, j);
 	jprobe_return();
-	seen.behind++;
+	seen.after++;
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static noinline unsigned long returns_deep(unsigned int depth)
 		jprobe_return();
 	else
 		depth = returns_deep(depth - 1);
-	seen.behind++;
+	seen.after++;
 	return depth + buf[0];
 }
 
@@ -202,7 +202,7 @@ static void check_called_once(struct kunit *test, struct jprobe *jp)
 	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, seen.after, 0);
 }
 
 static void handler_ends_with_jprobe_return(struct kunit *test)
@@ -225,7 +225,7 @@ static void tracers_do_not_notice_how_the_handler_ends(struct kunit *test)
 
 static void unexpected_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 {
-	seen.behind++;
+	seen.after++;
 }
 
 static void post_handler_of_the_kprobe_in_it_does_not_run(struct kunit *test)
@@ -246,7 +246,7 @@ static void check_called_twice(struct kunit *test, void *handler)
 	call(test);
 	expect_args(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 2);
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, seen.after, 0);
 }
 
 static void handler_may_clobber_its_copies(struct kunit *test)
@@ -285,7 +285,7 @@ static void hooked_returns_of_the_ended_handler_are_forgotten(struct kunit *test
 		KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, e->returns, nr);
 	}
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, seen.after, 0);
 	KUNIT_EXPECT_EQ(test, e->fp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, e->entries, 3 * 12);
 }
@@ -308,13 +308,13 @@ static void registers_and_stack_stay_as_they_are(struct kunit *test)
 {
 	struct kpt_probe *front = kpt_probe(test, many_fn(test));
 	struct jprobe *jp = jprobe_set(test, many_fn(test), clobbering_handler);
-	struct kpt_probe *behind = kpt_probe(test, many_fn(test));
+	struct kpt_probe *after = kpt_probe(test, many_fn(test));
 
 	kpt_settle(test, &jp->kp);
 	call(test);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
 	KUNIT_EXPECT_EQ(test, front->pre, 1);
-	KUNIT_EXPECT_MEMEQ(test, &front->pre_regs, &behind->pre_regs,
+	KUNIT_EXPECT_MEMEQ(test, &front->pre_regs, &after->pre_regs,
 			   sizeof(struct pt_regs));
 }
 
@@ -403,7 +403,7 @@ static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.got, KPT_RESULT(7ul));
 	/* jprobe_return() ends the handler that runs. */
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, seen.after, 0);
 	KUNIT_EXPECT_EQ(test, seen.second, 0);
 	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 1ul);
 	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 1ul);
@@ -445,7 +445,7 @@ static void handler_is_that_of_the_context(struct kunit *test)
 	/* kpt_many() ends in kpt_many_c(). */
 	KUNIT_EXPECT_EQ(test, seen.second, kpt_state(test) == KPT_JUMP ? 2 : 1);
 	KUNIT_EXPECT_EQ(test, seen.calls, kpt_state(test) == KPT_JUMP ? 3 : 2);
-	KUNIT_EXPECT_EQ(test, seen.behind, 0);
+	KUNIT_EXPECT_EQ(test, seen.after, 0);
 	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 0ul);
 }
@@ -454,7 +454,7 @@ static unsigned long faulting_handler(KPT_MANY_PARAMS)
 {
 	note_args(a, b, c, d, e, f, g, h, i, j);
 	seen.got = kpt_peek((unsigned long *)PAGE_SIZE);
-	seen.behind++;
+	seen.after++;
 	return 0;
 }
 
@@ -622,7 +622,7 @@ static unsigned long abandoned_handler(KPT_MANY_PARAMS)
 	seen.calls++;
 	kprobe_test_oops();
 	jprobe_return();
-	seen.behind++;
+	seen.after++;
 	return 0;
 }
 
@@ -633,7 +633,7 @@ static void handler_that_was_abandoned_cannot_be_ended(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, call_many(kpt_many_traced), RESULT);
 	KUNIT_EXPECT_EQ(test, seen.calls, 1);
-	KUNIT_EXPECT_EQ(test, seen.behind, 1);
+	KUNIT_EXPECT_EQ(test, seen.after, 1);
 	KUNIT_EXPECT_EQ(test, jp->kp.nmissed, 0ul);
 }
 #endif

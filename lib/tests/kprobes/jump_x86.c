@@ -170,7 +170,7 @@ static void branch_to_the_first_byte_is_no_obstacle(struct kunit *test)
 	check_becomes_jump(test, AT(loop), kpt_jump_loop, 3);
 }
 
-static void padding_behind_a_return_is_room_enough(struct kunit *test)
+static void padding_after_a_return_is_room_enough(struct kunit *test)
 {
 	check_becomes_jump(test, AT(padded), kpt_jump_padded, 1);
 	check_becomes_jump(test, AT(padded_nop), kpt_jump_padded_nop, 1);
@@ -948,7 +948,7 @@ static void batch_becomes_jumps_and_leaves_together(struct kunit *test)
 
 /* --- The same semantics -------------------------------------------------- */
 
-static void post_handler_sees_the_registers_behind_the_first_instruction(struct kunit *test)
+static void post_handler_sees_the_registers_after_the_first_instruction(struct kunit *test)
 {
 	struct kpt_probe *pr = jump_probe_post(test, AT(two));
 
@@ -978,7 +978,7 @@ static void post_handler_may_change_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(107ul));
 }
 
-static void ip_reads_one_behind_the_probe(struct kunit *test)
+static void ip_reads_one_after_the_probe(struct kunit *test)
 {
 	struct kpt_probe *pr = jump_probe(test, AT(two));
 
@@ -1048,7 +1048,7 @@ static void changed_ip_to_the_second_displaced_instruction(struct kunit *test)
 	check_changed_ip(test, AT(two) + KPT_TWO_SECOND, KPT_RESULT(107ul));
 }
 
-static void changed_ip_to_behind_the_jump(struct kunit *test)
+static void changed_ip_to_after_the_jump(struct kunit *test)
 {
 	check_changed_ip(test, AT(two) + KPT_JUMP_SIZE, KPT_RESULT(100ul));
 }
@@ -1069,7 +1069,7 @@ static void check_goes_where_told(struct kunit *test, kpt_fn_t fn, unsigned char
 		{ kpt_elsewhere, kpt_elsewhere_with(7, 100) },
 		{ addr + KPT_THREE_SECOND, KPT_RESULT(7ul) },
 		{ addr + KPT_THREE_THIRD, KPT_RESULT(107ul) },
-		{ addr + KPT_THREE_BEHIND, KPT_RESULT(100ul) },
+		{ addr + KPT_THREE_AFTER, KPT_RESULT(100ul) },
 	};
 	struct kpt_probe *pr = kpt_alloc(test, addr), *other = NULL;
 	unsigned int i;
@@ -1648,7 +1648,7 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
 	expect_same_regs(test, "before", &pre[1], &pre[0]);
-	expect_same_regs(test, "behind", &post[1], &post[0]);
+	expect_same_regs(test, "after", &post[1], &post[0]);
 	KUNIT_EXPECT_EQ(test, pre[1].cs, __KERNEL_CS);
 	KUNIT_EXPECT_EQ(test, pre[1].ss, __KERNEL_DS);
 	KUNIT_EXPECT_EQ(test, pre[1].bp, kpt_insn_in[R_BP]);
@@ -2403,7 +2403,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(text_becomes_a_jump_soon_after_registration),
 	KUNIT_CASE(instruction_of_five_bytes_alone_becomes_one),
 	KUNIT_CASE(branch_to_the_first_byte_is_no_obstacle),
-	KUNIT_CASE(padding_behind_a_return_is_room_enough),
+	KUNIT_CASE(padding_after_a_return_is_room_enough),
 	KUNIT_CASE(bytes_on_two_pages_become_one),
 	KUNIT_CASE(displaced_call_returns_into_the_function),
 	KUNIT_CASE(displaced_call_leaves_the_true_return_address),
@@ -2452,13 +2452,13 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(disable_restores_the_text_and_enable_the_jump),
 	KUNIT_CASE(unregister_restores_the_bytes),
 	KUNIT_CASE(batch_becomes_jumps_and_leaves_together),
-	KUNIT_CASE(post_handler_sees_the_registers_behind_the_first_instruction),
+	KUNIT_CASE(post_handler_sees_the_registers_after_the_first_instruction),
 	KUNIT_CASE(post_handler_may_change_registers),
-	KUNIT_CASE(ip_reads_one_behind_the_probe),
+	KUNIT_CASE(ip_reads_one_after_the_probe),
 	KUNIT_CASE(pre_handler_may_change_registers),
 	KUNIT_CASE(changed_ip_is_honoured),
 	KUNIT_CASE(changed_ip_to_the_second_displaced_instruction),
-	KUNIT_CASE(changed_ip_to_behind_the_jump),
+	KUNIT_CASE(changed_ip_to_after_the_jump),
 	KUNIT_CASE(changed_ip_to_each_displaced_instruction),
 	KUNIT_CASE(post_handler_may_change_where_a_jump_goes_on),
 	KUNIT_CASE(handler_may_go_on_in_the_bytes_of_another_jump),

@@ -59,7 +59,7 @@ KPT_JUMP_TARGET(emulated);
 KPT_JUMP_TARGET(copied);
 #define KPT_THREE_SECOND	1
 #define KPT_THREE_THIRD		3
-#define KPT_THREE_BEHIND	6
+#define KPT_THREE_AFTER	6
 
 /* One of 5 bytes; the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);

@@ -403,10 +403,10 @@ SYM_FUNC_START(kpt_jump_last)
 	ANNOTATE_UNRET_SAFE
 	ret
 SYM_FUNC_END(kpt_jump_last)
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_behind_last)
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_after_last)
 	mov	$1, %eax
 	RETURN
-SYM_FUNC_END(kpt_jump_behind_last)
+SYM_FUNC_END(kpt_jump_after_last)
 
 SYM_FUNC_START(kpt_jump_padded)
 	lea	1(FIRST,FIRST,2), %_ASM_AX

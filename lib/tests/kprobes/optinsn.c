@@ -296,7 +296,7 @@ static int calls_links(struct kpt_probe *pr, struct pt_regs *regs)
 }
 
 /* The call is emulated, even if no handler runs. */
-static void missed_jump_on_a_call_returns_behind_it(struct kunit *test)
+static void missed_jump_on_a_call_returns_after_it(struct kunit *test)
 {
 	unsigned long *linked = kunit_kzalloc(test, sizeof(*linked), GFP_KERNEL);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain), *missed;
@@ -323,7 +323,7 @@ static void call_links_while_leaving(enum kprobe_stage stage, void *linked)
 		*(unsigned long *)linked = links();
 }
 
-static void jump_on_a_call_returns_behind_it_while_its_probe_leaves(struct kunit *test)
+static void jump_on_a_call_returns_after_it_while_its_probe_leaves(struct kunit *test)
 {
 	unsigned long *linked = kunit_kzalloc(test, sizeof(*linked), GFP_KERNEL);
 	struct kpt_probe *pr = kpt_probe(test, kpt_links);
@@ -396,8 +396,8 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(text_that_detours_are_made_of_is_refused),
 #ifdef CONFIG_PPC
 	KUNIT_CASE(instruction_that_moves_the_stack_is_no_jump),
-	KUNIT_CASE(missed_jump_on_a_call_returns_behind_it),
-	KUNIT_CASE(jump_on_a_call_returns_behind_it_while_its_probe_leaves),
+	KUNIT_CASE(missed_jump_on_a_call_returns_after_it),
+	KUNIT_CASE(jump_on_a_call_returns_after_it_while_its_probe_leaves),
 #endif
 #ifdef CONFIG_PPC64
 	KUNIT_CASE(detour_keeps_the_paca_of_the_cpu_that_leaves_it),

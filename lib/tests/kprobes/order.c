@@ -350,7 +350,7 @@ static void let_go_action(void *s)
 	__ok;								\
 })
 
-enum who { ITSELF, ITSELF_BEFORE_ANOTHER, ONE_BEFORE, ONE_BEHIND };
+enum who { ITSELF, ITSELF_BEFORE_ANOTHER, ONE_BEFORE, ONE_AFTER };
 enum how { LEAVES, IS_SWITCHED_OFF, ALL_ARE_SWITCHED_OFF };
 
 #ifdef CONFIG_DEBUG_FS
@@ -400,7 +400,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	unsigned int cpu = post ? cpumask_first(cpu_online_mask) : cpumask_last(cpu_online_mask);
 	unsigned int hits;
-	struct kpt_probe *leaver = NULL, *behind = NULL, *other = NULL;
+	struct kpt_probe *leaver = NULL, *after = NULL, *other = NULL;
 	struct stop stop = { .look = let_go, .arg = s };
 	struct task_struct *task;
 	bool synced;
@@ -430,11 +430,11 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	if (who == ONE_BEFORE)
 		leaver = leaver_on(test, site);
 	kpt_register(test, &s->pr);
-	if (who == ONE_BEHIND)
+	if (who == ONE_AFTER)
 		leaver = leaver_on(test, site);
 	if (who == ITSELF_BEFORE_ANOTHER) {
-		behind = kpt_alloc_with(test, kpt_addr(site), true, post);
-		kpt_register(test, behind);
+		after = kpt_alloc_with(test, kpt_addr(site), true, post);
+		kpt_register(test, after);
 	}
 	if (jump) {
 		wait_for_kprobe_optimizer();
@@ -470,22 +470,22 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	KUNIT_EXPECT_EQ(test, s->pr.kp.nmissed, 0ul);
 
 	/* The hit's walk over the probes continues from the one that has left. */
-	if (behind) {
-		KUNIT_EXPECT_EQ(test, behind->pre, 1);
-		KUNIT_EXPECT_EQ(test, behind->post, post);
+	if (after) {
+		KUNIT_EXPECT_EQ(test, after->pre, 1);
+		KUNIT_EXPECT_EQ(test, after->post, post);
 	}
 
 	/* The remaining probe is hit as usual, the removed one is not. */
 	hits = leaver ? leaver->pre : 0;
-	if (how == LEAVES && who == ONE_BEHIND && !post && !s->tired)
+	if (how == LEAVES && who == ONE_AFTER && !post && !s->tired)
 		KUNIT_EXPECT_EQ(test, hits, 0);
 	if (who == ONE_BEFORE)
 		KUNIT_EXPECT_EQ(test, hits, 1);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, s->pr.pre, leaver ? 2 : 1);
-	if (behind) {
-		KUNIT_EXPECT_EQ(test, behind->pre, 2);
-		kpt_unregister(test, behind);
+	if (after) {
+		KUNIT_EXPECT_EQ(test, after->pre, 2);
+		kpt_unregister(test, after);
 	}
 	if (leaver) {
 		KUNIT_EXPECT_EQ(test, leaver->pre, hits);
@@ -673,9 +673,9 @@ static void probe_before_a_slow_handler_may_leave(struct kunit *test)
 	check_slow_all(test, ONE_BEFORE, LEAVES);
 }
 
-static void probe_behind_a_slow_handler_may_leave(struct kunit *test)
+static void probe_after_a_slow_handler_may_leave(struct kunit *test)
 {
-	check_slow_all(test, ONE_BEHIND, LEAVES);
+	check_slow_all(test, ONE_AFTER, LEAVES);
 }
 
 static void disabling_waits_for_its_slow_handler(struct kunit *test)
@@ -695,7 +695,7 @@ static void switching_all_off_waits_for_a_slow_handler(struct kunit *test)
 static void probe_beside_a_slow_handler_may_be_disabled(struct kunit *test)
 {
 	check_slow_all(test, ONE_BEFORE, IS_SWITCHED_OFF);
-	check_slow_all(test, ONE_BEHIND, IS_SWITCHED_OFF);
+	check_slow_all(test, ONE_AFTER, IS_SWITCHED_OFF);
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
@@ -1353,7 +1353,7 @@ static struct kunit_case order_cases[] = {
 #endif
 	SITE_CASE(probe_of_a_slow_handler_may_leave_before_another),
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
-	SITE_CASE(probe_behind_a_slow_handler_may_leave),
+	SITE_CASE(probe_after_a_slow_handler_may_leave),
 	SITE_CASE(disabling_waits_for_its_slow_handler),
 #ifdef CONFIG_DEBUG_FS
 	SITE_CASE(switching_all_off_waits_for_a_slow_handler),

@@ -108,7 +108,7 @@ static void sites_of_modules_are_refused(struct kunit *test)
 #endif
 
 /* A jump label is no reason to refuse the instruction after it. */
-static void behind_a_jump_label_is_allowed(struct kunit *test)
+static void after_a_jump_label_is_allowed(struct kunit *test)
 {
 	unsigned int nr, len, allowed = 0, tried = 0;
 	unsigned long addr;
@@ -296,7 +296,7 @@ static struct kunit_case reserved_cases[] = {
 #ifdef MODULE
 	KUNIT_CASE(sites_of_modules_are_refused),
 #endif
-	KUNIT_CASE(behind_a_jump_label_is_allowed),
+	KUNIT_CASE(after_a_jump_label_is_allowed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(bytes_with_a_site_of_the_kernel_are_reserved),
 #ifdef CONFIG_JUMP_LABEL

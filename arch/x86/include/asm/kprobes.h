@@ -22,7 +22,7 @@ typedef u8 kprobe_opcode_t;
 #define __ARCH_KPROBE_JUMP_SIZE		5
 
 /* How far past the point the instruction pointer is in a pre-handler. */
-#define __ARCH_KPROBE_IP_BEHIND	1
+#define __ARCH_KPROBE_IP_AFTER	1
 
 /*
  * The stack pointer at an ftrace site, whatever handlers have done to regs->sp: the return

@@ -217,7 +217,7 @@ int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
  */
 int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 {
-	unsigned long behind = (unsigned long)d->addr + d->map[0].len;
+	unsigned long after = (unsigned long)d->addr + d->map[0].len;
 	unsigned int ctx;
 	struct kprobe *p;
 
@@ -230,7 +230,7 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 			kprobe_run_post(p, regs, 0);
 		kprobe_unshow(ctx);
 	}
-	if (likely(regs->ip == behind)) {
+	if (likely(regs->ip == after)) {
 		preempt_enable_notrace();
 		return DETOUR_STAY;
 	}

@@ -19,8 +19,8 @@ matches "its point" "$(grep 'populate_rootfs+0x[04] ' $kp/points)" '[0-9a-f]{8,1
 # The first instruction after an ENDBR and the call to ftrace, if both are there. If the point
 # became a jump while the kernel booted, the jump is gone, too.
 if grep -q 'populate_rootfs+0x4 ' $kp/list; then
-	is "hits behind the site" "$(traced inside)" 1
-	matches "the probe behind the site" "$(grep 'populate_rootfs+0x9 ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x9  *\[GONE\]'
+	is "hits after the site" "$(traced inside)" 1
+	matches "the probe after the site" "$(grep 'populate_rootfs+0x9 ' $kp/list)" '[0-9a-f]{8,16}  k  populate_rootfs\+0x9  *\[GONE\]'
 	matches "its point" "$(grep 'populate_rootfs+0x9 ' $kp/points)" '[0-9a-f]{8,16}  gone  .*'
 fi
 done_testing

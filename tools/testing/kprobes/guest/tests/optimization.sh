@@ -14,12 +14,12 @@ event 'p:kt/site kprobe_target:kprobe_target_add'
 event_on kt/site
 site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
 event_off kt/site
-behind=$((0x$site - 0x$entry + 5))
-event "p:kt/add kprobe_target:kprobe_target_add+$behind a=$arg1:s32 b=$arg2:s32"
+after=$((0x$site - 0x$entry + 5))
+event "p:kt/add kprobe_target:kprobe_target_add+$after a=$arg1:s32 b=$arg2:s32"
 event_on kt/add
 
 # line, jump: what the list says of the event's probe
-line() { grep "  kprobe_target_add+$(printf 0x%x $behind)  " $kp/list; }
+line() { grep "  kprobe_target_add+$(printf 0x%x $after)  " $kp/list; }
 optimized() { line | grep -c '\[OPTIMIZED\]'; }
 # until_is COMMAND WANTED
 until_is()
@@ -71,7 +71,7 @@ until_is optimized 1
 hits "when they are on again"
 
 # Other probes at the same point, and on the return.
-load kprobe_example symbol=kprobe_target_add offset=$behind limit=0
+load kprobe_example symbol=kprobe_target_add offset=$after limit=0
 load kretprobe_example func=kprobe_target_recurse limit=0
 hits "with another probe on the point, at once"
 until_is "line | grep -c OPTIMIZED" 2
@@ -85,7 +85,7 @@ until_is optimized 1
 
 # The reasons end the lines.
 event_on kt/site
-is "of a jump" "$(grep -c "  kprobe_target_add+$(printf 0x%x $behind)  kprobe_target  jump$" $kp/points)" 1
+is "of a jump" "$(grep -c "  kprobe_target_add+$(printf 0x%x $after)  kprobe_target  jump$" $kp/points)" 1
 is "of an ftrace site" "$(grep "  kprobe_target_add+" $kp/points | grep -c '  ftrace site$')" 1
 echo 0 >$optimization
 is "jumps among them when switched off" "$(grep -c '  jump$' $kp/points)" 0
@@ -98,7 +98,7 @@ event_off kt/site
 event_off kt/add
 event '-:kt/add'
 event '-:kt/site'
-load kprobe_example symbol=kprobe_target_add offset=$behind limit=0
+load kprobe_example symbol=kprobe_target_add offset=$after limit=0
 until_is optimized 1
 unload kprobe_target
 is "a jump without its text" "$(grep -c OPTIMIZED $kp/list)" 0

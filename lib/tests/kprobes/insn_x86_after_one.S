@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* All instructions once more, with the probe on one before them. */
-#define INSN_BEHIND 1
+#define INSN_AFTER 1
 
 #include "insn_x86_data.S"
 #include "insn_x86_alu.S"
