@@ -1503,7 +1503,11 @@ on_terminal()
 {
 	local tries=0
 
-	sed "s,^points=.*,points=$tmp/points," "$here/kprobetop" >"$tmp/kprobetop"
+	# A machine so busy that a sleep of a second lasts four.
+	sed "s,^points=.*,points=$tmp/points,; s,/proc/uptime,$tmp/uptime,
+		s,^set -u,sleep() { command sleep \$1; read -r s _ <$tmp/uptime; echo \$((s + 4)) 0 >$tmp/uptime; }," \
+		"$here/kprobetop" >"$tmp/kprobetop"
+	echo 1000 0 >"$tmp/uptime"
 	point() { echo "ffffffff81000000  jump  1/1  $1  0  -  -  vfs_read+0x9  -  jump" >"$tmp/points.new"; }
 	point "$1"
 	mv "$tmp/points.new" "$tmp/points"
@@ -1520,7 +1524,7 @@ on_terminal()
 	tr -d '\r' <"$tmp/screen" | tr '\033' '^' | awk -v before="$1" -v after="$2" '
 		/\^\[H\^\[2J/ { cleared++ }
 		$NF == "vfs_read+0x9" && $1 == before && $2 == "-" { first++ }
-		$NF == "vfs_read+0x9" && $1 == after && $2 == after - before { rate++ }
+		$NF == "vfs_read+0x9" && $1 == after && $2 == (after - before) / 4 { rate++ }
 		END {
 			if (cleared < 3) print "not ok - cleared " cleared + 0 " times"
 			if (!first) print "not ok - no first table"
