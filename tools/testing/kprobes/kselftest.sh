@@ -7,6 +7,8 @@
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=tools/testing/kprobes/results.sh
+. "$here/results.sh"
 
 to=$build/kselftest
 log=$build/kselftest.log

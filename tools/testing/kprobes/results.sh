@@ -262,3 +262,18 @@ expectation()
 			}
 		}' "$1" | LC_ALL=C sort
 }
+
+# kselftest_skips EXPECTED OUTPUT: a line "not ok - " for each test that a run of kselftests has
+# skipped though this list does not let "make test" skip it; fails if there is one
+kselftest_skips()
+{
+	awk '
+		NR == FNR { if ($1 == "skip" && $2 == "tests") allowed[$3]; next }
+		sub(/^(# )*ok [0-9]+ /, "") && / # SKIP/ && !($1 in allowed) {
+			name = $1
+			sub(/.* # SKIP */, "")
+			print "not ok - " name ": is skipped: " $0
+			bad = 1
+		}
+		END { exit bad }' "$1" "$2"
+}

@@ -1498,6 +1498,23 @@ mapped '2s/ro\(.*\) x /RW\1 NX/; 4s/ x  / NX /' |
 "not ok - bad ffffffffa0000000: 0xffffffffa0000000-0xffffffffa0001000 4K RW GLB NX pte
 not ok - bad ffffffffa0002000: 0xffffffffa0002000-0xffffffffa0004000 8K ro GLB NX pte"
 
+# kselftests
+cat >"$tmp/kselftest" <<'END'
+TAP version 13
+# ok 1 busy_cpu # SKIP softirqs are threads here
+# ok 2 list
+# ok 3 perf # SKIP no perf
+# # Totals: pass:1 fail:0 xfail:0 xpass:0 skip:2 error:0
+ok 1 selftests: kprobes: kprobes.sh
+END
+echo 'skip tests busy_cpu 1 softirqs are threads here' >"$tmp/skips"
+if kselftest_skips "$tmp/skips" "$tmp/kselftest"; then echo 'not ok - it passes'; fi |
+	sees kselftest_skips "a kselftest that is skipped without leave is seen" \
+		'not ok - perf: is skipped: no perf'
+sed -i /perf/d "$tmp/kselftest"
+kselftest_skips "$tmp/skips" "$tmp/kselftest" |
+	sees kselftest_allowed "a kselftest may be skipped where make test skips it" ''
+
 # kprobetop on a terminal: on_terminal HITS HITS, what it shows of a point before and after
 on_terminal()
 {
