@@ -354,7 +354,8 @@ struct misser {
 #define MISS_CALLS	1000
 #define MISSES		20
 
-static int pre_misses(struct kpt_probe *pr, struct pt_regs *regs)
+/* Records nothing, as threads run it side by side. */
+static int pre_misses(struct kprobe *p, struct pt_regs *regs)
 {
 	unsigned int i;
 
@@ -389,7 +390,7 @@ static void hits_missed_on_all_cpus_at_once_are_all_counted(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->fn = kpt_site(test)->fn;
-	outer->on_pre = pre_misses;
+	outer->kp.pre_handler = pre_misses;
 	kpt_register(test, outer);
 	wait_for_kprobe_optimizer();
 	for_each_online_cpu(cpu)

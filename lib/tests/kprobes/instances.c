@@ -25,6 +25,9 @@
  * @retaddr:	latest return address
  * @order:	if not NULL, ticks with each return
  * @tick:	its value at the latest return
+ *
+ * What is that of the latest call races where threads run side by side. The cases with
+ * such threads look at the counts only.
  */
 struct inst_probe {
 	struct kretprobe rp;
@@ -60,8 +63,8 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	while (under_way > most && !atomic_try_cmpxchg(&p->most, &most, under_way))
 		;
 #ifdef CONFIG_X86
-	p->at_entry = *regs;
-	p->entry_ret = *(unsigned long *)kernel_stack_pointer(regs);
+	data_race(p->at_entry = *regs);
+	data_race(p->entry_ret = *(unsigned long *)kernel_stack_pointer(regs));
 #endif
 	return 0;
 }
@@ -70,8 +73,8 @@ static int inst_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct inst_probe *p = to_inst(ri);
 
-	p->at_return = *regs;
-	p->retaddr = get_kretprobe_retaddr(ri);
+	data_race(p->at_return = *regs);
+	data_race(p->retaddr = get_kretprobe_retaddr(ri));
 	if (p->order)
 		p->tick = ++*p->order;
 	atomic_inc(&p->returns);
