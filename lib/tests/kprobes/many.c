@@ -501,7 +501,7 @@ static unsigned long enable_with_irqs_off(unsigned long p)
  */
 static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
 {
-	const unsigned int nr = 1000;
+	const unsigned int nr = 1000 / KPT_STRIDE;
 	struct kprobe *p;
 	char line[80];
 	unsigned int i;
