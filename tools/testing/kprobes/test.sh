@@ -56,7 +56,7 @@ watch=''
 each=''
 traced=''
 case $(config_options) in *CONFIG_KASAN=y*) slow=4 ;; esac
-case $(config_options) in *CONFIG_KCSAN=y*) slow=4 watch="$watch races" ;; esac
+case $(config_options) in *CONFIG_KCSAN=y*) slow=6 watch="$watch races" ;; esac
 case $(config_options) in *CONFIG_DEBUG_KMEMLEAK=y*) slow=4 each=1 watch="$watch leaks" ;; esac
 ! config_is_traced || slow=4 traced=1
 results=$(mktemp)
