@@ -263,6 +263,16 @@ expectation()
 		}' "$1" | LC_ALL=C sort
 }
 
+# keep_passed RUN RESULTS FILE: writes the results of a run to FILE, if there are some and none of
+# them has failed
+keep_passed()
+{
+	awk -F '\t' -v run="$1" '
+		$2 == run { print; n++; bad += $1 == "not ok" }
+		END { exit bad || !n }' "$2" >"$3.new" || { rm "$3.new"; return 0; }
+	mv "$3.new" "$3"
+}
+
 # kselftest_skips EXPECTED OUTPUT: a line "not ok - " for each test that a run of kselftests has
 # skipped though this list does not let "make test" skip it; fails if there is one
 kselftest_skips()

@@ -1498,6 +1498,36 @@ mapped '2s/ro\(.*\) x /RW\1 NX/; 4s/ x  / NX /' |
 "not ok - bad ffffffffa0000000: 0xffffffffa0000000-0xffffffffa0001000 4K RW GLB NX pte
 not ok - bad ffffffffa0002000: 0xffffffffa0002000-0xffffffffa0004000 8K ro GLB NX pte"
 
+# What test-debug.sh keeps of a kernel that has not passed as a whole
+printf '%s\t%s\t%s\n' ok one a ok two b 'not ok' two c skip one d >"$tmp/all"
+{
+	keep_passed one "$tmp/all" "$tmp/kept.one"
+	keep_passed two "$tmp/all" "$tmp/kept.two"
+	keep_passed three "$tmp/all" "$tmp/kept.three"
+	[ "$(grep -c one "$tmp/kept.one")" = 2 ] || echo 'not ok - what has passed is not kept'
+	for f in "$tmp"/kept.t*; do
+		[ ! -e "$f" ] || echo "not ok - kept: ${f##*/}"
+	done
+} | sees keep_passed "results are kept of runs that have passed, and of no others" ''
+# two_steps: runs two steps, of which the second fails
+# shellcheck disable=SC2317
+two_steps()
+{
+	( TEST='' KEEP=$tmp/keep kernel=x results=$tmp/steps
+	  eval "$(sed -n '/^step()/,/^}/p' "$here/test.sh")"
+	  mkdir -p "$KEEP"
+	  : >"$results"
+	  good() { printf 'ok\tgood\ta\n' >>"$results"; echo 'not ok - good runs'; }
+	  bad() { printf 'not ok\tbad\tb\n' >>"$results"; echo 'not ok - bad runs'; }
+	  step good good
+	  step bad bad
+	  sed 's/\t/ /g; s/^/not ok - /' "$results" )
+}
+{ two_steps >/dev/null; two_steps; } |
+	sees keep_steps "what has passed does not run again, and counts" 'not ok - bad runs
+not ok - ok good a
+not ok - not ok bad b'
+
 # kselftests
 cat >"$tmp/kselftest" <<'END'
 TAP version 13

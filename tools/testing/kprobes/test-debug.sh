@@ -8,7 +8,8 @@
 #   rt      PREEMPT_RT, KFENCE, kmemleak after each suite and test; all once more while
 #           all functions, and the times with interrupts or preemption off, are traced
 #
-#   test-debug.sh         all that these sources have not passed yet
+#   test-debug.sh         all that these sources have not passed yet: of a kernel that has
+#                         not passed as a whole, the guests that have not
 #   test-debug.sh list    only show the kernels
 #
 #   MINUTES=n             none is started after this many (default 120)
@@ -37,7 +38,7 @@ if [ "${1:-}" = list ]; then
 fi
 mkdir -p "$build/logs" "$build/test-debug"
 known=$build/test-debug/results
-[ -z "${AGAIN:-}" ] || rm -f "$known"
+[ -z "${AGAIN:-}" ] || rm -rf "$known" "$build/test-debug/"*-*
 touch "$known"
 # id KERNEL: a result counts for these sources only: what is built, what runs, and what
 # has to run
@@ -49,13 +50,14 @@ id()
 	} | sha1sum | cut -c1-16
 }
 
-# try KERNEL: its tests, with a line each minute; the output is in $log
+# try KERNEL FOLDER: its tests, with a line each minute; the output is in $log. What passes is
+# kept in the folder, so that a run that is stopped, or has a failure, goes on from there.
 try()
 {
 	local start=$SECONDS next=60 pid
 
 	{
-		CONFIG=$1 "$here/kernel.sh" && CONFIG=$1 TEST='' "$here/test.sh"
+		CONFIG=$1 "$here/kernel.sh" && CONFIG=$1 TEST='' KEEP=$2 "$here/test.sh"
 	} >"$log" 2>&1 </dev/null &
 	pid=$!
 	while kill -0 $pid 2>/dev/null; do
@@ -78,7 +80,11 @@ for kernel in $KERNELS; do
 	[ $SECONDS -lt $((minutes * 60)) ] || continue
 	began=$SECONDS
 	status=0
-	try "$kernel" || status=$?
+	kept=$build/test-debug/$kernel-$this
+	for old in "$build/test-debug/$kernel-"*; do
+		[ "$old" = "$kept" ] || rm -rf "$old"
+	done
+	try "$kernel" "$kept" || status=$?
 	debug_verdict "$kernel" "$this" $status $((SECONDS - began)) "$log" >>"$known"
 	debug_show "$known" "$kernel" "$this"
 done

@@ -353,39 +353,55 @@ selftest()
 	done | record selftest ''
 }
 
-mkdir -p "$build/logs"
+# step RUN COMMAND...: the results of that run; those that are kept, if it has passed before.
+# Only a whole run keeps results.
+step()
+{
+	local run=$1 kept=${KEEP:+$KEEP/$1}
+
+	shift
+	if [ -n "$kept" ] && [ -z "${TEST:-}" ] && [ -s "$kept" ]; then
+		say "$run on $kernel has passed before: $(wc -l <"$kept") results"
+		cat "$kept" >>"$results"
+		return
+	fi
+	"$@"
+	[ -z "$kept" ] || [ -n "${TEST:-}" ] || keep_passed "$run" "$results" "$kept"
+}
+
+mkdir -p "$build/logs" ${KEEP:+"$KEEP"}
 need_qemu
-[ -z "$(selftest_names | picked '')" ] || selftest
-! wanted kunit || kunit_in_guest kunit '' "$watch" $((900 * slow)) "$each"
+[ -z "$(selftest_names | picked '')" ] || step selftest selftest
+! wanted kunit || step kunit kunit_in_guest kunit '' "$watch" $((900 * slow)) "$each"
 # All takes about eight times as long there.
 [ -z "$traced" ] || ! wanted traced ||
-	kunit_in_guest traced 'traced: ' tracers $((900 * slow + 3600)) each
+	step traced kunit_in_guest traced 'traced: ' tracers $((900 * slow + 3600)) each
 # Some things differ on a machine that waits for its second CPU.
-[ -z "$more" ] || kunit_run maxcpus=1 kprobes_text 'smp: Brought up 1 node, 1 CPU\>' maxcpus=1
+[ -z "$more" ] || step maxcpus=1 kunit_run maxcpus=1 kprobes_text 'smp: Brought up 1 node, 1 CPU\>' maxcpus=1
 if [ -n "$full" ] && [ -n "$more" ]; then
 	# kprobes_diverted and kprobes_order: tasks are preempted in the middle.
 	kunit_run preempt=full 'kprobes_[do][ir]*' 'Dynamic Preempt: full' preempt=full
 	kunit_with_mitigations
 fi
 mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
-guest_tests tests '' '' "$watch" "${shared[@]}"
+step tests guest_tests tests '' '' "$watch" "${shared[@]}"
 if [ -n "$traced" ]; then
 	STRESS_SECONDS=${STRESS_SECONDS:-80} RETURNS_SECONDS=${RETURNS_SECONDS:-60} \
 		FUZZ_DEFS=${FUZZ_DEFS:-150} \
-		guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
+		step traced-tests guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
 fi
 mapfile -t own < <(grep -l '^# own guest: ' "$here"/guest/tests/*.sh)
 for f in "${own[@]}"; do
-	guest_tests "$(basename "$f" .sh)" '' '' '' "$f"
+	step "$(basename "$f" .sh)" guest_tests "$(basename "$f" .sh)" '' '' '' "$f"
 done
 if [ -n "$full" ] && [ -n "$more" ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
 	guest_tests preempt 'preempt=full: ' preempt=full '' "${preempt[@]}"
 fi
 [ -z "$full" ] || oops_guests
-! is_picked run || run_shows
-! is_picked hitpath || [[ $kernel == stock-* ]] || hit_path
-! is_picked exports || [[ $kernel == stock-* ]] || exports
+! is_picked run || step run run_shows
+! is_picked hitpath || [[ $kernel == stock-* ]] || step hitpath hit_path
+! is_picked exports || [[ $kernel == stock-* ]] || step exports exports
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
 
