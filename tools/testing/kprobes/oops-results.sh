@@ -21,7 +21,7 @@ oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:
 oops_names()
 {
 	# shellcheck disable=SC2086
-	printf 'oops.%s\n' $oops_goes_on $oops_panics | tr : _
+	printf 'oops.%s\n' $oops_goes_on $oops_panics panic_path | tr : _
 }
 
 # oops_verdict CONSOLE CASE PANICS: prints what is missing or wrong; nothing if all is well
@@ -94,4 +94,31 @@ oops_strays()
 	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' |
 		awk '/^kprobe_oops: begin / { begun = 1 } !begun { print } /^kprobe_oops: end / { begun = 0 }' |
 		grep -aE "$SPLATS" | sed 's/^/a report that belongs to no case: /' || true
+}
+
+# panic_path_verdict CONSOLE GUEST: what is missing or wrong after a panic with probes on its way;
+# GUEST is what guest.sh has printed
+panic_path_verdict()
+{
+	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk '
+		/^kprobe_oops: panic_path: / {
+			gsub(/,/, "")
+			sites = $5; jumps = $7; breakpoints = $9
+		}
+		/^Kernel panic - not syncing: sysrq triggered crash$/ { panics++; next }
+		/^(Kernel panic|BUG|Oops|WARNING|UBSAN|INFO|rcu: INFO): / { print "one more report: " $0 }
+		# COMM-PID CPU FLAGS TIME EVENT: (FUNCTION+...
+		/ [pr]_[a-z_0-9]+: \([a-z_]+\+0x/ { hits++ }
+		/ p_panic_[0-9]+: / { on_panic++ }
+		/ p_stop_this_cpu_[0-9]+: / { on_other++ }
+		/ r_native_stop_other_cpus: / { returns++ }
+		END {
+			if (sites < 3 || jumps < 3 || breakpoints < 3)
+				print "few probes: ftrace sites " sites + 0 ", jumps " jumps + 0 ", breakpoints " breakpoints + 0
+			if (panics != 1) print panics + 0 " panics"
+			if (hits < 30 || !on_panic || !on_other || !returns)
+				print "few hits: " hits + 0 ", in panic() " on_panic + 0 ", on the other CPU " on_other + 0 ", returns " returns + 0
+		}'
+	# It reboots at once, which ends QEMU.
+	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
 }

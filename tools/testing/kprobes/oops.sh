@@ -52,6 +52,24 @@ crash()
 	done
 }
 
+# panic_path: a panic with probes on its way
+panic_path()
+{
+	local log=oops-$name-panic-path bad
+
+	[ -n "$(those panic_path)" ] || return 0
+	new_console "$log"
+	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES=panic_path \
+		>"$build/logs/$log.txt" 2>&1 || true
+	bad=$(panic_path_verdict "$build/logs/$log.console" "$build/logs/$log.txt")
+	if [ -z "$bad" ]; then
+		echo "ok - oops.panic_path: a panic with probes on its way is as one without"
+	else
+		echo "not ok - oops.panic_path: see build/logs/$log.console"
+		printf '%s\n' "$bad" | sed 's/^/    # /'
+	fi
+}
+
 mkdir -p "$build/logs"
 need_qemu
 # shellcheck disable=SC2046,SC2086
@@ -60,3 +78,4 @@ crash "oops-$name" '' $(those $oops_goes_on)
 for c in $(those $oops_panics); do
 	crash "oops-$name-${c//:/-}" 1 "$c"
 done
+panic_path

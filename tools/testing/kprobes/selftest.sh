@@ -1047,6 +1047,27 @@ crashed '/displaced from/d' insn:moved:jump:null |
 	sees oops_moved "an instruction without its address is seen" "not ok - no instruction"
 crashed 's/begin pre plain jump fixed/&\nWARNING: something/' pre:plain:jump:fixed |
 	sees oops_silent "a report where none has to be is seen" "not ok - a report: fixed"
+{
+	echo '[   10.8] kprobe_oops: panic_path: ftrace sites 40, jumps 71, breakpoints 47'
+	echo '[   10.9] Kernel panic - not syncing: sysrq triggered crash'
+	for n in {1..30}; do
+		echo "[   11.0]    <...>-69        0d..1. 2195$n: p_panic_$n: (panic+0x$n/0x310)"
+	done
+	echo '[   11.1]   <idle>-0         1d.h1. 22029293us : p_stop_this_cpu_31: (stop_this_cpu+0x1f/0x70)'
+	echo '[   11.1]    <...>-69        0d..1. 22029us : r_native_stop_other_cpus: (panic+0x12a/0x310 <- native_stop_other_cpus)'
+} >"$tmp/panicked"
+echo 'kprobes: guest: ended before the job did: see log' >"$tmp/panicked.txt"
+panic_path_verdict "$tmp/panicked" "$tmp/panicked.txt" | sed 's/^/not ok - /' |
+	sees panic_path_good "a panic with probes on its way is good" ''
+sed -i 's/jumps 71/jumps 0/; /r_native/d; /p_panic_7/d' "$tmp/panicked"
+echo 'WARNING: CPU: 0' >>"$tmp/panicked"
+echo 'kprobes: guest: oops did not end within 240 s: see log' >"$tmp/panicked.txt"
+panic_path_verdict "$tmp/panicked" "$tmp/panicked.txt" | sed 's/^/not ok - /' |
+	sees panic_path_bad "a panic that probes disturb, or that none is hit in, is seen" \
+"not ok - one more report: WARNING: CPU: 0
+not ok - few probes: ftrace sites 40, jumps 0, breakpoints 47
+not ok - few hits: 30, in panic() 29, on the other CPU 1, returns 0
+not ok - the guest: kprobes: guest: oops did not end within 240 s: see log"
 
 # Exceptions of the hit path: which ones are not needed, where one calls two, and three and
 # four exist?

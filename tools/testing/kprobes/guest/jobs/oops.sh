@@ -7,6 +7,33 @@
 # An oops kills a task, not this machine.
 echo 0 >/proc/sys/kernel/panic_on_oops
 dmesg -n 8
+
+# Probes on whatever a panic runs that can be probed, and then one. The trace is printed on the
+# way.
+if [ "$CASES" = panic_path ]; then
+	echo 1 >$optimization
+	for fn in panic vpanic panic_other_cpus_shutdown smp_send_stop native_stop_other_cpus \
+			stop_this_cpu crash_smp_send_stop bust_spinlocks print_tainted kmsg_dump \
+			kmsg_dump_desc console_flush_on_panic __crash_kexec emergency_restart \
+			machine_emergency_restart native_machine_emergency_restart \
+			sysrq_handle_crash debug_locks_off console_verbose; do
+		echo "r:kt/r_$fn $fn" >>$tracing/kprobe_events
+		# Those between two instructions are refused.
+		for offset in $(seq 0 60); do
+			echo "p:kt/p_${fn}_$offset $fn+$offset" >>$tracing/kprobe_events
+		done
+	done 2>/dev/null
+	event_on kt
+	# list waits for the jumps.
+	cat $kp/list >$tmp/list
+	echo "kprobe_oops: panic_path: ftrace sites $(grep -c '\[FTRACE\]' $tmp/list), jumps $(grep -c '\[OPTIMIZED\]' $tmp/list), breakpoints $(grep -vc '\[FTRACE\]\|\[OPTIMIZED\]' $tmp/list)" >/dev/kmsg
+	echo 1 >/proc/sys/kernel/ftrace_dump_on_oops
+	echo c >/proc/sysrq-trigger
+	fail "there was no panic"
+	done_testing
+	exit
+fi
+
 load kprobe_oops
 for case in $CASES; do
 	IFS=:
