@@ -10,6 +10,8 @@
 #                "# own guest: REASON" in its own guest, and one marked "# needs:
 #                config OPTION" only on kernels that have the option
 #   hit path     hitpath.sh: is everything that a hit runs refused?
+#   slots        slots.sh: do copies and detours follow the rules for generated code? For
+#                the default kernel, and fewer of them than "make slots" has
 #   exports      is the API exported, to GPL modules only?
 #   oops         oops.sh: handlers that crash; for the default config
 #   self-test    selftest.sh: do these scripts notice failures?
@@ -318,6 +320,13 @@ hit_path()
 	CONFIG=$kernel lines_of hitpath "$here/hitpath.sh" | record hitpath ''
 }
 
+# Do copies and detours follow the rules for generated code?
+generated_code()
+{
+	say "copies and detours in $kernel"
+	KERNEL=$kernel PROBES=600 ONLY=default lines_of slots "$here/slots.sh" | record slots ''
+}
+
 # Is the API exported, to GPL modules only?
 exports()
 {
@@ -401,6 +410,7 @@ fi
 [ -z "$full" ] || oops_guests
 ! is_picked run || step run run_shows
 ! is_picked hitpath || [[ $kernel == stock-* ]] || step hitpath hit_path
+[ -z "$full" ] || ! is_picked slots.default || step slots generated_code
 ! is_picked exports || [[ $kernel == stock-* ]] || step exports exports
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
