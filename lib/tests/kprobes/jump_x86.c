@@ -330,6 +330,24 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 			       "the function shares code with others" : "a branch leads inside");
 }
 
+/* As that of a cold part in a module that was stripped. The kernel keeps its symbols. */
+static void branch_target_of_code_without_a_symbol_refuses(struct kunit *test)
+{
+	struct kpt_probe *pr;
+
+	if (!IS_MODULE(CONFIG_KPROBES_SANITY_TEST))
+		kunit_skip(test, "the suite is built in");
+	pr = kpt_probe(test, AT(nameless));
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_ASSERT_FALSE(test, is_jump(AT(nameless)));
+	/* It is reached by the branch only, and then by a call that does not branch. */
+	KUNIT_EXPECT_EQ(test, kpt_jump_nameless(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	KUNIT_EXPECT_EQ(test, kpt_jump_nameless(-7ul), KPT_RESULT(-7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 /* A function that does not run into the next one shares no code with it. */
 static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 {
@@ -2415,6 +2433,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(return_into_the_bytes_of_a_jump_refuses),
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
+	KUNIT_CASE(branch_target_of_code_without_a_symbol_refuses),
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(label_whose_address_is_taken_refuses),

@@ -150,6 +150,9 @@ KPT_JUMP_TARGET(ud2);
 /* A short instruction, and then an ftrace site. */
 KPT_JUMP_TARGET(fentry);
 
+/* Branches to code that has no symbol, which branches back. */
+KPT_JUMP_TARGET(nameless);
+
 /* A return of one byte: directly before another function, */
 KPT_JUMP_TARGET(last);
 /* and with padding, of traps or of a NOP. */

@@ -408,6 +408,25 @@ SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_after_last)
 	RETURN
 SYM_FUNC_END(kpt_jump_after_last)
 
+/* After it is code without a symbol. */
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_nameless)
+	RETURN
+SYM_FUNC_END(kpt_jump_before_nameless)
+.Lnameless:
+	mov	FIRST, %_ASM_AX
+	jmp	.Lnameless_back
+
+SYM_FUNC_START(kpt_jump_nameless)
+	GET_ARG
+	test	FIRST, FIRST
+	jns	.Lnameless
+	AT nameless
+	mov	FIRST, %_ASM_AX
+.Lnameless_back:
+	lea	1(%_ASM_AX,FIRST,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_nameless)
+
 SYM_FUNC_START(kpt_jump_padded)
 	lea	1(FIRST,FIRST,2), %_ASM_AX
 	AT padded

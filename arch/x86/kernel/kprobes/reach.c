@@ -17,8 +17,8 @@
  * If the instruction is as long as the jump, it is the only one replaced, so nothing
  * can lead inside. Otherwise all branches of the function are examined. Which code
  * may branch into a function? The function itself; its unlikely part, which the
- * compiler has moved to function.cold; and neighbours in assembly that share code.
- * Those are recognised by symbols that do not begin where functions do, and by
+ * compiler has moved to function.cold, a name that a module may have lost: see
+ * reach_is_nameless(); and neighbours in assembly that share code. Those are recognised by symbols that do not begin where functions do, and by
  * code that runs into the next function. Indirect branches are harmless with
  * retpolines or IBT: the kernel is then compiled without jump tables
  * (arch/x86/Makefile), so a branch through a register leaves its function. With
@@ -183,12 +183,32 @@ static bool reach_is_thunk(unsigned long target)
 #endif
 }
 
+/*
+ * A module may be stripped of local symbols, and those of cold parts are local. The cold
+ * part is known then only by the branch to it: to text of a module, in the middle of what
+ * looks like another function.
+ */
+static bool reach_is_nameless(unsigned long target)
+{
+	unsigned long size, offset;
+	char name[KSYM_NAME_LEN];
+	const char *symbol;
+
+	if (core_kernel_text(function.start) || !is_module_text_address(target))
+		return false;
+	symbol = kallsyms_lookup(target, &size, &offset, NULL, name);
+	if (symbol && (!offset || kprobe_cold_base(symbol)))
+		return false;
+	symbol = kallsyms_lookup(function.start, &size, &offset, NULL, name);
+	return !symbol || !kprobe_cold_base(symbol);
+}
+
 /* Note the bytes of the function that code in [start, end) branches to. */
 static int reach_scan(unsigned long start, unsigned long end)
 {
 	bool tables = !IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) &&
 		      !IS_ENABLED(CONFIG_X86_KERNEL_IBT);
-	bool inside = tables, indirect = false;
+	bool inside = tables, indirect = false, nameless = false;
 	struct x86_text text = { };
 	unsigned long at, target;
 	struct insn insn;
@@ -208,11 +228,16 @@ static int reach_scan(unsigned long start, unsigned long end)
 		indirect |= reach_is_indirect_jump(&insn) ||
 			    (insn.opcode.bytes[0] != CALL_INSN_OPCODE &&
 			     reach_is_thunk(target));
+		if (start == function.start && target - start >= end - start &&
+		    target && insn.opcode.bytes[0] != CALL_INSN_OPCODE)
+			nameless |= reach_is_nameless(target);
 		if (target - function.start < function.end - function.start)
 			__set_bit(target - function.start, function.targets);
 		if (function.into && target - function.into < JMP32_INSN_SIZE - 1)
 			function.branch = at;
 	}
+	if (nameless)
+		return KPROBE_WHY_SHARED;
 	return inside && indirect ? KPROBE_WHY_INDIRECT : 0;
 }
 
