@@ -297,12 +297,19 @@ static int __init blacklist_refuse_detours(void)
 }
 
 /*
- * Instrumented code calls KCSAN at memory accesses, and KCOV at branches. Some of it runs
- * on the hit path, and would hit a probe in these functions again.
+ * Instrumented code calls KCSAN and KMSAN at memory accesses, KCOV at branches, and the
+ * branch profiler at each likely(). Some of it runs on the hit path, and would hit a probe
+ * in these functions again.
  */
-static bool __init blacklist_is_sanitizer(const char *name)
+static bool __init blacklist_is_instrumentation(const char *name)
 {
 	if (IS_ENABLED(CONFIG_KCOV) && str_has_prefix(name, "__sanitizer_cov_"))
+		return true;
+	if (IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING) &&
+	    (!strcmp(name, "ftrace_likely_update") || !strcmp(name, "trace_likely_condition")))
+		return true;
+	if (IS_ENABLED(CONFIG_KMSAN) &&
+	    (str_has_prefix(name, "__msan_") || str_has_prefix(name, "kmsan_")))
 		return true;
 	return IS_ENABLED(CONFIG_KCSAN) &&
 	       (str_has_prefix(name, "__tsan_") || str_has_prefix(name, "kcsan_") ||
@@ -319,7 +326,7 @@ static int blacklist_refuse_text(unsigned long addr)
 
 static int __init blacklist_refuse_named(void *unused, const char *name, unsigned long addr)
 {
-	if (!name_set_has(&named, blacklist_name_hash(name)) && !blacklist_is_sanitizer(name))
+	if (!name_set_has(&named, blacklist_name_hash(name)) && !blacklist_is_instrumentation(name))
 		return 0;
 	return blacklist_refuse_text(addr);
 }

@@ -364,6 +364,13 @@ static const struct hit_path {
 	{ "__tsan_write8" },
 	{ "kcsan_disable_current" },
 #endif
+#ifdef CONFIG_KMSAN
+	{ "__msan_get_context_state" },
+	{ "kmsan_unpoison_entry_regs" },
+#endif
+#ifdef CONFIG_TRACE_BRANCH_PROFILING
+	{ "ftrace_likely_update" },
+#endif
 	{ "default_idle" },
 };
 
