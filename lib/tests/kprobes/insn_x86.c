@@ -76,6 +76,11 @@ static const void *allowed_gen(const void *prev, char *desc)
 #define NR_STATES	32
 #define FEW_STATES	8
 
+static unsigned int nr_states(const struct insn_case *c)
+{
+	return (c->how & ALL_FLAGS ? NR_STATES : FEW_STATES) / KPT_STRIDE;
+}
+
 struct outcome {
 	unsigned long regs[NR_REGS];
 	unsigned char scratch[SCRATCH_SIZE];
@@ -284,7 +289,7 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 static void check_does_as(struct kunit *test, const struct insn_case *c,
 			  const struct insn_case *as)
 {
-	unsigned int nr = c->how & ALL_FLAGS ? NR_STATES : FEW_STATES;
+	unsigned int nr = nr_states(c);
 	struct outcome *expected, *got;
 	struct kpt_probe *pr[2];
 	unsigned int m, n;
@@ -441,11 +446,6 @@ static const void *jump_run_gen(const void *prev, char *desc)
 		return run;
 	}
 	return NULL;
-}
-
-static unsigned int nr_states(const struct insn_case *c)
-{
-	return c->how & ALL_FLAGS ? NR_STATES : FEW_STATES;
 }
 
 /*
