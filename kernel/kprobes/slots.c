@@ -17,8 +17,10 @@
  * preemption off. They may be interrupted in a slot, but only in code that may be
  * probed, and RCU is always watching there. RCU sees this as one reader, which
  * ends when the idle task goes to sleep, or yields the CPU to another task. Without
- * preemption synchronize_rcu_tasks() is an ordinary grace period, and guarantees
- * the same for every task.
+ * tasks-RCU, synchronize_rcu_tasks() is an ordinary grace period. That guarantees the
+ * same for every task if preemption is neither possible nor counted. If it is counted,
+ * a grace period may end when a task is interrupted in a slot, so there is tasks-RCU then:
+ * see KPROBE_TASKS_RCU.
  *
  * Making memory executable interrupts every CPU. So a cache grows by a block of
  * several pages, an eighth of what it has. A block is freed when all of its pages are
@@ -35,6 +37,7 @@
 
 #include <kunit/visibility.h>
 #include <linux/bitmap.h>
+#include <linux/build_bug.h>
 #include <linux/execmem.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
@@ -329,6 +332,8 @@ static struct slot_cache *const slot_caches[] = {
  */
 void kprobe_wait_for_tasks(void)
 {
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_SMP) && IS_ENABLED(CONFIG_PREEMPT_COUNT) &&
+		     !IS_ENABLED(CONFIG_TASKS_RCU));
 	synchronize_rcu_tasks();
 	synchronize_rcu();
 }

@@ -864,6 +864,52 @@ static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken);
 }
 
+/**
+ * struct runner - a thread that runs in the kernel, with interrupts and preemption on
+ * @began: it runs
+ * @ended: it is about to sleep
+ */
+struct runner {
+	bool began;
+	bool ended;
+};
+
+static int run_on(void *arg)
+{
+	struct runner *r = arg;
+
+	WRITE_ONCE(r->began, true);
+	/* Nothing in here may be taken for a voluntary switch. */
+	mdelay(500);
+	WRITE_ONCE(r->ended, true);
+	while (!kthread_should_stop())
+		usleep_range(1000, 2000);
+	return 0;
+}
+
+/* It might be in the slot: an instruction with a REP prefix is interrupted many times. */
+static void slots_are_not_free_while_a_task_that_was_interrupted_runs_on(struct kunit *test)
+{
+	struct runner *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id();
+	kprobe_opcode_t *slot;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	kpt_counts(true);
+	slot = get_insn_slot();
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	kpt_thread(test, run_on, r, cpumask_any_but(cpu_online_mask, cpu), "runs");
+	if (!spin_until(READ_ONCE(r->began)))
+		KUNIT_FAIL(test, "the thread does not run");
+	free_insn_slot(slot, 1);
+	kpt_counts(true);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->ended));
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 /* Enough for blocks of several pages, whatever the size of a slot. */
 #define NR_PAGES	20
 #define MOST_SLOTS	8192
@@ -1365,6 +1411,7 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
+	KUNIT_CASE(slots_are_not_free_while_a_task_that_was_interrupted_runs_on),
 	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
 #ifdef CONFIG_X86
 	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),
