@@ -15,14 +15,15 @@
  *  - no other code patches them or depends on their address.
  *
  * If the instruction is as long as the jump, it is the only one replaced, so nothing
- * can lead inside. Otherwise all branches of the function are examined. Which code
- * may branch into a function? The function itself; its unlikely part, which the
- * compiler has moved to function.cold, a name that a module may have lost: see
- * reach_is_nameless(); and neighbours in assembly that share code. Those are recognised by symbols that do not begin where functions do, and by
- * code that runs into the next function. Indirect branches are harmless with
- * retpolines or IBT: the kernel is then compiled without jump tables
- * (arch/x86/Makefile), so a branch through a register leaves its function. With
- * neither, functions with such a branch get no jumps.
+ * can lead inside. Otherwise all branches of the function are examined. Which code may
+ * branch into a function? The function itself; its unlikely part, which the compiler
+ * has moved to function.cold, a name that a module may have lost: see
+ * reach_is_nameless(); and neighbours in assembly that share code. Those are
+ * recognised by symbols that do not begin where functions do, and by code that runs
+ * into the next function. Indirect branches are harmless with retpolines or IBT: the
+ * kernel is then compiled without jump tables (arch/x86/Makefile), so a branch through
+ * a register leaves its function. With neither, functions with such a branch get no
+ * jumps.
  *
  * There is more assembly on 32 bits, and it is older. Some of it computes a branch
  * into its own unrolled loop: see reach_names(). Labels are aligned like functions
