@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs the whole "make test" on the few kernels that watch for errors:
 #
-#   debug   KASAN, UBSAN, lockdep, RCU debugging, sleeping in the wrong place; preempts
-#           fully
+#   debug   KASAN, UBSAN, lockdep, RCU debugging, sleeping in the wrong place, objects that
+#           are used before or after their time; preempts fully
 #   kcsan   data races, by the strict rules; preempts fully
 #   rt      PREEMPT_RT, KFENCE, kmemleak after each suite and test; all once more while
 #           all functions, and the times with interrupts or preemption off, are traced
