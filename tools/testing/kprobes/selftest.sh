@@ -1153,6 +1153,17 @@ torture_verdict "$tmp/tortured" exact 'hotplug module nmi' 2 60 | sed -n 's/^kil
 "not ok - killer hotplug: 9 rounds, wanted at least 10
 not ok - killer module: 7 rounds, wanted at least 10
 not ok - killer nmi: 5 rounds, wanted at least 10"
+echo killer nobody 9 >>"$tmp/tortured"
+torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 | sed 's/^/not ok - /' |
+	sees torture_unknown "a killer of which nothing is known is seen" "not ok - killer nobody: unknown"
+for scenario in "$here/torture/"*; do
+	KILLERS=''
+	# shellcheck disable=SC1090
+	. "$scenario"
+	torture_lacks "${scenario##*/}" "$KILLERS" | sed 's/^/not ok - /'
+done | sees torture_all_killers "each scenario has all killers that it can have" ''
+torture_lacks that "$(awk '{ print $1 }' <<<"$TORTURE_KILLERS" | grep -vx tracers | paste -sd' ')" | sed 's/^/not ok - /' |
+	sees torture_lacks "a killer that a scenario lacks is seen" "not ok - that: no killer tracers"
 tortured 's/^\(cpus_with_[a-z]*\) .*/\1 1/' | sees torture_cpus "a CPU that had nothing to do is seen" \
 "not ok - cpus_with_tasks: 1, wanted at least 2
 not ok - cpus_with_nmis: 1, wanted at least 2"

@@ -17,15 +17,24 @@ returns 2
 churned_hits 100
 mistakes =1
 '
-# The same for NMIs.
-TORTURE_NMIS='
-in_nmi 500
-hits_in_nmi 1000
-nmis 500
-nmis_irqs_off 100
-nmis_over_handler 20
-nmis_over_patch =1
+# All killers; with what has to be counted if a scenario has one, besides its rounds.
+TORTURE_KILLERS='
+enabled
+events
+hotplug
+jumps
+memory
+module
+nmi in_nmi 500
+nmi hits_in_nmi 1000
+nmi nmis 500
+nmi nmis_irqs_off 100
+nmi nmis_over_handler 20
+nmi nmis_over_patch =1
+tracers
 '
+# Those that a scenario may leave out: "enabled" makes counts inexact, "hotplug" needs CPUs.
+TORTURE_OPTIONAL='enabled hotplug'
 # Counts that have to be 0.
 TORTURE_ZEROS='wrong late errors unequal left_points left_found left_users left_copies left_detours left_pools'
 
@@ -34,19 +43,16 @@ TORTURE_ZEROS='wrong late errors unequal left_points left_found left_users left_
 torture_verdict()
 {
 	awk -v mode="$2" -v killers="$3" -v cpus="$4" -v minutes="$5" -v counts="$TORTURE_COUNTS" \
-		-v nmis="$TORTURE_NMIS" -v zeros="$TORTURE_ZEROS" '
+		-v of_killers="$TORTURE_KILLERS" -v zeros="$TORTURE_ZEROS" '
 		function bad(what) { print what }
 		function at_least(name, min)
 		{
 			if (!(name in value)) bad(name ": not told")
 			else if (value[name] < min) bad(name ": " value[name] ", wanted at least " min)
 		}
-		function all_at_least(list,    line, want, n, i)
+		function enough(name, min)
 		{
-			n = split(list, line, "\n")
-			for (i = 1; i <= n; i++)
-				if (split(line[i], want, " ") == 2)
-					at_least(want[1], sub(/^=/, "", want[2]) ? want[2] + 0 : want[2] * minutes)
+			at_least(name, sub(/^=/, "", min) ? min + 0 : min * minutes)
 		}
 		function zero(name)
 		{
@@ -58,7 +64,9 @@ torture_verdict()
 		$1 == "killer" { rounds[$2] = $3; next }
 		NF == 2 && $2 ~ /^-?[0-9]+$/ { value[$1] = $2 }
 		END {
-			all_at_least(counts)
+			n = split(counts, line, "\n")
+			for (i = 1; i <= n; i++)
+				if (split(line[i], want, " ") == 2) enough(want[1], want[2])
 			at_least("cpus_with_tasks", cpus)
 			# One CPU has seen 68 a minute. With more CPUs than the machine has, a
 			# wait for tasks takes longer than jumps stay wanted.
@@ -68,17 +76,35 @@ torture_verdict()
 			at_least("entries", int(value["hits"] * 0.9))
 			n = split(zeros (mode == "exact" ? " inexact" : ""), name, " ")
 			for (i = 1; i <= n; i++) zero(name[i])
-			if (killers ~ /(^| )nmi( |$)/) {
-				all_at_least(nmis)
-				at_least("cpus_with_nmis", cpus)
-			}
 			n = split(killers, name, " ")
+			for (i = 1; i <= n; i++) chosen[name[i]] = 1
+			m = split(of_killers, line, "\n")
+			for (i = 1; i <= m; i++) {
+				k = split(line[i], want, " ")
+				if (k) known[want[1]] = 1
+				if (k == 3 && want[1] in chosen) enough(want[2], want[3])
+			}
+			if ("nmi" in chosen) at_least("cpus_with_nmis", cpus)
 			# The slowest, of modules, has two rounds a minute on eight CPUs.
 			least = minutes < 3 ? 1 : minutes < 12 ? 2 : int(minutes / 6)
 			for (i = 1; i <= n; i++) {
-				if (!(name[i] in rounds)) bad("killer " name[i] ": not told")
+				if (!(name[i] in known)) bad("killer " name[i] ": unknown")
+				else if (!(name[i] in rounds)) bad("killer " name[i] ": not told")
 				else if (rounds[name[i]] < least) bad("killer " name[i] ": " rounds[name[i]] " rounds, wanted at least " least)
 			}
 			if (!n) bad("no killers")
 		}' "$1"
+}
+
+# torture_lacks SCENARIO KILLERS: prints the killers that a scenario has to have, and has not
+torture_lacks()
+{
+	local killer
+
+	for killer in $(awk '{ print $1 }' <<<"$TORTURE_KILLERS" | uniq); do
+		case " $TORTURE_OPTIONAL $2 " in
+		*" $killer "*) ;;
+		*) echo "$1: no killer $killer" ;;
+		esac
+	done
 }
