@@ -1095,6 +1095,7 @@ cat >"$tmp/tortured" <<'END'
 killer hotplug 9
 killer module 7
 killer nmi 5
+killer stalls 4
 # torture_plain: calls 9 + 0, hits 9 9
 calls 100000
 hits 90000
@@ -1134,7 +1135,7 @@ END
 tortured()
 {
 	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
-	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi' 2 1 | sed 's/^/not ok - /'
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls' 2 1 | sed 's/^/not ok - /'
 }
 tortured '' | sees torture_good "a run of torture with all counts is good" ''
 tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
@@ -1153,6 +1154,8 @@ torture_verdict "$tmp/tortured" exact 'hotplug module nmi' 2 60 | sed -n 's/^kil
 "not ok - killer hotplug: 9 rounds, wanted at least 10
 not ok - killer module: 7 rounds, wanted at least 10
 not ok - killer nmi: 5 rounds, wanted at least 10"
+tortured 's/stalls 4/stalls 0/' | sees torture_stalls "stalls that did not happen are seen" \
+	"not ok - killer stalls: 0 rounds, wanted at least 1"
 echo killer nobody 9 >>"$tmp/tortured"
 torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 | sed 's/^/not ok - /' |
 	sees torture_unknown "a killer of which nothing is known is seen" "not ok - killer nobody: unknown"

@@ -31,6 +31,7 @@ nmi nmis 500
 nmi nmis_irqs_off 100
 nmi nmis_over_handler 20
 nmi nmis_over_patch =1
+stalls
 tracers
 '
 # Those that a scenario may leave out: "enabled" makes counts inexact, "hotplug" needs CPUs.

@@ -105,6 +105,21 @@ nmi()
 	a_while 200
 }
 
+# A CPU does nothing else for a moment: it runs no work items; nor lets RCU go on; nor takes
+# interrupts, for which those who patch text wait. The limit is for when CPU 0, which hotplug
+# leaves alone, is the only one: rmmod cannot run meanwhile.
+stalls()
+{
+	for more in '' rcu=1 irqs=1; do
+		# shellcheck disable=SC2086
+		insmod /modules/kprobe_busy.ko cpu=0 ms=500 $more || echo "no stall $more"
+		a_while 500
+		rmmod kprobe_busy || echo "the stall does not end"
+		# Jumps have to come back meanwhile.
+		a_while 4000
+	done
+}
+
 memory()
 {
 	dd if=/dev/zero of=/tmp/fill bs=1M count=64 2>/dev/null || echo "cannot fill"
