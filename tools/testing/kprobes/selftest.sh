@@ -1096,6 +1096,9 @@ killer hotplug 9
 killer module 7
 killer nmi 5
 killer stalls 4
+killer memory 6
+memory_taken 65
+memory_deaths 0
 # torture_plain: calls 9 + 0, hits 9 9
 calls 100000
 hits 90000
@@ -1135,7 +1138,7 @@ END
 tortured()
 {
 	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
-	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls' 2 1 | sed 's/^/not ok - /'
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory' 2 1 | sed 's/^/not ok - /'
 }
 tortured '' | sees torture_good "a run of torture with all counts is good" ''
 tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
@@ -1156,6 +1159,11 @@ not ok - killer module: 7 rounds, wanted at least 10
 not ok - killer nmi: 5 rounds, wanted at least 10"
 tortured 's/stalls 4/stalls 0/' | sees torture_stalls "stalls that did not happen are seen" \
 	"not ok - killer stalls: 0 rounds, wanted at least 1"
+tortured '/killer memory/d; s/^memory_taken .*/memory_taken 6/; s/^\(memory_deaths\) 0/\1 1/' |
+	sees torture_memory "memory that was not taken, and a task that was killed for it, are seen" \
+"not ok - memory_deaths: 1, wanted 0
+not ok - memory_taken: 6, wanted at least 50
+not ok - killer memory: not told"
 echo killer nobody 9 >>"$tmp/tortured"
 torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 | sed 's/^/not ok - /' |
 	sees torture_unknown "a killer of which nothing is known is seen" "not ok - killer nobody: unknown"

@@ -23,7 +23,7 @@ enabled
 events
 hotplug
 jumps
-memory
+memory memory_taken =50
 module
 nmi in_nmi 500
 nmi hits_in_nmi 1000
@@ -37,7 +37,7 @@ tracers
 # Those that a scenario may leave out: "enabled" makes counts inexact, "hotplug" needs CPUs.
 TORTURE_OPTIONAL='enabled hotplug'
 # Counts that have to be 0.
-TORTURE_ZEROS='wrong late errors unequal left_points left_found left_users left_copies left_detours left_pools'
+TORTURE_ZEROS='wrong late errors unequal memory_deaths left_points left_found left_users left_copies left_detours left_pools'
 
 # torture_verdict FILE MODE KILLERS CPUS MINUTES: prints what is missing or wrong in what
 # a guest has printed; nothing if all is well.

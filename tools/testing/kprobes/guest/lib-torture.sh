@@ -120,13 +120,26 @@ stalls()
 	done
 }
 
+# Takes most of the memory, so that the rest is in small pieces and has to be moved about. It
+# leaves enough that no task is killed for it. /tmp may have half of the memory only. Jumps wait
+# for all tasks, so none takes, or gives back, much at once.
 memory()
 {
-	dd if=/dev/zero of=/tmp/fill bs=1M count=64 2>/dev/null || echo "cannot fill"
+	mkdir -p /fill
+	mount -t tmpfs -o size=100% fill /fill || echo "no place for memory"
+	files=$(awk '/^MemAvailable:/ { print int($2 * 0.7 / 1024 / 32) }' /proc/meminfo)
+	for file in $(seq "$files"); do
+		fallocate -l 32M "/fill/$file" || echo "cannot take $file of $files"
+	done
+	awk '/^MemTotal:/ { all = $2 } /^Shmem:/ { print int($2 * 100 / all) }' /proc/meminfo >>/tmp/taken
 	echo 3 >/proc/sys/vm/drop_caches
 	echo 1 >/proc/sys/vm/compact_memory
-	rm /tmp/fill
 	a_while 500
+	for file in $(seq "$files"); do
+		rm "/fill/$file"
+	done
+	umount /fill || echo "memory does not come back"
+	a_while 4000
 }
 
 kill_with()
@@ -158,13 +171,18 @@ torture_run()
 	wait $killer_pids
 }
 
-# Prints the result, "killer NAME ROUNDS" for each of them, and "failed" lines.
+# Prints the result, "killer NAME ROUNDS" for each of them, how much of the memory was taken,
+# and "failed" lines.
 torture_result()
 {
 	for killer in $KILLERS; do
 		echo "killer $killer $(cat "/tmp/rounds.$killer")"
 		[ ! -s "/tmp/killer.$killer" ] || echo "failed $killer: $(head -n 3 "/tmp/killer.$killer" | paste -sd';')"
 	done
+	case " $KILLERS " in
+	*" memory "*) echo "memory_taken $(sort -n /tmp/taken | head -n 1)" ;;
+	esac
+	echo "memory_deaths $(dmesg | grep -ci 'out of memory\|oom-kill')"
 	cat $torture/result || fail "no result"
 	dmesg | sed -n 's/^\[[^]]*\] \(kprobe_torture: \)/# \1/p' | grep -v taints | head -n 10
 }
