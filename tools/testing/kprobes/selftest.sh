@@ -1097,8 +1097,12 @@ killer module 7
 killer nmi 5
 killer stalls 4
 killer memory 6
+killer keys 8
 memory_taken 65
 memory_deaths 0
+key_flips 16
+key_off 9000
+key_on 9000
 # torture_plain: calls 9 + 0, hits 9 9
 calls 100000
 hits 90000
@@ -1138,7 +1142,7 @@ END
 tortured()
 {
 	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
-	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory' 2 1 | sed 's/^/not ok - /'
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys' 2 1 | sed 's/^/not ok - /'
 }
 tortured '' | sees torture_good "a run of torture with all counts is good" ''
 tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
@@ -1164,6 +1168,11 @@ tortured '/killer memory/d; s/^memory_taken .*/memory_taken 6/; s/^\(memory_deat
 "not ok - memory_deaths: 1, wanted 0
 not ok - memory_taken: 6, wanted at least 50
 not ok - killer memory: not told"
+tortured '/killer keys/d; s/^key_\([a-z]*\) .*/key_\1 0/' | sees torture_keys "a static key that was not switched is seen" \
+"not ok - key_flips: 0, wanted at least 2
+not ok - key_off: 0, wanted at least 100
+not ok - key_on: 0, wanted at least 100
+not ok - killer keys: not told"
 echo killer nobody 9 >>"$tmp/tortured"
 torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 | sed 's/^/not ok - /' |
 	sees torture_unknown "a killer of which nothing is known is seen" "not ok - killer nobody: unknown"

@@ -23,6 +23,9 @@ enabled
 events
 hotplug
 jumps
+keys key_flips 2
+keys key_off 100
+keys key_on 100
 memory memory_taken =50
 module
 nmi in_nmi 500

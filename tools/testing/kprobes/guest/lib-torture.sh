@@ -105,6 +105,15 @@ nmi()
 	a_while 200
 }
 
+# keys: the static key of a target
+keys()
+{
+	put 1 $torture/key
+	a_while 1000
+	put 0 $torture/key
+	a_while 1000
+}
+
 # A CPU does nothing else for a moment: it runs no work items; nor lets RCU go on; nor takes
 # interrupts, for which those who patch text wait. The limit is for when CPU 0, which hotplug
 # leaves alone, is the only one: rmmod cannot run meanwhile.

@@ -5,9 +5,10 @@
  *	kprobe_torture/begin	write anything: remembers how much kprobes have allocated
  *	kprobe_torture/run	write SECONDS: returns when the time is over
  *	kprobe_torture/nmi	write 1 or 0: during runs, NMIs go to all CPUs all the time
+ *	kprobe_torture/key	write 1 or 0: switches the static key of a target
  *	kprobe_torture/result	read: the counts, and how much has been allocated since "begin"
  *
- * Readers call four functions, the targets, from tasks that preempt each other, from a
+ * Readers call five functions, the targets, from tasks that preempt each other, from a
  * timer's hard interrupt, from a softirq, from an NMI, and from a handler. Two kprobes and
  * a return probe are on each of them all the time. For each target:
  *
@@ -15,6 +16,9 @@
  *	hits in NMIs = calls from NMIs
  *	missed hits of each = calls from a handler
  *	entries of the return probe = its returns; with its missed calls: the hits
+ *
+ * One target has a jump label. Each call goes on to one of its two sides, each of which has a
+ * probe: hits of the one + hits of the other = calls, and the same for missed hits.
  *
  * Writers, a thread on each CPU, set, switch and remove more probes on the targets and
  * inside the bytes that a jump replaces there, singly and in batches, and make mistakes,
@@ -32,6 +36,7 @@
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
+#include <linux/jump_label.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/linkage.h>
@@ -67,7 +72,12 @@ BYTES(torture_bytes_b);
 TARGET(torture, traced)
 notrace TARGET(torture, plain)
 
-enum { BYTES_A, BYTES_B, TRACED, PLAIN, NR_TARGETS };
+DECLARE_STATIC_KEY_FALSE(torture_key);
+DEFINE_STATIC_KEY_FALSE(torture_key);
+BYTES_LABEL(torture_label, torture_key);
+enum { AT_LABEL, KEY_OFF, KEY_ON };
+
+enum { BYTES_A, BYTES_B, LABEL, TRACED, PLAIN, NR_TARGETS };
 
 /**
  * struct counts - the counts of a target on a CPU
@@ -102,9 +112,27 @@ struct target {
 static struct target targets[NR_TARGETS] = {
 	[BYTES_A] = { .fn = torture_bytes_a, .name = "torture_bytes_a", .has_places = true },
 	[BYTES_B] = { .fn = torture_bytes_b, .name = "torture_bytes_b", .has_places = true },
+	[LABEL] = { .fn = torture_label, .name = "torture_label", .has_places = true },
 	[TRACED] = { .fn = torture_traced, .name = "torture_traced" },
 	[PLAIN] = { .fn = torture_plain, .name = "torture_plain" },
 };
+
+/**
+ * struct side - what follows the jump label, while its key is off or on
+ * @kp:     its probe
+ * @hits:   the probe's hits on each CPU
+ * @total:  in a run, on all CPUs
+ * @missed: in a run, missed hits
+ */
+struct side {
+	struct kprobe kp;
+	unsigned long __percpu *hits;
+	unsigned long total;
+	unsigned long missed;
+};
+
+static struct side sides[2];
+static atomic_long_t key_flips;
 
 static struct counts totals[NR_TARGETS];
 static unsigned long missed[NR_TARGETS][3];
@@ -141,6 +169,7 @@ static unsigned int cpus_with_tasks, cpus_with_nmis;
 static DEFINE_PER_CPU(unsigned long [NR_CONTEXTS], context_calls);
 static atomic_long_t wrong, errors, rounds, singles, batches, returns, mistakes, jumps_seen;
 static DEFINE_MUTEX(lock);
+static DEFINE_MUTEX(key_lock);
 static bool stop;
 static struct dentry *dir;
 
@@ -195,6 +224,12 @@ static int first_hit(struct kprobe *kp, struct pt_regs *regs)
 static int second_hit(struct kprobe *kp, struct pt_regs *regs)
 {
 	return count_hit(kp, 1);
+}
+
+static int side_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	this_cpu_inc(*container_of(kp, struct side, kp)->hits);
+	return 0;
 }
 
 static int count_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -339,7 +374,8 @@ static int handle_nmi(unsigned int type, struct pt_regs *regs)
 	n->irqs_off += !(regs->flags & X86_EFLAGS_IF);
 	n->over_handler += !!READ_ONCE(n->handlers);
 	n->over_patch += is_being_patched(&targets[BYTES_A]) ||
-			 is_being_patched(&targets[BYTES_B]) || is_being_patched(&targets[TRACED]);
+			 is_being_patched(&targets[BYTES_B]) ||
+			 is_being_patched(&targets[LABEL]) || is_being_patched(&targets[TRACED]);
 	WRITE_ONCE(n->inside, true);
 	call_targets(79, IN_NMI);
 	WRITE_ONCE(n->inside, false);
@@ -423,8 +459,10 @@ static struct churned *churned_aim(struct rnd_state *rnd, bool is_return)
 		c->rp.maxactive = r & 4 ? 0 : 1 + (r >> 3) % 4;
 		return c;
 	}
-	/* Each place is an instruction of one byte. */
-	if (t->has_places)
+	/* Each place is an instruction of one byte, or a side of the label. */
+	if (t == &targets[LABEL] && (r & 0x3000) == 0x3000)
+		c->kp.addr += torture_label_sides[r & 0x4000 ? KEY_ON : KEY_OFF];
+	else if (t->has_places)
 		c->kp.addr += ENDBR_SIZE + r % 5;
 	if (r & 0x100)
 		c->kp.pre_handler = churned_hit;
@@ -542,6 +580,9 @@ static void make_mistakes(struct rnd_state *rnd)
 	both[1] = &bad->kp;
 	ret = register_kprobes(both, 2);
 	check(ret == -EILSEQ, "a batch with a bad address", ret);
+	bad->kp.addr = entry(&targets[LABEL]) + torture_label_sides[AT_LABEL];
+	ret = register_kprobes(both, 2);
+	check(ret == -EINVAL, "a batch with a jump label", ret);
 	ret = register_kprobes(both, 0);
 	check(ret == -EINVAL, "an empty batch", ret);
 	ret = enable_kprobe(&c->kp);
@@ -675,10 +716,23 @@ static void count_all(unsigned int i)
 	}
 }
 
+static void count_sides(void)
+{
+	unsigned int i, cpu;
+
+	for (i = 0; i < ARRAY_SIZE(sides); i++) {
+		sides[i].total = 0;
+		for_each_possible_cpu(cpu) {
+			sides[i].total += *per_cpu_ptr(sides[i].hits, cpu);
+			*per_cpu_ptr(sides[i].hits, cpu) = 0;
+		}
+	}
+}
+
 static int run_for(unsigned int seconds)
 {
 	struct kretprobe *rps[NR_TARGETS];
-	struct kprobe *kps[2 * NR_TARGETS];
+	struct kprobe *kps[2 * NR_TARGETS + ARRAY_SIZE(sides)];
 	unsigned int i;
 	int ret;
 
@@ -700,6 +754,13 @@ static int run_for(unsigned int seconds)
 		kps[2 * i + 1] = &t->kp[1];
 		rps[i] = &t->rp;
 	}
+	for (i = 0; i < ARRAY_SIZE(sides); i++) {
+		sides[i].kp = (struct kprobe){
+			.addr = entry(&targets[LABEL]) + torture_label_sides[KEY_OFF + i],
+			.pre_handler = side_hit,
+		};
+		kps[2 * NR_TARGETS + i] = &sides[i].kp;
+	}
 	ret = register_kprobes(kps, ARRAY_SIZE(kps));
 	if (ret)
 		return ret;
@@ -712,23 +773,37 @@ static int run_for(unsigned int seconds)
 			missed[i][2] = targets[i].rp.kp.nmissed;
 			missed_returns[i] = targets[i].rp.nmissed;
 		}
+		for (i = 0; i < ARRAY_SIZE(sides); i++)
+			sides[i].missed = sides[i].kp.nmissed;
 		unregister_kretprobes(rps, ARRAY_SIZE(rps));
 	}
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
 	for (i = 0; i < NR_TARGETS; i++)
 		count_all(i);
+	count_sides();
 	count_nmis();
 	return ret;
 }
 
 /* ------------------------------- Results -------------------------------- */
 
+/* Compares the hits of both sides with the calls of the label's function, as strcmp() does. */
+static int sides_are(const struct counts *c)
+{
+	unsigned long hits = sides[0].total + sides[1].total;
+	unsigned long inner = sides[0].missed + sides[1].missed;
+
+	if (hits > c->calls || inner > c->inner)
+		return 1;
+	return hits < c->calls || inner < c->inner ? -1 : 0;
+}
+
 static unsigned int inexact(unsigned int i)
 {
 	struct counts *c = &totals[i];
 
 	return c->hits[0] != c->calls || missed[i][0] != c->inner ||
-	       c->hits_in_nmi != c->from_nmi;
+	       c->hits_in_nmi != c->from_nmi || (i == LABEL && sides_are(c) != 0);
 }
 
 static unsigned int unequal(unsigned int i)
@@ -738,7 +813,8 @@ static unsigned int unequal(unsigned int i)
 	return c->hits[0] != c->hits[1] || missed[i][0] != missed[i][1] ||
 	       missed[i][0] != missed[i][2] || c->entries != c->returns ||
 	       c->entries + missed_returns[i] != c->hits[0] || c->hits[0] > c->calls ||
-	       missed[i][0] > c->inner || c->hits_in_nmi > c->from_nmi;
+	       missed[i][0] > c->inner || c->hits_in_nmi > c->from_nmi ||
+	       (i == LABEL && sides_are(c) > 0);
 }
 
 static int result_show(struct seq_file *m, void *unused)
@@ -761,6 +837,10 @@ static int result_show(struct seq_file *m, void *unused)
 			   missed[i][0], missed[i][1], missed[i][2], c->entries, c->returns,
 			   missed_returns[i], c->from_nmi, c->hits_in_nmi);
 	}
+	seq_printf(m, "# its label: key off %lu, missed %lu; key on %lu, missed %lu\n",
+		   sides[0].total, sides[0].missed, sides[1].total, sides[1].missed);
+	seq_printf(m, "key_flips %ld\nkey_off %lu\nkey_on %lu\n",
+		   atomic_long_read(&key_flips), sides[0].total, sides[1].total);
 	seq_printf(m, "calls %lu\nhits %lu\nentries %lu\n", calls, hits, entries);
 	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_nmi %lu\nin_handler %lu\n",
 		   by_context[IN_TASK], by_context[IN_SOFTIRQ], by_context[IN_HARDIRQ],
@@ -795,10 +875,32 @@ static ssize_t nmi_write(struct file *file, const char __user *ubuf, size_t coun
 }
 DEFINE_WRITE_ATTRIBUTE(nmi);
 
+static ssize_t key_write(struct file *file, const char __user *ubuf, size_t count,
+			 loff_t *ppos)
+{
+	bool on;
+	int ret = kstrtobool_from_user(ubuf, count, &on);
+
+	if (ret)
+		return ret;
+	mutex_lock(&key_lock);
+	if (on != static_key_enabled(&torture_key))
+		atomic_long_inc(&key_flips);
+	if (on)
+		static_branch_enable(&torture_key);
+	else
+		static_branch_disable(&torture_key);
+	mutex_unlock(&key_lock);
+	return count;
+}
+DEFINE_WRITE_ATTRIBUTE(key);
+
 static void free_counts(void)
 {
 	unsigned int i;
 
+	for (i = 0; i < ARRAY_SIZE(sides); i++)
+		free_percpu(sides[i].hits);
 	for (i = 0; i < NR_TARGETS; i++)
 		free_percpu(targets[i].counts);
 }
@@ -814,6 +916,11 @@ static int __init kprobe_torture_init(void)
 		if (!targets[i].counts)
 			ret = -ENOMEM;
 	}
+	for (i = 0; i < ARRAY_SIZE(sides); i++) {
+		sides[i].hits = alloc_percpu(unsigned long);
+		if (!sides[i].hits)
+			ret = -ENOMEM;
+	}
 	if (!ret)
 		ret = register_nmi_handler(NMI_LOCAL, handle_nmi, 0, "kprobe_torture");
 	if (ret) {
@@ -823,6 +930,7 @@ static int __init kprobe_torture_init(void)
 	dir = control_dir(&run_fops, &result_fops);
 	debugfs_create_file("begin", 0200, dir, NULL, &begin_fops);
 	debugfs_create_file("nmi", 0200, dir, NULL, &nmi_fops);
+	debugfs_create_file("key", 0200, dir, NULL, &key_fops);
 	return 0;
 }
 
