@@ -1098,11 +1098,14 @@ killer nmi 5
 killer stalls 4
 killer memory 6
 killer keys 8
+killer livepatches 3
 memory_taken 65
 memory_deaths 0
 key_flips 16
 key_off 9000
 key_on 9000
+original 9000
+replaced 9000
 # torture_plain: calls 9 + 0, hits 9 9
 calls 100000
 hits 90000
@@ -1142,7 +1145,7 @@ END
 tortured()
 {
 	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
-	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys' 2 1 | sed 's/^/not ok - /'
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys livepatches' 2 1 | sed 's/^/not ok - /'
 }
 tortured '' | sees torture_good "a run of torture with all counts is good" ''
 tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
@@ -1173,15 +1176,24 @@ tortured '/killer keys/d; s/^key_\([a-z]*\) .*/key_\1 0/' | sees torture_keys "a
 not ok - key_off: 0, wanted at least 100
 not ok - key_on: 0, wanted at least 100
 not ok - killer keys: not told"
+tortured 's/livepatches 3/livepatches 0/; s/^replaced .*/replaced 0/' |
+	sees torture_livepatches "a live patch that did nothing is seen" \
+"not ok - replaced: 0, wanted at least 100
+not ok - killer livepatches: 0 rounds, wanted at least 1"
 echo killer nobody 9 >>"$tmp/tortured"
 torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 | sed 's/^/not ok - /' |
 	sees torture_unknown "a killer of which nothing is known is seen" "not ok - killer nobody: unknown"
-for scenario in "$here/torture/"*; do
-	KILLERS=''
-	# shellcheck disable=SC1090
-	. "$scenario"
-	torture_lacks "${scenario##*/}" "$KILLERS" | sed 's/^/not ok - /'
-done | sees torture_all_killers "each scenario has all killers that it can have" ''
+some=''
+{
+	for scenario in "$here/torture/"*; do
+		KILLERS=''
+		# shellcheck disable=SC1090
+		. "$scenario"
+		torture_lacks "${scenario##*/}" "$KILLERS"
+		some="$some $KILLERS"
+	done
+	torture_lacks 'all together' "$some" ''
+} | sed 's/^/not ok - /' | sees torture_all_killers "scenarios have all killers that they need" ''
 torture_lacks that "$(awk '{ print $1 }' <<<"$TORTURE_KILLERS" | grep -vx tracers | paste -sd' ')" | sed 's/^/not ok - /' |
 	sees torture_lacks "a killer that a scenario lacks is seen" "not ok - that: no killer tracers"
 tortured 's/^\(cpus_with_[a-z]*\) .*/\1 1/' | sees torture_cpus "a CPU that had nothing to do is seen" \

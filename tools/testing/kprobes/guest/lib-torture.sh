@@ -16,6 +16,17 @@ a_while()
 # put WHAT FILE
 put() { echo "$1" >"$2" || echo "cannot write $1"; }
 
+# in_time WHAT COMMAND...: wait until it succeeds
+in_time()
+{
+	what=$1 tries=1200
+	shift
+	until "$@" 2>/dev/null; do
+		[ $((tries -= 1)) -gt 0 ] || { echo "$what"; return; }
+		usleep 100000
+	done
+}
+
 # Each killer does one round, and prints what goes wrong.
 hotplug()
 {
@@ -112,6 +123,20 @@ keys()
 	a_while 1000
 	put 0 $torture/key
 	a_while 1000
+}
+
+# livepatches: a live patch of a target. A transition ends when each task has been seen outside
+# of that function.
+livepatches()
+{
+	patch=/sys/kernel/livepatch/kprobe_livepatch
+	insmod /modules/kprobe_livepatch.ko || echo "kprobe_livepatch does not load"
+	in_time "the live patch is not complete" grep -qx 0 $patch/transition
+	a_while 1000
+	put 0 $patch/enabled
+	in_time "the live patch does not go" [ ! -e $patch ]
+	in_time "kprobe_livepatch does not unload" rmmod kprobe_livepatch
+	a_while 2000
 }
 
 # A CPU does nothing else for a moment: it runs no work items; nor lets RCU go on; nor takes

@@ -8,7 +8,7 @@
  *	kprobe_torture/key	write 1 or 0: switches the static key of a target
  *	kprobe_torture/result	read: the counts, and how much has been allocated since "begin"
  *
- * Readers call five functions, the targets, from tasks that preempt each other, from a
+ * Readers call six functions, the targets, from tasks that preempt each other, from a
  * timer's hard interrupt, from a softirq, from an NMI, and from a handler. Two kprobes and
  * a return probe are on each of them all the time. For each target:
  *
@@ -19,6 +19,9 @@
  *
  * One target has a jump label. Each call goes on to one of its two sides, each of which has a
  * probe: hits of the one + hits of the other = calls, and the same for missed hits.
+ *
+ * kprobe_livepatch.ko replaces another one, which has no other probes: a post-handler and a
+ * live patch exclude each other. Calls of the one version + calls of the other = all calls.
  *
  * Writers, a thread on each CPU, set, switch and remove more probes on the targets and
  * inside the bytes that a jump replaces there, singly and in batches, and make mistakes,
@@ -58,6 +61,7 @@
 #include "kprobe_bytes.h"
 #include "kprobe_churn.h"
 #include "kprobe_left.h"
+#include "kprobe_torture.h"
 
 #define MAX_BATCH	32
 #define MANY_CPUS	2u
@@ -77,7 +81,15 @@ DEFINE_STATIC_KEY_FALSE(torture_key);
 BYTES_LABEL(torture_label, torture_key);
 enum { AT_LABEL, KEY_OFF, KEY_ON };
 
-enum { BYTES_A, BYTES_B, LABEL, TRACED, PLAIN, NR_TARGETS };
+DEFINE_PER_CPU(unsigned long [NR_VERSIONS], torture_versions);
+EXPORT_PER_CPU_SYMBOL_GPL(torture_versions);
+
+noinline unsigned long torture_patched(unsigned long x)
+{
+	return torture_version(x, ORIGINAL);
+}
+
+enum { BYTES_A, BYTES_B, LABEL, TRACED, PLAIN, NR_CHURNED, PATCHED = NR_CHURNED, NR_TARGETS };
 
 /**
  * struct counts - the counts of a target on a CPU
@@ -115,6 +127,7 @@ static struct target targets[NR_TARGETS] = {
 	[LABEL] = { .fn = torture_label, .name = "torture_label", .has_places = true },
 	[TRACED] = { .fn = torture_traced, .name = "torture_traced" },
 	[PLAIN] = { .fn = torture_plain, .name = "torture_plain" },
+	[PATCHED] = { .fn = torture_patched, .name = "torture_patched" },
 };
 
 /**
@@ -134,6 +147,7 @@ struct side {
 static struct side sides[2];
 static atomic_long_t key_flips;
 
+static unsigned long versions[NR_VERSIONS];
 static struct counts totals[NR_TARGETS];
 static unsigned long missed[NR_TARGETS][3];
 static unsigned int missed_returns[NR_TARGETS];
@@ -444,7 +458,7 @@ static int churned_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 static struct churned *churned_aim(struct rnd_state *rnd, bool is_return)
 {
-	struct target *t = &targets[prandom_u32_state(rnd) % NR_TARGETS];
+	struct target *t = &targets[prandom_u32_state(rnd) % NR_CHURNED];
 	struct churned *c = churned_alloc();
 	unsigned int r = prandom_u32_state(rnd);
 
@@ -729,6 +743,18 @@ static void count_sides(void)
 	}
 }
 
+static void count_versions(void)
+{
+	unsigned int i, cpu;
+
+	memset(versions, 0, sizeof(versions));
+	for_each_possible_cpu(cpu) {
+		for (i = 0; i < NR_VERSIONS; i++)
+			versions[i] += per_cpu(torture_versions, cpu)[i];
+		memset(per_cpu(torture_versions, cpu), 0, sizeof(versions));
+	}
+}
+
 static int run_for(unsigned int seconds)
 {
 	struct kretprobe *rps[NR_TARGETS];
@@ -781,6 +807,7 @@ static int run_for(unsigned int seconds)
 	for (i = 0; i < NR_TARGETS; i++)
 		count_all(i);
 	count_sides();
+	count_versions();
 	count_nmis();
 	return ret;
 }
@@ -814,7 +841,8 @@ static unsigned int unequal(unsigned int i)
 	       missed[i][0] != missed[i][2] || c->entries != c->returns ||
 	       c->entries + missed_returns[i] != c->hits[0] || c->hits[0] > c->calls ||
 	       missed[i][0] > c->inner || c->hits_in_nmi > c->from_nmi ||
-	       (i == LABEL && sides_are(c) > 0);
+	       (i == LABEL && sides_are(c) > 0) ||
+	       (i == PATCHED && versions[ORIGINAL] + versions[REPLACED] != c->calls + c->inner);
 }
 
 static int result_show(struct seq_file *m, void *unused)
@@ -841,6 +869,7 @@ static int result_show(struct seq_file *m, void *unused)
 		   sides[0].total, sides[0].missed, sides[1].total, sides[1].missed);
 	seq_printf(m, "key_flips %ld\nkey_off %lu\nkey_on %lu\n",
 		   atomic_long_read(&key_flips), sides[0].total, sides[1].total);
+	seq_printf(m, "original %lu\nreplaced %lu\n", versions[ORIGINAL], versions[REPLACED]);
 	seq_printf(m, "calls %lu\nhits %lu\nentries %lu\n", calls, hits, entries);
 	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_nmi %lu\nin_handler %lu\n",
 		   by_context[IN_TASK], by_context[IN_SOFTIRQ], by_context[IN_HARDIRQ],
