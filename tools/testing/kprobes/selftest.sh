@@ -1210,6 +1210,36 @@ tortured 's/^\(nmis[a-z_]*\) .*/\1 0/' | sees torture_no_nmis "NMIs that did not
 not ok - nmis_irqs_off: 0, wanted at least 100
 not ok - nmis_over_handler: 0, wanted at least 20
 not ok - nmis_over_patch: 0, wanted at least 1"
+# torture.sh, where a kernel is built, and another one is not
+mkdir -p "$tmp/staged/x86_64"
+touch "$tmp/staged/x86_64/vmlinux"
+stands_for guest.sh <<<"$(printf '#!/bin/bash\ncat %q' "$tmp/tortured")"
+tortures()
+{
+	MINUTES=1 staged env "$@" "$stage/torture.sh" >/dev/null
+	sed -n 's/^skip/not ok - skip/p; s/^.* failed, /not ok - /p' "$tmp/log"
+}
+{
+	tortures
+	mkdir -p "$tmp/staged/rt"
+	touch "$tmp/staged/rt/vmlinux"
+	stands_for kernel.sh <<<$'#!/bin/bash\necho "skip - is built: $CONFIG"'
+	tortures
+	tortures KERNEL=x86_64
+	tortures SCENARIO=none
+} | sees torture_left_out "a scenario that does not run is named" \
+"not ok - skip - torture: debug: needs build/debug: make kernel CONFIG=debug
+not ok - skip - torture: rt: needs build/rt: make kernel CONFIG=rt
+not ok - 2 not run
+not ok - skip - torture: debug: needs build/debug: make kernel CONFIG=debug
+not ok - skip - is built: rt
+not ok - 1 not run
+not ok - skip - torture: debug: needs build/debug, not x86_64: make kernel CONFIG=debug
+not ok - skip - torture: rt: needs build/rt, not x86_64: make kernel CONFIG=rt
+not ok - 2 not run"
+rm -rf "$tmp/staged/"{rt,x86_64}
+stands_for kernel.sh <<<'#!/bin/bash'
+ln -sf "$here/guest.sh" "$stage/"
 
 # The ftrace project's tests, stock beside ours
 printf 'test.d/%s.tc\n' kprobe/one kprobe/two dynevent/three >"$tmp/cases"

@@ -5,7 +5,8 @@
 # scenario is a file in torture/, which says on what kernel and machine it runs, with which
 # killers, and how often each of these must have done its work.
 #
-#   SCENARIO="a b"   only these (default: all but those that need another kernel)
+#   SCENARIO="a b"   only these (default: all; one that is for another kernel than the default
+#                    one runs if that was built before, and is named if it does not run)
 #   MINUTES=n        how long each of them runs (default 3)
 #   KERNEL=name      a kernel under build/ in place of the scenario's
 #
@@ -19,20 +20,28 @@ set -euo pipefail
 
 minutes=${MINUTES:-3}
 how_many MINUTES "$minutes"
-scenarios=${SCENARIO:-$(cd "$here/torture" && grep -L '^ON=' -- *)}
+scenarios=${SCENARIO:-$(cd "$here/torture" && echo *)}
 for scenario in $scenarios; do
 	[ -e "$here/torture/$scenario" ] ||
 		die "no scenario $scenario: have $(cd "$here/torture" && echo *)"
 done
 
 mkdir -p "$build/logs"
-passed=0 failed=''
+passed=0 failed='' left_out=0
 for scenario in $scenarios; do
 	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1 NMIS=''
 	# shellcheck disable=SC1090
 	. "$here/torture/$scenario"
 	kernel=$build/${KERNEL:-${ON:-$CONFIG}}
 	log=torture-$scenario
+	if [ -n "$ON" ] && [ -z "${KERNEL:-}" ] && [ -e "$kernel/vmlinux" ]; then
+		# make torture has built the default one only.
+		CONFIG=$ON "$here/kernel.sh"
+	elif [ -n "$ON" ] && [ -z "${SCENARIO:-}" ]; then
+		echo "skip - torture: $scenario: needs build/$ON${KERNEL:+, not $KERNEL}: make kernel CONFIG=$ON"
+		left_out=$((left_out + 1))
+		continue
+	fi
 	say "torture: $scenario for $minutes minutes: $(sed -n '1s/^# //p' "$here/torture/$scenario") (build/logs/$log.*)"
 	status=0
 	if [ -e "$kernel/vmlinux" ]; then
@@ -64,5 +73,5 @@ for scenario in $scenarios; do
 	fi
 done
 echo
-echo "$passed passed, $(echo "$failed" | wc -w) failed"
+echo "$passed passed, $(echo "$failed" | wc -w) failed$([ $left_out -eq 0 ] || echo ", $left_out not run")"
 [ -z "$failed" ] && [ $passed -gt 0 ]
