@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Evaluates the output of tests. Sourced by test.sh, and by its self-test.
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 
 # kunit_lines [PICKED]: a console to lines, see ktap.awk
 kunit_lines() { awk -v picked="${1:-}" -f "$here/ktap.awk"; }
@@ -89,6 +89,25 @@ record()
 		printf '%s\t%s\t%s\t%s\t%s\n' "$verdict" "$run" "${name%% (*}" "$params" "$text" >>"$results"
 		[ "$verdict" = pskip ] || printf '%s - %s%s\n' "$verdict" "$prefix" "${line#* - }"
 	done
+}
+
+# count_results: sets passed, failed, skipped and parameters to how many there are in $results
+count_results()
+{
+	passed=$(grep -c '^ok	' "$results") || true
+	failed=$(grep -c '^not ok	' "$results") || true
+	skipped=$(grep -c '^skip	' "$results") || true
+	parameters=$(grep -c '^pskip	' "$results") || true
+}
+
+# outcome VARIABLE: prints how many have passed and failed. Fails if one has failed, and if none
+# has passed: tests that were all skipped prove nothing. VARIABLE selects what they run on.
+outcome()
+{
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ] || return 1
+	[ "$passed" -gt 0 ] ||
+		die "nothing has passed$(awk -F '\t' '$1 == "skip" { print "; " $3 " was skipped: " $5; exit }' "$results"): choose another kernel with $1, or other tests with TEST="
 }
 
 # tool_lines STATUS OUT CONSOLE: the verdict on a run of kunit.py. Its exit status is

@@ -673,6 +673,14 @@ END
 } | sees test_says "a run that needs another mitigation fails if the kernel does not have it" \
 "not ok - 1 passed, 1 failed
 not ok - ITS: kunit: the kernel does not say \"ITS: Mitigation: Aligned\": see build/logs/kunit-x86_64-ITS.console"
+# A run of which all was skipped, as it may be.
+stands_for guest.sh <<<$'#!/bin/bash\necho "skip - event_fuzz: knows the registers of x86_64 only"'
+{
+	KERNEL=i386 TEST=event_fuzz staged "$stage/test.sh"
+	sed -n '/ passed, /s/^/not ok - /p' "$tmp/log"
+} | sees test_skips "a run in which nothing has passed fails, and says what to do" \
+"not ok - nothing has passed; event_fuzz was skipped: knows the registers of x86_64 only: choose another kernel with CONFIG=, or other tests with TEST=
+not ok - 0 passed, 0 failed"
 ln -sf "$here/guest.sh" "$stage/"
 
 # make test ARCH=
@@ -696,6 +704,10 @@ on_arch '*missed*' '' | sees arch_none "a run on another architecture in which n
 on_arch kprobes_api.missed_hits_are_counted_from_registration "${missed/1 missed/1 other}" |
 	sees arch_other "a case that was picked on another architecture and has not run is missed" \
 	"not ok - arm64 has run no case that is named kprobes_api.missed_hits_are_counted_from_registration"
+on_arch kprobes_api.bug_trap_is_refused 'says "    # Subtest: kprobes_api"; says "    1..1";
+	says "    ok 1 bug_trap_is_refused # SKIP needs known instructions"; says "ok 1 kprobes_api";' |
+	sees arch_skips "a run on another architecture of which all was skipped fails, and says what to do" \
+	"not ok - nothing has passed; kprobes_api.bug_trap_is_refused was skipped: needs known instructions: choose another kernel with ARCH=, or other tests with TEST="
 on_arch '*misssed*' '' | sees arch_typo "TEST= that names nothing fails on another architecture, too" \
 	"not ok - no suite or case is named *misssed*: see lib/tests/kprobes/, or what make test prints"
 # refused ARCH [TEST]: what make test says to that, and what is there of a base then

@@ -95,10 +95,7 @@ test_one()
 	# If several are picked, this architecture need not have all of them.
 	[ -z "$picks" ] || [[ $picks == *$'\n'* ]] || picked_lines kunit "$results" <<<"$picks" >>"$tmp/missing"
 	record expected '' <"$tmp/missing"
-	passed=$(grep -c '^ok	' "$results") || true
-	failed=$(grep -c '^not ok	' "$results") || true
-	skipped=$(grep -c '^skip	' "$results") || true
-	parameters=$(grep -c '^pskip	' "$results") || true
+	count_results
 }
 
 # summary LOG: the end of a run for one architecture, on a line
@@ -130,8 +127,7 @@ if [ "$1" != all ]; then
 	fi
 	echo
 	echo "$skipped skipped, and $parameters parameters"
-	echo "$passed passed, $failed failed"
-	[ "$failed" -eq 0 ] || status=1
+	outcome ARCH= || status=1
 else
 	# With TEST=, those where something runs.
 	[ -z "${TEST:-}" ] || arches_all=$arches

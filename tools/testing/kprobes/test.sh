@@ -427,10 +427,7 @@ elif [[ $kernel != stock-* ]]; then
 	echo "not ok - expected: no list of the tests that have to run: $expected is missing" | record expected ''
 fi
 
-passed=$(grep -c '^ok	' "$results") || true
-failed=$(grep -c '^not ok	' "$results") || true
-skipped=$(grep -c '^skip	' "$results") || true
-parameters=$(grep -c '^pskip	' "$results") || true
+count_results
 if [ "$failed" -gt 0 ]; then
 	echo
 	awk -F '\t' '$1 == "not ok" { print "not ok - " $2 ": " $3 ($5 == "-" ? "" : ": " $5) }' "$results"
@@ -438,5 +435,4 @@ fi
 echo
 [ -z "$unmet" ] || say "not on $kernel: ${unmet#; }"
 [ $((skipped + parameters)) -eq 0 ] || echo "$skipped skipped, and $parameters parameters"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+outcome CONFIG=
