@@ -26,4 +26,10 @@ make_files()
 		gcc -O2 -static -o "$dir/bpf_insns" "$here/bpf_insns.c" || return
 		;;
 	esac
+	case $makers in
+	*perf_fuzz.c*)
+		need gcc:gcc /usr/include/stdio.h:libc6-dev
+		gcc -O2 -static -o "$dir/perf_fuzz" "$here/perf_fuzz.c" || return
+		;;
+	esac
 }

@@ -28,7 +28,8 @@
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often;
 # ABUSE_CALLS= and ABUSE_SEED= how many calls "abuse" makes, and which; FUZZ_DEFS= and
-# FUZZ_SEED= the same for the definitions of "event_fuzz" (both seeds are 1 if not given).
+# FUZZ_SEED= the same for the definitions of "event_fuzz", and PERF_DEFS= and PERF_SEED= for
+# the attributes of "perf_fuzz" (the seeds are 1 if not given).
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -268,11 +269,12 @@ guest_tests()
 		return
 	fi
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
-	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) \
+	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \
 		"$build/$kernel" tests TESTS="$names" WATCH="$watch" SLOW=$slow \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
 		FUZZ_DEFS="${FUZZ_DEFS:-}" FUZZ_SEED="${FUZZ_SEED:-}" \
+		PERF_DEFS="${PERF_DEFS:-}" PERF_SEED="${PERF_SEED:-}" \
 		STRESS_SECONDS="${STRESS_SECONDS:-}" TOGGLE_SECONDS="${TOGGLE_SECONDS:-}" \
 		RETURNS_SECONDS="${RETURNS_SECONDS:-}" RETURNS_TASKS="${RETURNS_TASKS:-}" \
 		RETURNS_CALLS="${RETURNS_CALLS:-}" \
@@ -396,7 +398,7 @@ mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
 step tests guest_tests tests '' '' "$watch" "${shared[@]}"
 if [ -n "$traced" ]; then
 	STRESS_SECONDS=${STRESS_SECONDS:-80} RETURNS_SECONDS=${RETURNS_SECONDS:-60} \
-		FUZZ_DEFS=${FUZZ_DEFS:-150} \
+		FUZZ_DEFS=${FUZZ_DEFS:-150} PERF_DEFS=${PERF_DEFS:-150} \
 		step traced-tests guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
 fi
 mapfile -t own < <(grep -l '^# own guest: ' "$here"/guest/tests/*.sh)

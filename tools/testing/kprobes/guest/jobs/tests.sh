@@ -18,7 +18,7 @@ run_test()
 	dmesg -n 6
 	marks test "$name"
 	rm -f /tmp/failed
-	limited $((300 * ${SLOW:-1} + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5)) /bin/sh "$1" >/tmp/out 2>&1
+	limited $((300 * ${SLOW:-1} + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4)) /bin/sh "$1" >/tmp/out 2>&1
 	case $? in
 	0) echo "ok - $name: $proves" ;;
 	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
