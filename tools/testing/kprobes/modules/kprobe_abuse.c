@@ -70,6 +70,16 @@ static int disable_kprobes(struct kprobe **kps, int num)
 		ret = disable_kprobe(kps[i]);
 	return ret;
 }
+
+static int enable_kretprobes(struct kretprobe **rps, int num)
+{
+	return enable_kprobes((struct kprobe **)rps, num);
+}
+
+static int disable_kretprobes(struct kretprobe **rps, int num)
+{
+	return disable_kprobes((struct kprobe **)rps, num);
+}
 #endif
 
 #define POISON		0x61627573
@@ -172,7 +182,7 @@ static const char *const no_symbols[] = {
 /* -------------------------------- Counts -------------------------------- */
 
 static atomic_long_t calls_made, accepted, handler_calls, atomic_calls, irq_calls, scribbles;
-static atomic_long_t shared_calls, hits_seen;
+static atomic_long_t shared_calls, hits_seen, own_calls;
 /* These must stay 0. */
 static atomic_long_t wrong, late, unseen, spoiled;
 static atomic_t running;
@@ -600,7 +610,8 @@ static const struct kind kinds[] = {
 		.weight = IS_ENABLED(CONFIG_PREFIX_SYMBOLS) ? 2 : 0 },
 	{ "label", aim_label, E_INVAL, true, .weight = 2 },
 	{ "trap", aim_trap, E_INVAL, true, .weight = 2 },
-	{ "text", aim_text, E_ANY, true, .weight = 2 },
+	/* One in sixteen of these is an instruction that can be probed. */
+	{ "text", aim_text, E_ANY, true, .weight = 12 },
 	{ "place", aim_place, E_NO_TEXT, true, .weight = 10 },
 };
 
@@ -738,32 +749,124 @@ static void scrap(struct thread *t, struct abused *a)
 	}
 }
 
-static int api_register(struct abused **all, int num)
+/* Without a thread there is nothing random. */
+static bool coin(struct thread *t)
 {
-	if (all && all[0] && all[0]->type == KRETPROBE)
+	return t && rnd(t, 2);
+}
+
+/* A single probe goes to the function for one, or to that for an array. */
+static bool as_one(struct thread *t, struct abused **all, int num)
+{
+	return num == 1 && all[0] && coin(t);
+}
+
+static int register_one(struct abused *a)
+{
+	if (a->type == KRETPROBE)
+		return register_kretprobe(&a->rp);
+#ifdef CONFIG_JPROBES
+	if (a->type == JPROBE)
+		return register_jprobe(&a->jp);
+#endif
+	return register_kprobe(&a->kp);
+}
+
+static int api_register(struct thread *t, struct abused **all, int num)
+{
+	if (as_one(t, all, num))
+		return register_one(all[0]);
+	if (all[0] && all[0]->type == KRETPROBE)
 		return register_kretprobes((struct kretprobe **)all, num);
 #ifdef CONFIG_JPROBES
-	if (all && all[0] && all[0]->type == JPROBE)
+	if (all[0] && all[0]->type == JPROBE)
 		return register_jprobes((struct jprobe **)all, num);
 #endif
 	return register_kprobes((struct kprobe **)all, num);
 }
 
+static void unregister_one(struct abused *a)
+{
+	if (a->type == KRETPROBE)
+		unregister_kretprobe(&a->rp);
+#ifdef CONFIG_JPROBES
+	else if (a->type == JPROBE)
+		unregister_jprobe(&a->jp);
+#endif
+	else
+		unregister_kprobe(&a->kp);
+}
+
+#ifdef KPROBES_TELL_COUNTS
+/* The type that all of them have; KPROBE if they differ. */
+static enum type type_of(struct abused **all, int num)
+{
+	enum type type = KPROBE;
+	bool first = true;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		if (!all[i])
+			continue;
+		if (!first && all[i]->type != type)
+			return KPROBE;
+		type = all[i]->type;
+		first = false;
+	}
+	return type;
+}
+#endif
+
 /* Only our implementation removes probes of all types in one call. */
-static void api_unregister(struct abused **all, int num)
+static void api_unregister(struct thread *t, struct abused **all, int num)
 {
 #ifdef KPROBES_TELL_COUNTS
-	unregister_kprobes((struct kprobe **)all, num);
+	enum type type = coin(t) ? type_of(all, num) : KPROBE;
+
+	if (as_one(t, all, num))
+		unregister_one(all[0]);
+	else if (type == KRETPROBE)
+		unregister_kretprobes((struct kretprobe **)all, num);
+#ifdef CONFIG_JPROBES
+	else if (type == JPROBE)
+		unregister_jprobes((struct jprobe **)all, num);
+#endif
+	else
+		unregister_kprobes((struct kprobe **)all, num);
 #else
 	int i;
 
 	for (i = 0; i < num; i++) {
-		if (all[i] && all[i]->type == KRETPROBE)
-			unregister_kretprobe(&all[i]->rp);
+		if (all[i])
+			unregister_one(all[i]);
 		else
-			unregister_kprobe(&all[i]->kp);
+			unregister_kprobe(NULL);
 	}
 #endif
+}
+
+static int switch_one(struct abused *a, bool on)
+{
+	if (a->type == KRETPROBE)
+		return on ? enable_kretprobe(&a->rp) : disable_kretprobe(&a->rp);
+#ifdef CONFIG_JPROBES
+	if (a->type == JPROBE)
+		return on ? enable_jprobe(&a->jp) : disable_jprobe(&a->jp);
+#endif
+	return on ? enable_kprobe(&a->kp) : disable_kprobe(&a->kp);
+}
+
+static int api_switch(struct thread *t, struct abused **all, int num, bool on)
+{
+	struct kretprobe **rps = (struct kretprobe **)all;
+	struct kprobe **kps = (struct kprobe **)all;
+
+	if (as_one(t, all, num))
+		return switch_one(all[0], on);
+	/* Both take probes of all types. */
+	if (coin(t))
+		return on ? enable_kretprobes(rps, num) : disable_kretprobes(rps, num);
+	return on ? enable_kprobes(kps, num) : disable_kprobes(kps, num);
 }
 
 static struct abused *pick_own(struct thread *t)
@@ -806,7 +909,7 @@ static void do_register(struct thread *t)
 	if (!a->registered)
 		fill(t, a, pick_type(t));
 	want = wanted(a);
-	ret = api_register(&a, 1);
+	ret = api_register(t, &a, 1);
 	called();
 	if (!(bit_of(ret) & want))
 		complain(&wrong, a->registered ? "registering again" : "registering",
@@ -829,13 +932,13 @@ static void do_unregister(struct thread *t)
 		return;
 	if (!a->registered) {
 		a->kp.addr = (void *)1;
-		api_unregister(&a, 1);
+		api_unregister(t, &a, 1);
 		called();
 		if (a->kp.addr)
 			complain(&wrong, "unregistering", "what was not registered", 0, 0);
 		return;
 	}
-	api_unregister(&a, 1);
+	api_unregister(t, &a, 1);
 	called();
 	scrap(t, a);
 }
@@ -849,7 +952,7 @@ static void do_switch(struct thread *t)
 
 	if (!a->registered && !chosen(calls_made_of, "absent"))
 		return;
-	ret = on ? enable_kprobe(&a->kp) : disable_kprobe(&a->kp);
+	ret = api_switch(t, &a, 1, on);
 	called();
 	if (!(bit_of(ret) & want))
 		complain(&wrong, "switching", kind_name(a), ret, want);
@@ -892,7 +995,7 @@ static void do_register_batch(struct thread *t)
 		}
 	}
 	if (!num) {
-		ret = api_register(all, -(int)rnd(t, 2) * INT_MAX);
+		ret = api_register(t, all, -(int)rnd(t, 2) * INT_MAX);
 		called();
 		if (ret != -EINVAL)
 			complain(&wrong, "registering", "a batch of none", ret, E_INVAL);
@@ -903,7 +1006,7 @@ static void do_register_batch(struct thread *t)
 		return;
 	if (good)
 		want |= GOOD;
-	ret = api_register(all, num);
+	ret = api_register(t, all, num);
 	called();
 	if (!(bit_of(ret) & want))
 		complain(&wrong, "registering a batch", kind_name(all[0]), ret, want);
@@ -940,7 +1043,7 @@ static void do_unregister_batch(struct thread *t)
 	struct abused *all[MAX_BATCH];
 	unsigned int num = pick_some(t, all), i;
 
-	api_unregister(all, num);
+	api_unregister(t, all, num);
 	called();
 	for (i = 0; i < num; i++) {
 		if (all[i] && all[i]->registered)
@@ -959,8 +1062,7 @@ static void do_switch_batch(struct thread *t)
 		if (!all[i] || !all[i]->registered)
 			want = E_INVAL;
 	}
-	ret = on ? enable_kprobes((struct kprobe **)all, num) :
-		   disable_kprobes((struct kprobe **)all, num);
+	ret = api_switch(t, all, num, on);
 	called();
 	if (!(bit_of(ret) & want))
 		complain(&wrong, "switching", "a batch", ret, want);
@@ -992,8 +1094,11 @@ static void do_null(struct thread *t)
 		enable_kprobe(NULL), disable_kprobe(NULL),
 		register_kprobes(NULL, 1 + rnd(t, INT_MAX)),
 		register_kretprobes(NULL, 3), enable_kprobes(NULL, 1), disable_kprobes(NULL, -1),
+		enable_kretprobe(NULL), disable_kretprobe(NULL),
+		enable_kretprobes(NULL, 2), disable_kretprobes(NULL, 0),
 #ifdef CONFIG_JPROBES
 		register_jprobe(NULL), register_jprobes(NULL, 7),
+		enable_jprobe(NULL), disable_jprobe(NULL),
 #endif
 	};
 	unsigned int i;
@@ -1002,6 +1107,10 @@ static void do_null(struct thread *t)
 	unregister_kretprobe(NULL);
 	unregister_kprobes(NULL, 1 + rnd(t, INT_MAX));
 	unregister_kretprobes(NULL, 0);
+#ifdef CONFIG_JPROBES
+	unregister_jprobe(NULL);
+	unregister_jprobes(NULL, 5);
+#endif
 	for (i = 0; i < ARRAY_SIZE(ret); i++) {
 		called();
 		if (ret[i] != -EINVAL)
@@ -1045,13 +1154,13 @@ static void do_shared(struct thread *t)
 		WRITE_ONCE(a->kp.addr, (kprobe_opcode_t *)targets[a - shared]);
 		fallthrough;
 	case 1:
-		ret = api_register(&a, 1);
+		ret = api_register(t, &a, 1);
 		break;
 	case 2:
-		api_unregister(&a, 1);
+		api_unregister(t, &a, 1);
 		break;
 	case 3:
-		ret = rnd(t, 2) ? enable_kprobe(&a->kp) : disable_kprobe(&a->kp);
+		ret = api_switch(t, &a, 1, rnd(t, 2));
 		break;
 	}
 	called();
@@ -1062,34 +1171,104 @@ static void do_shared(struct thread *t)
 
 /* --------------------- Where the API must not be called ------------------ */
 
-/* All functions of the API. The probe is not registered before or after. */
-static void call_all(const char *where)
+static void refused(const char *where, const int *ret, unsigned int nr)
 {
-	struct kprobe kp = { .addr = (kprobe_opcode_t *)abuse_plain, .pre_handler = abused_pre };
-	struct kretprobe rp = { .kp.addr = (kprobe_opcode_t *)abuse_plain };
-	struct kprobe *both[2] = { &kp, &rp.kp };
-	int ret[] = {
-		register_kprobe(&kp), register_kretprobe(&rp), register_kprobes(both, 2),
-		enable_kprobe(&kp), disable_kprobe(&kp), enable_kprobes(both, 2),
-	};
 	unsigned int i;
 
-	unregister_kprobe(&kp);
-	unregister_kprobes(both, 2);
-	for (i = 0; i < ARRAY_SIZE(ret); i++) {
+	for (i = 0; i < nr; i++) {
 		called();
 		if (ret[i] != -EDEADLK)
 			complain(&wrong, "calling from", where, ret[i], E_DEADLK);
 	}
 }
 
+#ifdef CONFIG_JPROBES
+static void call_all_jprobes(const char *where)
+{
+	struct jprobe jp = {
+		.kp.addr = (kprobe_opcode_t *)abuse_jprobed,
+		.entry = JPROBE_ENTRY(abused_jprobe),
+	};
+	struct jprobe *jps[] = { &jp };
+	const int ret[] = {
+		register_jprobe(&jp), register_jprobes(jps, 1),
+		enable_jprobe(&jp), disable_jprobe(&jp),
+	};
+
+	unregister_jprobe(&jp);
+	unregister_jprobes(jps, 1);
+	refused(where, ret, ARRAY_SIZE(ret));
+}
+#else
+static void call_all_jprobes(const char *where)
+{
+}
+#endif
+
+/* All functions of the API. The probes are not registered before or after. */
+static void call_all(const char *where)
+{
+	struct kprobe kp = { .addr = (kprobe_opcode_t *)abuse_plain, .pre_handler = abused_pre };
+	struct kretprobe rp = { .kp.addr = (kprobe_opcode_t *)abuse_plain };
+	struct kprobe *both[2] = { &kp, &rp.kp };
+	struct kretprobe *rps[1] = { &rp };
+	const int ret[] = {
+		register_kprobe(&kp), register_kprobes(both, 2),
+		enable_kprobe(&kp), disable_kprobe(&kp),
+		enable_kprobes(both, 2), disable_kprobes(both, 2),
+		register_kretprobe(&rp), register_kretprobes(rps, 1),
+		enable_kretprobe(&rp), disable_kretprobe(&rp),
+		enable_kretprobes(rps, 1), disable_kretprobes(rps, 1),
+	};
+
+	unregister_kprobe(&kp);
+	unregister_kprobes(both, 2);
+	unregister_kretprobe(&rp);
+	unregister_kretprobes(rps, 1);
+	refused(where, ret, ARRAY_SIZE(ret));
+	call_all_jprobes(where);
+}
+
+/* A handler must not do anything to its own probe either, which stays as it is. */
+static void call_own(const char *where, struct kprobe *kp)
+{
+	const int ret[] = {
+		disable_kprobe(kp), enable_kprobe(kp), register_kprobe(kp),
+		disable_kprobes(&kp, 1), enable_kprobes(&kp, 1),
+	};
+
+	unregister_kprobe(kp);
+	unregister_kprobes(&kp, 1);
+	refused(where, ret, ARRAY_SIZE(ret));
+	atomic_long_inc(&own_calls);
+}
+
+static void call_own_return(const char *where, struct kretprobe *rp)
+{
+	const int ret[] = {
+		disable_kretprobe(rp), enable_kretprobe(rp), register_kretprobe(rp),
+		disable_kretprobes(&rp, 1), enable_kretprobes(&rp, 1),
+	};
+
+	unregister_kretprobe(rp);
+	unregister_kretprobes(&rp, 1);
+	refused(where, ret, ARRAY_SIZE(ret));
+	atomic_long_inc(&own_calls);
+}
+
 /* Most hits call nothing, or the log would overflow. */
 static bool handlers_call;
 
+enum { PRE, POST, ENTRY, RETURN, NR_HANDLERS };
+
+static atomic_long_t handler_runs[NR_HANDLERS];
+
 static int calling_pre(struct kprobe *kp, struct pt_regs *regs)
 {
+	atomic_long_inc(&handler_runs[PRE]);
 	if (READ_ONCE(handlers_call)) {
 		call_all("a pre-handler");
+		call_own("a pre-handler, its own probe", kp);
 		atomic_long_inc(&handler_calls);
 	}
 	return 0;
@@ -1097,14 +1276,36 @@ static int calling_pre(struct kprobe *kp, struct pt_regs *regs)
 
 static void calling_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
-	if (READ_ONCE(handlers_call))
+	atomic_long_inc(&handler_runs[POST]);
+	if (READ_ONCE(handlers_call)) {
 		call_all("a post-handler");
+		call_own("a post-handler, its own probe", kp);
+	}
+}
+
+static int calling_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	atomic_long_inc(&handler_runs[ENTRY]);
+	if (READ_ONCE(handlers_call)) {
+		call_all("the entry handler of a return probe");
+		if (rp)
+			call_own_return("an entry handler, its own probe", rp);
+	}
+	return 0;
 }
 
 static int calling_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	if (READ_ONCE(handlers_call))
+	struct kretprobe *rp = get_kretprobe(ri);
+
+	atomic_long_inc(&handler_runs[RETURN]);
+	if (READ_ONCE(handlers_call)) {
 		call_all("the handler of a return probe");
+		if (rp)
+			call_own_return("the handler of a return probe, its own probe", rp);
+	}
 	return 0;
 }
 
@@ -1117,7 +1318,7 @@ static struct kprobe caller = {
 static struct kretprobe returning_caller = {
 	.kp.addr = (kprobe_opcode_t *)abuse_from_handlers,
 	.handler = calling_return,
-	.entry_handler = calling_return,
+	.entry_handler = calling_entry,
 	.maxactive = 100,
 };
 
@@ -1125,6 +1326,24 @@ static void do_in_handler(struct thread *t)
 {
 	if (abuse_from_handlers(1) != RESULT(1ul))
 		complain(&spoiled, "calling", "what calls in its handlers", 0, 0);
+}
+
+/* All that the handlers have tried has left their probes registered, and switched on. */
+static void callers_work(void)
+{
+	static const char *const handlers[NR_HANDLERS] = {
+		[PRE] = "pre", [POST] = "post", [ENTRY] = "entry", [RETURN] = "return",
+	};
+	long was[NR_HANDLERS];
+	unsigned int i;
+
+	for (i = 0; i < NR_HANDLERS; i++)
+		was[i] = atomic_long_read(&handler_runs[i]);
+	do_in_handler(NULL);
+	for (i = 0; i < NR_HANDLERS; i++) {
+		if (atomic_long_read(&handler_runs[i]) == was[i])
+			complain(&unseen, "a handler that calls", handlers[i], 0, 0);
+	}
 }
 
 static DEFINE_SPINLOCK(a_lock);
@@ -1218,7 +1437,7 @@ static int abuse_thread(void *data)
 		if (t->own[i].registered || chosen(calls_made_of, "absent"))
 			all[nr++] = &t->own[i];
 	}
-	api_unregister(all, nr);
+	api_unregister(t, all, nr);
 	for (i = 0; i < NR_OWN; i++)
 		t->own[i].alive = 0;
 	atomic_dec(&running);
@@ -1245,7 +1464,7 @@ static void share(bool begin)
 	}
 	if (begin || !chosen(calls_made_of, "shared"))
 		return;
-	api_unregister(all, NR_SHARED);
+	api_unregister(NULL, all, NR_SHARED);
 	for (i = 0; i < NR_SHARED; i++)
 		shared[i].alive = 0;
 }
@@ -1296,6 +1515,7 @@ static int run(unsigned long nr, unsigned long seed)
 		share(true);
 		ret = run_threads(seed);
 		share(false);
+		callers_work();
 		unregister_kretprobe(&returning_caller);
 	}
 	unregister_kprobe(&caller);
@@ -1337,6 +1557,7 @@ static int result_show(struct seq_file *m, void *unused)
 		   atomic_long_read(&handler_calls), atomic_long_read(&atomic_calls),
 		   atomic_long_read(&irq_calls), atomic_long_read(&scribbles),
 		   atomic_long_read(&shared_calls));
+	seq_printf(m, "on_own_probes %ld\n", atomic_long_read(&own_calls));
 	seq_printf(m, "wrong %ld\nlate %ld\nunseen %ld\nspoiled %ld\n",
 		   atomic_long_read(&wrong), atomic_long_read(&late),
 		   atomic_long_read(&unseen), atomic_long_read(&spoiled));
