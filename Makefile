@@ -26,7 +26,8 @@ help:
 #:               with it: each of them once)
 #: make expect   take the list of tests that must run from the latest make test
 #: make stress   the stress test alongside a compile job (MINUTES=30, KERNEL=stock-x86_64)
-#: make abuse    wrong calls of the API, from all CPUs at once (CALLS=1000000, SEED=n)
+#: make abuse    wrong calls of the API, and wrong definitions of events and of perf, on 8 CPUs
+#:               (CALLS=1000000, SEED=n, CPUS=8; MINUTES=60: rounds for so long, CONFIG=debug)
 #: make slots    disassemble what a guest has generated, for each kind of thunk (PROBES=3000)
 #: make execute  instructions with and without probes: registers, flags, memory, faults
 #:               (NR=150000 encodings, SEED=1)
@@ -134,7 +135,7 @@ stress: kernel
 	@$(T)/stress.sh
 
 abuse: kernel
-	@TEST=abuse ABUSE_CALLS=$(or $(CALLS),1000000) ABUSE_SEED=$(SEED) $(T)/test.sh
+	@$(T)/abuse.sh
 
 slots: kernel
 	@$(T)/slots.sh

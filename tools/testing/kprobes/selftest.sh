@@ -681,6 +681,36 @@ stands_for guest.sh <<<$'#!/bin/bash\necho "skip - event_fuzz: knows the registe
 } | sees test_skips "a run in which nothing has passed fails, and says what to do" \
 "not ok - nothing has passed; event_fuzz was skipped: knows the registers of x86_64 only: choose another kernel with CONFIG=, or other tests with TEST=
 not ok - 0 passed, 0 failed"
+# make abuse, in a guest that prints that
+mkdir -p "$tmp/staged/x86_64"
+touch "$tmp/staged/x86_64/vmlinux"
+abuses()
+{
+	stands_for guest.sh <<<"#!/bin/bash
+echo \"\$*\" >$tmp/told
+$1"
+	PARTS='abuse event_fuzz' staged "$stage/abuse.sh"
+	sed -n '/^not ok/p; s/^    # /not ok - /p' "$tmp/log"
+}
+{
+	abuses "printf '%s\n' 'progress 1 min: that' 'ok - abuse: seed 1' '    # calls 7' 'ok - abuse: seed 2' '    # calls 8'"
+	grep -qF -- '-c 8 ' "$tmp/told" || echo "not ok - $(cat "$tmp/told")"
+} | sees abuse_good "make abuse runs on 8 CPUs, shows each minute, and adds up the rounds" \
+"not ok - 1 min: that
+not ok - abuse: 2 rounds, calls 15"
+abuses "printf '%s\n' 'ok - abuse: seed 1' 'not ok - event_fuzz: seed 1' '    # why'" |
+	sees abuse_failed "a test that fails in a round of make abuse fails, and is shown with its seed" \
+"not ok - 1 passed, 1 failed
+not ok - event_fuzz: seed 1
+not ok - why
+not ok - abuse: 1 rounds
+not ok - event_fuzz: 1 rounds"
+abuses 'echo "ok - abuse: seed 1"; echo "kprobes: guest: died" >&2; exit 1' | sed -n '1,2p' |
+	sees abuse_dies "a guest of make abuse that dies fails" \
+"not ok - 1 passed, 1 failed
+not ok - abuse: guest: died"
+abuses 'echo "skip - abuse: no module"' | sees abuse_skips "make abuse fails if nothing has passed" \
+	"not ok - nothing has passed; abuse was skipped: no module: choose another kernel with CONFIG=, or other tests with TEST="
 ln -sf "$here/guest.sh" "$stage/"
 
 # make test ARCH=
