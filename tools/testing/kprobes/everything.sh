@@ -7,7 +7,9 @@
 #
 # No two points of a window are in the bytes of one jump, so all can become jumps.
 # A window that crashes the guest, hangs it, or fails a check is halved in new guests
-# until no half fails; its points are printed, left out, and the window is run again.
+# until no half fails; its points are printed, left out, and the window is run again. A window
+# fails, too, if too few of its addresses are accepted, or become jumps; and the run fails if
+# no breakpoint or no jump was hit in any window.
 #
 #   MINUTES=n      no guest is started after this many (default 20). The next run
 #                  resumes where this one stopped, if the kernel is the same
@@ -264,6 +266,15 @@ while [ $SECONDS -lt $deadline ]; do
 			echo "$window few $few" >>"$state/bad"
 			failures=$((failures + 1))
 		fi
+		few=''
+		if [ -z "${DENSE:-}" ] && [ "$window" != modules ]; then
+			few=$(few_jumps "$state/result-$window")
+		fi
+		if [ -n "$few" ]; then
+			echo "FAILED window $window: $few"
+			echo "$window few $few" >>"$state/bad"
+			failures=$((failures + 1))
+		fi
 		grep -qx "$window" "$state/done" || echo "$window" >>"$state/done"
 	done
 	for window in $good; do each=$(((SECONDS - began) / $(echo "$good" | wc -w))); done
@@ -322,6 +333,13 @@ awk -v all="$all" -v total="$total" '
 			printf "  %-42s %9d\n", substr(why[i], 3), no[why[i]]
 	}' "$state/instructions" "$state"/result-*
 echo
+if [ -z "${WINDOW:-}" ]; then
+	none=$(no_hits "$state"/result-* | sed 's/^/FAILED: /')
+	if [ -n "$none" ]; then
+		echo "$none"
+		failures=$((failures + 1))
+	fi
+fi
 [ ! -s "$state/bad" ] || { echo "points that failed, by window, of all runs:"; sed 's/^/  /' "$state/bad"; }
 left=$((total - $(wc -l <"$state/done")))
 say "$((total - left)) of $total windows done, $left left; $failures failed now"

@@ -1025,6 +1025,27 @@ accepts accepts_few "a window with too few probes is seen" '1 accepted, of 4 tha
 accepts accepts_none "a window of what is not there any more needs no probes" '' 0 ffffffff82000000 ffffffff81000180
 accepts accepts_modules "a window of modules with too few probes is seen" \
 	'0 accepted, of 2 that are not refused as a whole' 0 'kprobe_target 0' 'kprobe_target 5'
+# jumps NAME PROVES WANTED FTRACE JUMPS: of a window of 100
+jumps()
+{
+	printf '%s\n' 'accepted 100' "ftrace $4" "jumps $5" 'no_jump 1 the function ends' >"$tmp/result"
+	few_jumps "$tmp/result" | sed 's/^/not ok - /' | sees "$1" "$2" "${3:+not ok - $3}"
+}
+jumps jumps_half "a window with enough jumps is good" '' 10 45
+jumps jumps_few "a window with too few jumps is seen" '44 jumps, of 90 that are no ftrace sites' 10 44
+jumps jumps_ftrace "a window of ftrace sites needs no jumps" '' 100 0
+# hits NAME PROVES WANTED HITS HITS_OF_JUMPS: in the second of two windows, none in the first
+hits()
+{
+	printf '%s\n' 'accepted 100' 'jumps 50' 'hit_breakpoints 0' 'hit_jumps 0' >"$tmp/result"
+	printf '%s\n' 'accepted 100' 'jumps 50' "hit_breakpoints $4" "hit_jumps $5" >"$tmp/result2"
+	no_hits "$tmp/result" "$tmp/result2" | sed 's/^/not ok - /' | sees "$1" "$2" "$3"
+}
+hits hits_some "a window without hits is good if another one has some" '' 1 1
+hits hits_none "windows are seen that have no hits" \
+"not ok - of 200 probes none was hit as a breakpoint or an ftrace site
+not ok - of 100 jumps none was hit" 0 0
+hits hits_jumps "windows are seen whose jumps have no hits" "not ok - of 100 jumps none was hit" 7 0
 
 # Handlers that crash
 cat >"$tmp/oops" <<'END'
