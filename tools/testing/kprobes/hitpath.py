@@ -17,12 +17,14 @@ import struct
 import subprocess
 import sys
 
-ROOTS = """asm_exc_int3 exc_int3 kprobe_int3_handler
-	detour_hit detour_post detour_changed detour_resched
-	ftrace_caller ftrace_regs_caller kprobe_ftrace_handler
-	__kretprobe_trampoline kretprobe_return
-	x86_jprobe_call x86_jprobe_leave""".split()
-NEEDED = {"asm_exc_int3", "kprobe_int3_handler"}
+# The entries of hits, by the option that brings them.
+ROOTS = {
+    "KPROBES": "asm_exc_int3 exc_int3 kprobe_int3_handler",
+    "OPTPROBES": "detour_hit detour_post detour_changed detour_resched",
+    "KPROBES_ON_FTRACE": "ftrace_caller ftrace_regs_caller kprobe_ftrace_handler",
+    "KRETPROBES": "__kretprobe_trampoline kretprobe_return",
+    "JPROBES": "x86_jprobe_call x86_jprobe_leave",
+}
 
 
 def run(*words):
@@ -158,6 +160,16 @@ def unneeded(allowed, found, names):
             yield caller, callee
 
 
+def roots(symbol, options):
+    """the entries of hits in a kernel with these symbols and options"""
+    for option, names in ROOTS.items():
+        for name in names.split():
+            if name in symbol:
+                yield name
+            elif option in options:
+                sys.exit("kprobes: hitpath: no %s in this kernel, which has %s" % (name, option))
+
+
 def main():
     kernel = Kernel(sys.argv[1])
     ranges = sorted((int(m[1], 16), int(m[2], 16)) for m in
@@ -174,13 +186,11 @@ def main():
         return i >= 0 and ranges[i][0] <= addr < ranges[i][1]
 
     config = open(os.path.join(os.path.dirname(sys.argv[1]), ".config")).read()
-    allowed = exceptions(open(sys.argv[3]), re.findall("^CONFIG_(.*)=y$", config, re.M))
+    options = re.findall("^CONFIG_(.*)=y$", config, re.M)
+    allowed = exceptions(open(sys.argv[3]), options)
     todo, seen, found = [], {}, set()
-    for root in ROOTS:
-        if root in kernel.symbol:
-            todo.append((kernel.symbol[root], None))
-        elif root in NEEDED:
-            sys.exit("kprobes: hitpath: no %s in this kernel" % root)
+    for root in roots(kernel.symbol, options):
+        todo.append((kernel.symbol[root], None))
     while todo:
         start, caller = todo.pop()
         if start in seen:

@@ -1152,6 +1152,28 @@ not ok - three *"
 excepted 'one five # why' 'five * # why' 'one three SMP KASAN # why' |
 	sees hitpath_elsewhere "an exception for other kernels need not be needed" ''
 excepted 'one two' | sees hitpath_reason "an exception without a reason is seen" "not ok - no reason for one two"
+# Entries of hits, in a kernel that has all but one of 14
+# entries_without ENTRY OPTION...: what is said of a kernel without the entry, with these options
+entries_without()
+{
+	PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import hitpath, sys
+names = " ".join(hitpath.ROOTS.values()).split()
+assert sys.argv[1] in names
+there = list(hitpath.roots(set(names) - {sys.argv[1]}, sys.argv[2:]))
+print("not ok - %d of %d" % (len(there), len(names)))' "$@" 2>&1 |
+		sed 's/^kprobes: hitpath: /not ok - /' || true
+}
+entries_without detour_post KPROBES KRETPROBES | sees hitpath_entry_off "an entry of hits may lack that the kernel has no option for" \
+	"not ok - 13 of 14"
+{
+	entries_without detour_post KPROBES OPTPROBES
+	entries_without kretprobe_return KPROBES KRETPROBES
+	entries_without exc_int3 KPROBES
+} | sees hitpath_entry "an entry of hits is seen that the kernel lacks" \
+"not ok - no detour_post in this kernel, which has OPTPROBES
+not ok - no kretprobe_return in this kernel, which has KRETPROBES
+not ok - no exc_int3 in this kernel, which has KPROBES"
 
 # Torture
 cat >"$tmp/tortured" <<'END'
