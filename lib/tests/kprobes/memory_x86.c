@@ -46,6 +46,7 @@ static const struct allocator allocators[] = {
 	{ "__kmalloc_cache_node_noprof", 1 },
 	{ "__kmalloc_noprof", 1 },
 	{ "__kmalloc_node_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
+	{ "__kmalloc_node_track_caller_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
 	{ "__kvmalloc_node_noprof", 1 + IS_ENABLED(CONFIG_SLAB_BUCKETS) },
 	{ "kmem_cache_alloc_noprof", 1 },
 	{ "kmem_cache_alloc_node_noprof", 1 },
@@ -237,8 +238,8 @@ static int many_are_freed(struct kprobe *p, struct pt_regs *regs)
 /* The first is the one that sets in_percpu. */
 static const char *const tracked[] = {
 	"pcpu_alloc_noprof", "__kmalloc_cache_noprof", "__kmalloc_cache_node_noprof",
-	"__kmalloc_noprof", "__kmalloc_node_noprof", "__kvmalloc_node_noprof",
-	"__vmalloc_node_range_noprof",
+	"__kmalloc_noprof", "__kmalloc_node_noprof", "__kmalloc_node_track_caller_noprof",
+	"__kvmalloc_node_noprof", "__vmalloc_node_range_noprof",
 };
 
 #define NR_TRACKED	ARRAY_SIZE(tracked)
@@ -1542,6 +1543,9 @@ static void text_that_goes_takes_the_marks_that_begin_in_it(struct kunit *test)
 /* --- Events -------------------------------------------------------------------- */
 
 #ifdef CONFIG_KPROBE_EVENTS
+/* With a name, without one, and with a symbol: the parser allocates for each of these. */
+#define EVENT_FIELDS	"value=$stack0:x64", "$stack", "at=@jiffies:u32"
+
 /* Events refuse functions that are not traced. */
 static int make_event_on(struct dynevent_cmd *cmd, char *buf, bool is_return,
 			 const char *name, const char *fn)
@@ -1549,8 +1553,8 @@ static int make_event_on(struct dynevent_cmd *cmd, char *buf, bool is_return,
 	int ret;
 
 	kprobe_event_cmd_init(cmd, buf, MAX_DYNEVENT_CMD_LEN);
-	ret = is_return ? kretprobe_event_gen_cmd_start(cmd, name, fn) :
-			  kprobe_event_gen_cmd_start(cmd, name, fn);
+	ret = is_return ? kretprobe_event_gen_cmd_start(cmd, name, fn, EVENT_FIELDS) :
+			  kprobe_event_gen_cmd_start(cmd, name, fn, EVENT_FIELDS);
 	return ret ? : kprobe_event_gen_cmd_end(cmd);
 }
 
