@@ -89,7 +89,7 @@ static void vfree_action(void *p)
 	vfree(p);
 }
 
-/* The whole file, as a string. */
+/* The whole file, as a string. It is freed at the end of the case, or by kpt_read_ends(). */
 char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name)
 {
 	char __user *buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
@@ -112,6 +112,11 @@ char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name)
 	fput(file);
 	KUNIT_ASSERT_GE(test, n, 0l);
 	return text;
+}
+
+void kpt_read_ends(struct kunit *test, char *text)
+{
+	kunit_release_action(test, vfree_action, text);
 }
 
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text)
@@ -152,8 +157,8 @@ char *kpt_line_with(struct kunit *test, const char *text, const char *what)
 	return line;
 }
 
-/* The number of lines in the log that contain the text. */
-unsigned int kpt_log_lines(struct kunit *test, const char *what)
+/* The number of lines in the log that contain the text; the last of them is in @last. */
+unsigned int kpt_log_last(struct kunit *test, const char *what, char *last, size_t size)
 {
 	char *line = kunit_kzalloc(test, 1024, GFP_KERNEL);
 	struct kmsg_dump_iter iter;
@@ -164,11 +169,19 @@ unsigned int kpt_log_lines(struct kunit *test, const char *what)
 	kmsg_dump_rewind(&iter);
 	while (kmsg_dump_get_line(&iter, false, line, 1024, &len)) {
 		line[min_t(size_t, len, 1023)] = '\0';
-		if (strstr(line, what))
-			nr++;
+		if (!strstr(line, what))
+			continue;
+		nr++;
+		if (size)
+			strscpy(last, line, size);
 	}
 	kunit_kfree(test, line);
 	return nr;
+}
+
+unsigned int kpt_log_lines(struct kunit *test, const char *what)
+{
+	return kpt_log_last(test, what, NULL, 0);
 }
 
 /* The line of kprobes/points on a probe, for a test to say why it failed. */

@@ -474,11 +474,13 @@ static inline void kpt_needs_debugfs(struct kunit *test)
 
 struct file *kpt_open(struct kunit *test, struct kpt_mount *m, const char *name, int flags);
 char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
+void kpt_read_ends(struct kunit *test, char *text);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
 ssize_t kpt_write_sysctl(struct kunit *test, const char *name, const char *text);
 struct file *kpt_open_sysctl(struct kunit *test, const char *name);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
+unsigned int kpt_log_last(struct kunit *test, const char *what, char *last, size_t size);
 unsigned int kpt_log_lines(struct kunit *test, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);

@@ -9,6 +9,7 @@
  * allocated is free, whether they failed or not.
  */
 #include <linux/cpumask.h>
+#include <linux/ftrace.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
@@ -16,6 +17,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
+#include <linux/uaccess.h>
 
 #include "jump_x86.h"
 
@@ -72,6 +74,9 @@ static bool no_pages;
 /* Only this one of the allocators fails, if it is not NULL. */
 static const char *only_failer;
 
+/* All probes are off, or about to be: another user of ftrace makes the allocators fail. */
+static bool failers_are_off;
+
 static struct kprobe failers[NR_ALLOCATORS];
 
 /* Runs instead of an allocator: at an ftrace site a handler can change only the ip. */
@@ -81,22 +86,28 @@ static noinline notrace void *kpt_allocates_nothing(void)
 	return NULL;
 }
 
-static int fail_pre(struct kprobe *p, struct pt_regs *regs)
+/* Returns true if the call has to fail. */
+static bool fail_call(const struct allocator *a, struct pt_regs *regs)
 {
 	gfp_t gfp;
 
-	if (current != victim || !in_task() || allocators[p - failers].pages != no_pages)
-		return 0;
-	if (only_failer && strcmp(p->symbol_name, only_failer))
-		return 0;
-	gfp = (__force gfp_t)regs_get_kernel_argument(regs, allocators[p - failers].gfp);
+	if (current != victim || !in_task() || a->pages != no_pages)
+		return false;
+	if (only_failer && strcmp(a->name, only_failer))
+		return false;
+	gfp = (__force gfp_t)regs_get_kernel_argument(regs, a->gfp);
 	if (gfp & __GFP_NOFAIL || !failures)
-		return 0;
+		return false;
 	if (countdown && --countdown)
-		return 0;
+		return false;
 	failures--;
 	instruction_pointer_set(regs, (unsigned long)kpt_allocates_nothing);
-	return 1;
+	return true;
+}
+
+static int fail_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	return !failers_are_off && fail_call(&allocators[p - failers], regs);
 }
 
 static void fail_nth(unsigned int nth)
@@ -163,7 +174,7 @@ static bool in_percpu;
 
 static int track_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	return current != victim || !in_task() || in_percpu;
+	return current != victim || !in_task() || in_percpu || failers_are_off;
 }
 
 static int track_return(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -1056,6 +1067,201 @@ static void detour_without_pages_leaves_a_breakpoint(struct kunit *test)
 	detour_without(test, kpt_plain, kpt_plain, true);
 }
 
+#ifdef CONFIG_DEBUG_FS
+/* --- All probes ---------------------------------------------------------------- */
+
+/*
+ * While all probes are off, those on the allocators are, too. Another user of ftrace makes
+ * the allocators fail then.
+ */
+static void other_fail(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+		       struct ftrace_regs *fregs)
+{
+	unsigned int i;
+
+	/* A probe may be at the ENDBR before the site. */
+	for (i = 0; i < NR_ALLOCATORS; i++) {
+		if (ip - (unsigned long)failers[i].addr <= ENDBR_INSN_SIZE)
+			fail_call(&allocators[i], ftrace_get_regs(fregs));
+	}
+}
+
+static struct ftrace_ops other_failer = {
+	.func = other_fail,
+	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+};
+
+static void remove_other_failer(void *unused)
+{
+	unregister_ftrace_function(&other_failer);
+	ftrace_set_filter(&other_failer, NULL, 0, 1);
+	failers_are_off = false;
+}
+
+static void switch_all(struct kunit *test, const char *state)
+{
+	KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", state), 1l);
+}
+
+/* Arms all, whatever the case has left off. */
+static void all_off_and_on(void *test)
+{
+	victim = NULL;
+	switch_all(test, "0");
+	switch_all(test, "1");
+}
+
+static void add_other_failer(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_ALLOCATORS; i++) {
+		if (kprobe_ftrace(&failers[i]))
+			KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&other_failer,
+								   (unsigned long)failers[i].addr,
+								   0, 0), 0);
+	}
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&other_failer), 0);
+	failers_are_off = true;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_other_failer, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_off_and_on, test), 0);
+}
+
+/* Switches all on. Only the write itself is without memory. False as has_failed(). */
+static bool switch_on_without(struct kunit *test, char __user *one, unsigned int nth,
+			      unsigned int fails)
+{
+	struct file *file = kpt_open(test, &kpt_debugfs, "kprobes/enabled", O_WRONLY);
+	loff_t pos = 0;
+	ssize_t ret;
+	bool failed;
+
+	fail_nth(nth);
+	failures = fails;
+	ret = file->f_op->write(file, one, 1, &pos);
+	failed = has_failed();
+	fput(file);
+	KUNIT_EXPECT_EQ(test, ret, 1l);
+	return failed;
+}
+
+/**
+ * struct switched - a probe that is switched off and on with all others
+ * @pr:	  it
+ * @text: what was there before
+ * @addr: the begin of its line in kprobes/points
+ */
+struct switched {
+	struct kpt_probe *pr;
+	unsigned char text[16];
+	char addr[20];
+};
+
+/* Is each of the probes what its line says? Returns how many of all points are off. */
+static unsigned int nr_off(struct kunit *test, struct switched *s, unsigned int nth)
+{
+	char *points = kpt_read(test, &kpt_debugfs, "kprobes/points"), *line;
+	unsigned int i, nr = 0;
+	bool off;
+
+	for (line = points; (line = strstr(line, "  off  ")); line++)
+		nr++;
+	for (i = 0; i < NR_FNS; i++)
+		s[i].pr->pre = 0;
+	call_all(test);
+	for (i = 0; i < NR_FNS; i++) {
+		line = kpt_line_with(test, points, s[i].addr);
+		KUNIT_ASSERT_NOT_NULL_MSG(test, line, "%ps", probed[i]);
+		off = strstr(line, "  off  ");
+		/* Breakpoints need no memory. */
+		if (!kprobe_ftrace(&s[i].pr->kp))
+			KUNIT_EXPECT_FALSE_MSG(test, off, "%u: %s", nth, line);
+		KUNIT_EXPECT_EQ_MSG(test, s[i].pr->pre, !off, "%u: %s", nth, line);
+		KUNIT_EXPECT_EQ_MSG(test, !memcmp(s[i].text, kpt_text(probed[i]),
+						  sizeof(s[i].text)), off, "%u: %s", nth, line);
+		/* Nobody has disabled it. */
+		KUNIT_EXPECT_FALSE_MSG(test, kprobe_disabled(&s[i].pr->kp), "%u: %s", nth, line);
+		kunit_kfree(test, line);
+	}
+	kpt_read_ends(test, points);
+	return nr;
+}
+
+/*
+ * The batch is halved until one point is left, and each half needs an array. So most of
+ * these leave a point off, or several.
+ */
+static const unsigned int switch_fails[] = { 1, 6, 20 };
+
+/*
+ * What ftrace has no memory for stays off, is shown as off, and is in the log: one line for
+ * all, with the error. All else is armed.
+ */
+static void switch_without_memory_arms_all_but_what_it_says(struct kunit *test)
+{
+	static const char says[] = "kprobes: points that cannot be armed: ";
+	unsigned int i, k, nth, off, logged, rounds_off = 0;
+	struct kprobe_counts before, now;
+	struct switched s[NR_FNS];
+	char wanted[64], last[160] = "";
+	char __user *one;
+	const char *what;
+	bool more;
+
+	kpt_needs_debugfs(test);
+	/* A jump would come later. */
+	kpt_forbid_jumps(test);
+	one = (char __user *)kpt_user_area(test, PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, put_user('1', one), 0);
+	for (i = 0; i < NR_FNS; i++) {
+		memcpy(s[i].text, kpt_text(probed[i]), sizeof(s[i].text));
+		/* ftrace has an ops with and one without the right to change the ip. */
+		s[i].pr = probed[i] == kpt_traced2 ? kpt_probe_post(test, probed[i]) :
+						     kpt_probe(test, probed[i]);
+		snprintf(s[i].addr, sizeof(s[i].addr), "%0*lx  ", (int)(2 * sizeof(long)),
+			 (unsigned long)s[i].pr->kp.addr);
+	}
+	add_other_failer(test);
+	before = kpt_counts(false);
+	for (k = 0; k < ARRAY_SIZE(switch_fails); k++) {
+		more = true;
+		for (nth = 1; more && nth < MOST; nth += KPT_STRIDE) {
+			switch_all(test, "0");
+			logged = kpt_log_lines(test, says);
+			more = switch_on_without(test, one, nth, switch_fails[k]);
+			off = nr_off(test, s, nth);
+			rounds_off += !!off;
+			if (!more)
+				KUNIT_EXPECT_EQ(test, off, 0);
+			if (IS_ENABLED(CONFIG_PRINTK)) {
+				KUNIT_EXPECT_EQ_MSG(test,
+						    kpt_log_last(test, says, last, sizeof(last)),
+						    logged + !!off, "%u: %u are off", nth, off);
+			}
+			if (IS_ENABLED(CONFIG_PRINTK) && off) {
+				snprintf(wanted, sizeof(wanted), "%s%u, ", says, off);
+				KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(last, wanted), "%s", last);
+				snprintf(wanted, sizeof(wanted), ": %d\n", -ENOMEM);
+				KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(last, wanted), "%s", last);
+			}
+			now = kpt_counts(false);
+			what = kpt_differs(&before, &now);
+			KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
+			if (!off)
+				continue;
+			/* With memory again, all are armed. */
+			switch_all(test, "0");
+			switch_all(test, "1");
+			KUNIT_EXPECT_EQ_MSG(test, nr_off(test, s, nth), 0, "%u", nth);
+		}
+		KUNIT_EXPECT_LT(test, nth, MOST);
+		kunit_info(test, "%u of %u allocations, %u times points are off", switch_fails[k],
+			   nth - KPT_STRIDE - 1, rounds_off);
+	}
+	KUNIT_EXPECT_GT(test, rounds_off, 0);
+}
+#endif
+
 /* --- Return probes, jprobes ---------------------------------------------------- */
 
 #ifdef CONFIG_KRETPROBES
@@ -1739,6 +1945,9 @@ static struct kunit_case memory_cases[] = {
 #endif
 	KUNIT_CASE(detour_without_memory_leaves_a_breakpoint),
 	KUNIT_CASE(detour_without_pages_leaves_a_breakpoint),
+#ifdef CONFIG_DEBUG_FS
+	KUNIT_CASE(switch_without_memory_arms_all_but_what_it_says),
+#endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(registering_return_probes_without_memory_changes_nothing),
 	KUNIT_CASE(registering_return_probes_without_pages_changes_nothing),
