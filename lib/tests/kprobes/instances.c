@@ -63,7 +63,9 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	while (under_way > most && !atomic_try_cmpxchg(&p->most, &most, under_way))
 		;
 #ifdef CONFIG_X86
+	/* See struct inst_probe. */
 	data_race(p->at_entry = *regs);
+	/* The same. */
 	data_race(p->entry_ret = *(unsigned long *)kernel_stack_pointer(regs));
 #endif
 	return 0;
@@ -73,7 +75,9 @@ static int inst_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct inst_probe *p = to_inst(ri);
 
+	/* See struct inst_probe. */
 	data_race(p->at_return = *regs);
+	/* The same. */
 	data_race(p->retaddr = get_kretprobe_retaddr(ri));
 	if (p->order)
 		p->tick = ++*p->order;
