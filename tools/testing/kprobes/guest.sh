@@ -290,7 +290,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	elif [ -n "$broken" ] && [ $((SECONDS - broken)) -ge 10 ]; then
 		why="ended, as its kernel is broken"
 	fi
-	[ -z "$why" ] || { kill $qemu_pid; break; }
+	[ -z "$why" ] || { kill $qemu_pid 2>/dev/null || true; break; }
 done
 wait $qemu_pid || [ -n "$why$down" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
 qemu_pid=
