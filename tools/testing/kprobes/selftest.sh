@@ -978,6 +978,31 @@ states='off|breakpoint|jump|ftrace|gone'
 	[ "$got" = "$wanted" ] || echo "not ok - the manual explains $got columns, not $wanted"
 } | sees points_manual "the manual has the columns of kprobes/points" ''
 
+# Other architectures: the manual has as many cases as the lists, and README the same figures.
+{
+	awk '$1 == "kunit" { n[FILENAME] += $3 }
+		END { for (f in n) { name = f; sub(/.*\//, "", name); print name, n[f] } }' \
+		"$here"/expected/* >"$tmp/listed"
+	awk -F '|' '/^\| in QEMU / { for (i = 3; i < NF; i++) name[i] = $i }
+		/^\| KUnit cases passed, failed / {
+			for (i = 3; i < NF; i++) { gsub(/,/, "", $i); print name[i], $i }
+		}' "$top/README.md" >"$tmp/readme"
+	sed -n '/^name    copies/,/^\.\. \[1\]/p' "$manual" | awk -v listed="$tmp/listed" -v readme="$tmp/readme" '
+		BEGIN {
+			while ((getline line <listed) > 0) { split(line, w, " "); cases[w[1]] = w[2] }
+			while ((getline line <readme) > 0) { split(line, w, " "); there[w[1]] = w[2] " " w[3] }
+		}
+		$NF ~ /^[0-9]+$/ {
+			rows++
+			n = $(NF - 2) + $(NF - 1) + $NF
+			if (n != cases[$1])
+				print "not ok - " $1 ": " n " cases in the manual, " cases[$1] " in its list"
+			if (there[$1] != $(NF - 2) " " $(NF - 1))
+				print "not ok - " $1 ": " there[$1] " in README, " $(NF - 2) " " $(NF - 1) " in the manual"
+		}
+		END { if (rows < 7) print "not ok - " rows " rows" }'
+} | sees arch_tables "the tables of other architectures agree with the lists" ''
+
 # Probes on everything
 cat >"$tmp/armed" <<'END'
 [    2.0] kprobes-everything: window 000 begins: ffffffff81000000 to ffffffff81020000
