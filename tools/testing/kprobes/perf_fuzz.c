@@ -61,7 +61,7 @@ enum fn { ADD, RECURSE, NR_FNS };
 struct def {
 	struct perf_event_attr attr;
 	uint32_t size;		/* of the attributes, which may be more than the structure */
-	bool tail;		/* what is behind the structure is not all zero */
+	bool tail;		/* what follows the structure is not all zero */
 	bool cut;		/* the last bytes of the attributes are not mapped */
 	void *bad_attr;		/* passed instead of the attributes */
 	pid_t pid;
