@@ -357,6 +357,7 @@ static const struct hit_path {
 	{ "ct_nmi_enter" },
 	{ "ct_irq_enter" },
 	{ "bsearch" },
+	{ "sched_clock" },
 	{ "memcpy" },
 	{ "memset" },
 	{ "__x86_return_thunk" },

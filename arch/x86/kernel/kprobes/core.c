@@ -54,7 +54,7 @@ const int kretprobe_blacklist_size = ARRAY_SIZE(kretprobe_blacklist);
 static const char *const hit_path[] __initconst = {
 	/* A detour that has delayed rescheduling calls one of these. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
-	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
+	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local", "sched_clock",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
 	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
 	"srso_untrain_ret", "srso_safe_ret", "srso_alias_return_thunk",
