@@ -466,7 +466,7 @@ static void event_off(void *unused)
 	trace_set_clr_event("rcu", "rcu_watching", 0);
 }
 
-/* A breakpoint enters as an NMI, before anyone knows whose it is. */
+/* A breakpoint enters as an NMI, before kprobes find out that it is a hit. */
 static void breakpoint_in_the_tracer_of_nmis_does_not_recurse(struct kunit *test)
 {
 	struct kpt_probe *pr, *plain;

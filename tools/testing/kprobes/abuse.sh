@@ -41,9 +41,7 @@ results=$tmp/results
 mkdir "$tmp/files"
 : >"$results"
 
-slow=1
-case $(config_options) in *CONFIG_KASAN=y*) slow=4 ;; esac
-case $(config_options) in *CONFIG_KCSAN=y*) slow=6 ;; esac
+slow=$(config_slow)
 run=''
 for part in $parts; do
 	[[ " abuse event_fuzz perf_fuzz " == *" $part "* ]] || die "PARTS=$part: have abuse, event_fuzz and perf_fuzz"
@@ -65,7 +63,7 @@ say "wrong calls and definitions on $name, $cpus CPUs$([ "$minutes" = 0 ] || ech
 status=0
 # shellcheck disable=SC2016
 "$here/guest.sh" -t $((minutes * 60 + 3 * limit)) -w 900 -l "abuse-$name" -c "$cpus" -m 2048 -f "$tmp/files" \
-	"$kernel" abuse PARTS="$run" SECONDS_TO_RUN=$((minutes * 60)) SEED="${SEED:-1}" LIMIT=$limit SLOW=$slow \
+	"$kernel" abuse PARTS="$run" SECONDS_TO_RUN=$((minutes * 60)) SEED="${SEED:-1}" LIMIT=$limit SLOW="$slow" \
 	ABUSE_CALLS="$calls" FUZZ_DEFS="$fuzz_defs" PERF_DEFS="$perf_defs" 2>"$tmp/why" |
 	tee "$log.txt" | awk '
 		/^progress / { sub(/^progress /, "    # "); print; fflush(); next }

@@ -337,6 +337,16 @@ config_is_traced() { fragment_lines "$CONFIG.config" | grep -qx '# traced'; }
 # The version of clang and its tools that build it: "# llvm VERSION". None for gcc.
 config_llvm() { fragment_lines "$CONFIG.config" | sed -n 's/^# llvm //p' | tail -n 1; }
 
+# config_slow: how many times as long everything takes on the kernel of CONFIG
+config_slow()
+{
+	case $(config_options) in
+	*CONFIG_KCSAN=y*) echo 6 ;;
+	*CONFIG_KASAN=y*|*CONFIG_DEBUG_KMEMLEAK=y*) echo 4 ;;
+	*) if config_is_traced; then echo 4; else echo 1; fi ;;
+	esac
+}
+
 # external_dir OUT DIR: where the build in OUT makes the modules of a directory
 external_dir() { echo "$1/$(echo "${2#tools/testing/}" | tr / -)"; }
 

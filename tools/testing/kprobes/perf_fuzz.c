@@ -921,7 +921,7 @@ static void do_mistake(void)
 	check_list(kind->name);
 }
 
-/* As a user who may count as much as the setting allows, but set no kprobes. */
+/* Without privileges, a process may count what the setting allows, and set no kprobes. */
 static void do_unprivileged(void)
 {
 	struct kind *kind = rnd(2) ? &kinds[rnd(ARRAY_SIZE(kinds))] : NULL;

@@ -51,17 +51,16 @@ case $kernel in
 x86_64) full=1 ;;
 gcov) full=1 expected=$here/expected/x86_64 ;;
 esac
-# With KASAN and lockdep everything takes several times as long. Some kernels can watch the
-# tests, see guest/watch.sh. A leak can be assigned to a suite only if the suite runs alone. A
-# scan for leaks takes long while all functions are traced, so that is a separate run.
-slow=1
+# Some kernels can watch the tests, see guest/watch.sh. A leak can be assigned to a suite only
+# if the suite runs alone. A scan for leaks takes long while all functions are traced, so that
+# is a separate run.
+slow=$(config_slow)
 watch=''
 each=''
 traced=''
-case $(config_options) in *CONFIG_KASAN=y*) slow=4 ;; esac
-case $(config_options) in *CONFIG_KCSAN=y*) slow=6 watch="$watch races" ;; esac
-case $(config_options) in *CONFIG_DEBUG_KMEMLEAK=y*) slow=4 each=1 watch="$watch leaks" ;; esac
-! config_is_traced || slow=4 traced=1
+case $(config_options) in *CONFIG_KCSAN=y*) watch="$watch races" ;; esac
+case $(config_options) in *CONFIG_DEBUG_KMEMLEAK=y*) each=1 watch="$watch leaks" ;; esac
+! config_is_traced || traced=1
 results=$(mktemp)
 list=$(mktemp)
 files=$(mktemp -d)
@@ -271,7 +270,7 @@ guest_tests()
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
 	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \
-		"$build/$kernel" tests TESTS="$names" WATCH="$watch" SLOW=$slow \
+		"$build/$kernel" tests TESTS="$names" WATCH="$watch" SLOW="$slow" \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
 		FUZZ_DEFS="${FUZZ_DEFS:-}" FUZZ_SEED="${FUZZ_SEED:-}" \
 		PERF_DEFS="${PERF_DEFS:-}" PERF_SEED="${PERF_SEED:-}" \

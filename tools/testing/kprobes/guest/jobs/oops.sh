@@ -18,7 +18,7 @@ if [ "$CASES" = panic_path ]; then
 			machine_emergency_restart native_machine_emergency_restart \
 			sysrq_handle_crash debug_locks_off console_verbose; do
 		echo "r:kt/r_$fn $fn" >>$tracing/kprobe_events
-		# Those between two instructions are refused.
+		# Offsets inside an instruction are refused.
 		for offset in $(seq 0 60); do
 			echo "p:kt/p_${fn}_$offset $fn+$offset" >>$tracing/kprobe_events
 		done
