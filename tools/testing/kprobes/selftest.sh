@@ -265,17 +265,21 @@ not ok - kunit kprobes_three: has not run"
 skipped()
 {
 	echo "$3" >"$tmp/config"
-	printf '%s\n' 'ok - kprobes_one.first' "$4" >"$tmp/lines"
-	idle_cpu "$tmp/config" "$tmp/lines" | sed 's/^/not ok - /' | sees "$1" "$2" "$5"
+	printf '%s\n' 'skip !SMP needs two CPUs' 'skip X86_32 64-bit only' 'skip - the suite is built in' >"$tmp/space"
+	printf '%s\n' 'ok - kprobes_one.first' 'skip - kprobes_one.last: the suite is built in' "$4" >"$tmp/lines"
+	wrong_skip "$tmp/space" "$tmp/config" "$tmp/lines" | sed 's/^/not ok - /' | sees "$1" "$2" "$5"
 }
 skipped skip_cpus "a second CPU that did not come up is seen" CONFIG_SMP=y 'skip - kprobes_one.second: needs two CPUs' \
 	'not ok - skip - kprobes_one.second: needs two CPUs'
-skipped skip_watch "a debug register that nobody can have is seen" CONFIG_SMP=y \
+skipped skip_param "a parameter that is skipped without an allowed reason is seen" CONFIG_SMP=y \
 	'pskip - kprobes_one.second: no debug register is free' \
 	'not ok - pskip - kprobes_one.second: no debug register is free'
 skipped skip_one_cpu "a kernel for one CPU may skip what needs two" '# CONFIG_SMP is not set' \
 	'skip - kprobes_one.second: needs two CPUs' ''
-skipped skip_other "what else is skipped with two CPUs is no failure" CONFIG_SMP=y 'skip - kprobes_one.second: x86 only' ''
+skipped skip_option "a reason that needs an option is allowed with it" CONFIG_X86_32=y \
+	'pskip - kprobes_one.second: 64-bit only' ''
+skipped skip_no_option "a reason that needs an option is wrong without it" CONFIG_X86_64=y \
+	'pskip - kprobes_one.second: 64-bit only' 'not ok - pskip - kprobes_one.second: 64-bit only'
 
 # idle NAME PROVES WANTED SUITE...: what is wrong with these suites
 idle()

@@ -43,6 +43,8 @@ for line in open(sys.argv[1]):
     word = line.split()
     if not word or word[0].startswith("#"):
         continue
+    if word[0] == "skip":
+        continue
     if word[0] == "never":
         never |= {(word[1], word[2]), (word[2], word[1])}
         continue
@@ -73,7 +75,7 @@ while wanted:
             sys.exit("kprobes: configs/space: nothing fits for " + name)
         chosen[name] = min(fits, key=lambda v: (
             -sum(frozenset((v, other)) in wanted for other in chosen.values()),
-            -left[v], v))
+            -left[v], factors[name].index(v)))
     met = {frozenset(pair) for pair in itertools.combinations(chosen.values(), 2)}
     if not met & wanted:
         sys.exit("kprobes: configs/space: no kernel has " + " and ".join(first))
@@ -130,7 +132,7 @@ boot()
 	[ -n "$why" ] || why=${ended:+the guest $ended}
 	why=${why:+$why$ran}
 	[ -n "$why" ] || why=$(grep '^not ok - ' "$log.txt" | head -n 1) || true
-	[ -n "$why" ] || why=$(idle_cpu "$out/.config" "$log.txt")
+	[ -n "$why" ] || why=$(wrong_skip "$here/configs/space" "$out/.config" "$log.txt")
 	# shellcheck disable=SC2046
 	[ -n "$why" ] || why=$(idle_suite "$log.txt" $(built_suites "$out"))
 }
