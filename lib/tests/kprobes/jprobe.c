@@ -174,6 +174,28 @@ static unsigned long deep_handler(KPT_MANY_PARAMS)
 	return returns_deep(10);
 }
 
+/* Its caller relies on these registers. Its own code would restore them, but does not run. */
+static unsigned long overwriting_handler(KPT_MANY_PARAMS)
+{
+	note_args(a, b, c, d, e, f, g, h, i, j);
+#ifdef CONFIG_X86_64
+	asm volatile("xorl %%ebx, %%ebx\n\t"
+		     "xorl %%r12d, %%r12d\n\t"
+		     "xorl %%r13d, %%r13d\n\t"
+		     "xorl %%r14d, %%r14d\n\t"
+		     "xorl %%r15d, %%r15d"
+		     : : : "rbx", "r12", "r13", "r14", "r15", "cc");
+#else
+	asm volatile("xorl %%ebx, %%ebx\n\t"
+		     "xorl %%esi, %%esi\n\t"
+		     "xorl %%edi, %%edi"
+		     : : : "ebx", "esi", "edi", "cc");
+#endif
+	jprobe_return();
+	seen.after++;
+	return 0;
+}
+
 static unsigned long calling_handler(KPT_MANY_PARAMS)
 {
 	seen.got = seen.call(7);
@@ -263,6 +285,24 @@ static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *tes
 {
 	check_called_twice(test, deep_handler);
 	KUNIT_EXPECT_EQ(test, uses_stack(8), 0);
+}
+
+/* With a post-handler, all that called the handler is needed again. */
+static void jprobe_return_restores_the_registers_of_the_caller(struct kunit *test)
+{
+	struct kpt_probe *other = kpt_alloc(test, many_fn(test));
+	struct jprobe *jp;
+
+	other->kp.post_handler = kpt_post;
+	kpt_register(test, other);
+	jp = jprobe_set(test, many_fn(test), overwriting_handler);
+	kpt_settle(test, &jp->kp);
+	call(test);
+	expect_args(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, seen.after, 0);
+	KUNIT_EXPECT_EQ(test, other->pre, 1);
+	KUNIT_EXPECT_EQ(test, other->post, 1);
 }
 
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
@@ -715,6 +755,7 @@ static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(handler_may_clobber_its_copies),
 	STATE_CASE(handler_may_return_instead),
 	STATE_CASE(jprobe_return_works_from_a_function_of_the_handler),
+	STATE_CASE(jprobe_return_restores_the_registers_of_the_caller),
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 	STATE_CASE(hooked_returns_of_the_ended_handler_are_forgotten),
 #endif
