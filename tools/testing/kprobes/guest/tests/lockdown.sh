@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: at each level of lockdown, events and control files do what the manual says, and a module's probe keeps working
 # needs: config CONFIG_SECURITY_LOCKDOWN_LSM
+# needs: config CONFIG_64BIT
 # needs: what bpf_insns.c makes
 # own guest: a level stays until the machine is switched off
 . "${0%/*}/../lib.sh"
