@@ -21,7 +21,7 @@ oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:
 oops_names()
 {
 	# shellcheck disable=SC2086
-	printf 'oops.%s\n' $oops_goes_on $oops_panics panic_path | tr : _
+	printf 'oops.%s\n' $oops_goes_on $oops_panics panic_path in_reader | tr : _
 }
 
 # oops_verdict CONSOLE CASE PANICS: prints what is missing or wrong; nothing if all is well
@@ -121,4 +121,15 @@ panic_path_verdict()
 		}'
 	# It reboots at once, which ends QEMU.
 	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
+}
+
+# in_reader_verdict STATUS CONSOLE GUEST: what is missing or wrong after an oops in an RCU reader
+in_reader_verdict()
+{
+	[ "$1" -eq 0 ] || echo "the guest: $(tail -n 1 "$3")"
+	tr -d '\r' <"$2" | sed 's/^\[ *[0-9.]*\] //' | awk '
+		/^RIP: 0010:reader_write\+/ { there++ }
+		/^[kK]ernel BUG at / { reports++; next }
+		/^(Kernel panic|BUG|WARNING|UBSAN|INFO|rcu: INFO): / || /^kprobes: cannot / { print "one more report: " $0 }
+		END { if (reports != 1 || !there) print reports + 0 " reports, " there + 0 " in reader_write()" }'
 }

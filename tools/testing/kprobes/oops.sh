@@ -70,6 +70,24 @@ panic_path()
 	fi
 }
 
+# in_reader: an oops of an RCU reader that has a file open whose closing removes a probe
+in_reader()
+{
+	local log=oops-$name-in-reader bad status=0
+
+	[ -n "$(those in_reader)" ] || return 0
+	new_console "$log"
+	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES=in_reader \
+		>"$build/logs/$log.txt" 2>&1 || status=$?
+	bad=$(in_reader_verdict $status "$build/logs/$log.console" "$build/logs/$log.txt")
+	if [ -z "$bad" ]; then
+		echo "ok - oops.in_reader: a task that oopses in an RCU reader removes its probes while it dies"
+	else
+		echo "not ok - oops.in_reader: see build/logs/$log.console"
+		printf '%s\n' "$bad" | sed 's/^/    # /'
+	fi
+}
+
 mkdir -p "$build/logs"
 need_qemu
 # shellcheck disable=SC2046,SC2086
@@ -79,3 +97,4 @@ for c in $(those $oops_panics); do
 	crash "oops-$name-${c//:/-}" 1 "$c"
 done
 panic_path
+in_reader

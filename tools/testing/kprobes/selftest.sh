@@ -1161,6 +1161,18 @@ not ok - few probes: ftrace sites 40, jumps 0, breakpoints 47
 not ok - few hits: 30, in panic() 29, on the other CPU 1, returns 0
 not ok - the guest: kprobes: guest: oops did not end within 240 s: see log"
 
+printf '%s\n' '[    5.1] kernel BUG at /src/kprobe_oops.c:400!' '[    5.1] Oops: invalid opcode: 0000 [#1] SMP' \
+	'[    5.1] RIP: 0010:reader_write+0x10/0x20' >"$tmp/in_reader"
+echo 'kprobes: guest: fail: the list' >"$tmp/in_reader.txt"
+in_reader_verdict 0 "$tmp/in_reader" "$tmp/in_reader.txt" | sed 's/^/not ok - /' |
+	sees in_reader_good "an oops in an RCU reader, and nothing else, is good" ''
+sed -i '/RIP/s/.*/kprobes: cannot unregister a probe/' "$tmp/in_reader"
+in_reader_verdict 1 "$tmp/in_reader" "$tmp/in_reader.txt" | sed 's/^/not ok - /' |
+	sees in_reader_bad "a probe that stays after an oops in an RCU reader is seen" \
+"not ok - the guest: kprobes: guest: fail: the list
+not ok - one more report: kprobes: cannot unregister a probe
+not ok - 1 reports, 0 in reader_write()"
+
 # Exceptions of the hit path: which ones are not needed, where one calls two, and three and
 # four exist?
 # excepted LINE...: what is said of that list

@@ -11,6 +11,9 @@
  * on the same CPU. Nothing crashes any more, and the handler has to run. Finally, the probe is
  * removed, and calls must not hit it. The log has a line for the start, and one for the end
  * if the machine survives that long.
+ *
+ * Opening the file "reader" sets a probe, writing to it crashes in an RCU reader, and closing
+ * it removes the probe, which the task does while it dies.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -354,10 +357,38 @@ static ssize_t run_write(struct file *file, const char __user *ubuf, size_t coun
 }
 DEFINE_WRITE_ATTRIBUTE(run);
 
+static int reader_open(struct inode *inode, struct file *file)
+{
+	target = oops_plain;
+	return set_probe("insn", false);
+}
+
+static ssize_t reader_write(struct file *file, const char __user *ubuf, size_t count,
+			    loff_t *ppos)
+{
+	rcu_read_lock();
+	BUG();
+}
+
+static int reader_release(struct inode *inode, struct file *file)
+{
+	unregister_kprobe(&probe);
+	return 0;
+}
+
+static const struct file_operations reader_fops = {
+	.owner = THIS_MODULE,
+	.open = reader_open,
+	.write = reader_write,
+	.release = reader_release,
+};
+
 static int __init kprobe_oops_init(void)
 {
 	dir = debugfs_create_dir("kprobe_oops", NULL);
 	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
+	/* Removing a file waits for those who are in it, unless they are not known. */
+	debugfs_create_file_unsafe("reader", 0200, dir, NULL, &reader_fops);
 	return 0;
 }
 

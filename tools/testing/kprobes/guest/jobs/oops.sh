@@ -35,6 +35,13 @@ if [ "$CASES" = panic_path ]; then
 fi
 
 load kprobe_oops
+if [ "$CASES" = in_reader ]; then
+	(echo >/sys/kernel/debug/kprobe_oops/reader)
+	is "the list" "$(cat $kp/list)" ""
+	unload kprobe_oops
+	done_testing
+	exit
+fi
 for case in $CASES; do
 	IFS=:
 	# shellcheck disable=SC2086
