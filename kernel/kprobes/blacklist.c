@@ -417,7 +417,7 @@ int __init kprobe_blacklist_init(void)
 		ret = blacklist_refuse_detours();
 	if (!ret)
 		ret = arch_populate_kprobe_blacklist();
-	if (!ret && (named.nr || IS_ENABLED(CONFIG_KCSAN) || IS_ENABLED(CONFIG_KCOV))) {
+	if (!ret) {
 		name_set_sort(&named);
 		ret = kallsyms_on_each_symbol(blacklist_refuse_named, NULL);
 	}

@@ -37,6 +37,7 @@ void __kprobe_hit kprobe_busy_end(void)
 {
 	kprobe_leave(NULL);
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_busy_end);
 
 /**
  * kprobe_abandon - forget the handler that runs here
