@@ -63,9 +63,10 @@
  *
  *	kprobe_mutex
  *	  direct_mutex			(ftrace, when it registers ops)
- *	    cpus_read_lock()		(ftrace, when it patches)
- *	      ftrace_lock, jump_label_mutex
- *		text_mutex		(patching, see kprobe_text_lock())
+ *	    ftrace_lock
+ *	      cpus_read_lock()		(stop_machine() and static keys, also for ftrace)
+ *		jump_label_mutex
+ *		  text_mutex		(patching, see kprobe_text_lock())
  *	  module_mutex			(a leaf: symbols of modules)
  *	  slot_mutex			(a leaf: executable memory)
  *	  pool_mutex			(a leaf: instances of return probes)
@@ -74,9 +75,10 @@
  * these, and must not call functions that take them.
  *
  * A hit reads points, users and tables without a lock, with preemption or interrupts
- * off. Anything it can reach is unlinked first and freed after an RCU grace period;
- * no caller waits for that. A task can be preempted in a slot, so executable memory is
- * freed after a tasks-RCU grace period, see slots.c.
+ * off. Anything it can reach is unlinked first and freed after an RCU grace period; no
+ * caller waits for that. A task can be preempted in a slot, so executable memory is
+ * freed after a tasks-RCU grace period, see slots.c. Callers wait for grace periods only
+ * if a point moves between the two ftrace ops, see ftrace.c.
  *
  * Most architectures reorder memory accesses more than x86 does. A hit relies on the
  * following without a lock; the file named explains why it holds:

@@ -444,7 +444,7 @@ out_free:
 	return ERR_PTR(ret);
 }
 
-/* For points that have never been armed. */
+/* For points without users. ftrace may have armed one, and disarmed it: no hit runs anything. */
 static void point_unmake(struct kprobe_point *pt)
 {
 	list_del(&pt->all);
@@ -536,7 +536,7 @@ int kprobe_place_user(struct kprobe_user *user)
 
 /**
  * kprobe_displace_user - undo kprobe_place_user()
- * @user: the user; its point has not been armed for it
+ * @user: the user; it is not linked, and its point is not armed for it
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -558,7 +558,8 @@ void kprobe_displace_user(struct kprobe_user *user)
 
 /**
  * kprobe_link_user - make a user visible to hits
- * @user: the user, placed on a point that is armed if the user is enabled
+ * @user: the user, placed on a point that is armed if the user is enabled and all probes
+ *	  are switched on
  *
  * Context: kprobe_mutex held.
  */
