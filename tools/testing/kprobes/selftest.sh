@@ -2038,6 +2038,17 @@ survived survive_killed "a killer that fails is seen" 'wrong: failed module: kpr
 survived survive_killers "a killer that did nothing, and torture that did nothing, are seen" \
 	'wrong: rounds 0, killer module 0' 0 '' '5a killer nmi 1\nkiller module 0' module
 survived survive_alone "torture needs no killer" survives 0 '' '5a rounds 90' alone
+# windowed NAME PROVES WANTED STATUS LINE: what that output of everything.sh means
+windowed()
+{
+	printf '%s\n' 'kprobes: everything: ready' "$5" >"$tmp/windowed"
+	window_verdict "$4" "$tmp/windowed" | sed 's/^/not ok - /' | sees "$1" "$2" "not ok - $3"
+}
+windowed survive_window "a window that is done survives" survives 0 'kprobes: 1 of 9 windows done'
+windowed survive_window_bad "a window that fails says why" 'fails: failed window 020: hits come late' 1 \
+	'FAILED window 020: failed window 020: hits come late (build/logs/a-window-020.console)'
+windowed survive_window_none "a window that is not done does not survive" 'fails: kprobes: no window was started' 1 \
+	'kprobes: no window was started'
 # survive.sh, of a kernel that breaks
 stands_for guest.sh <<<'echo; exit 1'
 mkdir -p "$tmp/staged/"{rt,stock-rt}

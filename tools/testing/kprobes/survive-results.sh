@@ -58,6 +58,21 @@ survive_verdict()
 	fi
 }
 
+# window_verdict STATUS OUTPUT: the same of a window of everything.sh
+window_verdict()
+{
+	local why
+
+	why=$(sed -n 's/^FAILED window [^:]*: //p' "$2" | head -n 1 | sed 's/ (build\/.*//')
+	if [ -n "$why" ]; then
+		echo "fails: $why"
+	elif [ "$1" -ne 0 ]; then
+		echo "fails: $(tail -n 1 "$2")"
+	else
+		echo "survives"
+	fi
+}
+
 # survive_table KERNEL...: a row for each "NAME<tab>KERNEL<tab>VERDICT" on standard input
 survive_table()
 {

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Shows what stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
-# each way, then torture without killers and with some of them. Each row runs in a guest of its
-# own, on both kernels. Prints a table, also to build/logs/survive.txt. Fails if ours do not
+# each way, then torture without killers and with some of them, then some windows of
+# everything.sh, which are smaller here. Each row runs in a guest of its own, on both kernels. Prints a table, also to build/logs/survive.txt. Fails if ours do not
 # survive everything, or if a killer has not done its work there.
 #
 #   KERNEL=name     only this one of the two, or another of ours
 #   ROWS="glob..."  only the rows with a matching name: abuse.again, torture.nmi ...
 #   CALLS=n         for each row of abuse (default 5000)
 #   SECONDS_EACH=n  for each row of torture (default 30)
+#   POINTS=n        for each row of everything (default 2000)
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -19,6 +20,7 @@ calls=${CALLS:-5000}
 seconds=${SECONDS_EACH:-30}
 how_many CALLS "$calls"
 how_many SECONDS_EACH "$seconds"
+how_many POINTS "${POINTS:=2000}"
 kernels=${KERNEL:-stock-$CONFIG $CONFIG}
 
 # Name, calls, targets. See chosen() in kprobe_abuse.c.
@@ -42,6 +44,11 @@ torture.alone
 torture.hotplug
 torture.module
 torture.nmi
+everything.020
+everything.060
+everything.100
+everything.140
+everything.modules
 END
 )
 
@@ -68,6 +75,12 @@ survives()
 			"$build/$kernel" torture SECONDS_TO_RUN="$seconds" MODE=exact \
 			KILLERS="${killer#alone}" \
 			>"$build/logs/$log.txt" 2>&1 || status=$?
+		;;
+	everything.*)
+		KERNEL=$kernel POINTS=$POINTS WINDOW=${name#everything.} NARROW=0 AGAIN='' \
+			"$here/everything.sh" >"$build/logs/$log.txt" 2>&1 || status=$?
+		window_verdict $status "$build/logs/$log.txt"
+		return
 		;;
 	esac
 	survive_verdict $status "$build/logs/$log.console" "$build/logs/$log.txt" "$killer"
