@@ -566,7 +566,7 @@ static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, there->pre, 1);
 }
 
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390)
 /* The rival is registered later, so ftrace calls it before the probe's handler. */
 static void redirected_call_stays_redirected(struct kunit *test)
 {
@@ -972,7 +972,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(direct_trampoline_that_cannot_share_is_ebusy),
 #endif
 	KUNIT_CASE(right_is_given_back_when_a_batch_is_refused),
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390)
 	KUNIT_CASE(redirected_call_stays_redirected),
 #endif
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
