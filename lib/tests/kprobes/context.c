@@ -1142,6 +1142,21 @@ static void handler_that_a_debugger_lets_go_on_still_runs(struct kunit *test)
 
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
+#ifdef CONFIG_X86
+/* As in an fprobe that shares its callbacks. No probe has a fault handler to ask. */
+static void fault_where_no_handler_runs_is_fixed_up(struct kunit *test)
+{
+	void *bad = kpt_bad_address(test);
+	unsigned long ret;
+
+	kprobe_busy_begin();
+	ret = kpt_load(bad);
+	kprobe_busy_end();
+	KUNIT_EXPECT_EQ(test, ret, KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+}
+#endif
+
 static struct kunit_case context_cases[] = {
 	SITE_CASE(breakpoint_hit_from_pre_handler_is_missed),
 	SITE_CASE(breakpoint_hit_from_post_handler_is_missed),
@@ -1153,6 +1168,7 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(own_hit_from_post_handler_is_missed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(hit_from_post_handler_after_a_second_trap_is_missed),
+	KUNIT_CASE(fault_where_no_handler_runs_is_fixed_up),
 #endif
 	SITE_CASE(hits_from_handler_are_missed_however_many),
 	KUNIT_CASE(hits_from_handler_do_not_change_where_the_branch_leads),

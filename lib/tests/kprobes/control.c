@@ -590,6 +590,12 @@ static void hits_of_all_cpus_add_up(struct kunit *test)
 }
 
 #ifdef CONFIG_X86
+/* A debugger goes by this list. Probes there are refused for another reason, too. */
+static void blacklist_has_the_trampolines_of_static_calls(struct kunit *test)
+{
+	KUNIT_EXPECT_NOT_NULL(test, strstr(read_file(test, "kprobes/blacklist"), "\t__SCT__"));
+}
+
 /**
  * struct counted - a hit that is under way when counting is switched off
  * @result: what the function returned
@@ -776,6 +782,7 @@ static struct kunit_case control_cases[] = {
 	SITE_CASE(hits_of_a_new_point_are_counted_from_the_first),
 	SITE_CASE(hits_of_all_cpus_add_up),
 #ifdef CONFIG_X86
+	KUNIT_CASE(blacklist_has_the_trampolines_of_static_calls),
 	KUNIT_CASE(hit_goes_on_when_counting_is_switched_off),
 #endif
 #ifdef CONFIG_KRETPROBE_POOL

@@ -1260,7 +1260,26 @@ static void after_an_ftrace_call_both_are_hit(struct kunit *test)
 
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
+#ifdef CONFIG_X86
+static void opcode_of_an_ftrace_site_is_the_original_one(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+	u8 first;
+
+	/* An ENDBR may come before the site. */
+	kpt_unregister(test, pr);
+	first = *(u8 *)pr->kp.addr;
+	pr->kp.opcode = 0;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, pr->kp.opcode, first);
+	KUNIT_EXPECT_NE(test, first, 0);
+}
+#endif
+
 static struct kunit_case hit_cases[] = {
+#ifdef CONFIG_X86
+	KUNIT_CASE(opcode_of_an_ftrace_site_is_the_original_one),
+#endif
 	SITE_CASE(probe_gets_hit_once_per_call),
 	SITE_CASE(pre_handler_gets_the_probe_it_belongs_to),
 	SITE_CASE(pre_handler_sees_the_live_registers),

@@ -2373,6 +2373,22 @@ static void list_shows_as_optimized_what_was_just_registered(struct kunit *test)
 }
 
 /* The last column is "jump", or the reason why the point is not one. */
+/* Not beside another reason. */
+static void branch_is_named_only_if_it_is_the_reason(struct kunit *test)
+{
+	struct kpt_probe *pr;
+
+	kpt_needs_debugfs(test);
+	pr = kpt_probe(test, AT(target));
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "a branch leads inside: kpt_jump_target");
+	kpt_forbid_jumps(test);
+	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), "switched off");
+	kpt_allow_jumps(test);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), "disarmed");
+}
+
 static void reasons_are_in_the_points_file(struct kunit *test)
 {
 	static const struct {
@@ -2522,6 +2538,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
 	KUNIT_CASE(list_shows_optimized),
 	KUNIT_CASE(list_shows_as_optimized_what_was_just_registered),
+	KUNIT_CASE(branch_is_named_only_if_it_is_the_reason),
 	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
 	KUNIT_CASE(handler_may_move_the_stack_pointer_and_leave),
