@@ -397,7 +397,7 @@ mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
 step tests guest_tests tests '' '' "$watch" "${shared[@]}"
 if [ -n "$traced" ]; then
 	STRESS_SECONDS=${STRESS_SECONDS:-80} RETURNS_SECONDS=${RETURNS_SECONDS:-60} \
-		FUZZ_DEFS=${FUZZ_DEFS:-150} PERF_DEFS=${PERF_DEFS:-150} \
+		FUZZ_DEFS=${FUZZ_DEFS:-150} PERF_DEFS=${PERF_DEFS:-600} \
 		step traced-tests guest_tests traced-tests 'traced: ' '' tracers "${shared[@]}"
 fi
 mapfile -t own < <(grep -l '^# own guest: ' "$here"/guest/tests/*.sh)
