@@ -1140,8 +1140,6 @@ static void handler_that_a_debugger_lets_go_on_still_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 1ul);
 }
 
-#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
-
 #ifdef CONFIG_X86
 /* As in an fprobe that shares its callbacks. No probe has a fault handler to ask. */
 static void fault_where_no_handler_runs_is_fixed_up(struct kunit *test)
@@ -1156,6 +1154,8 @@ static void fault_where_no_handler_runs_is_fixed_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 }
 #endif
+
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case context_cases[] = {
 	SITE_CASE(breakpoint_hit_from_pre_handler_is_missed),

@@ -1258,9 +1258,7 @@ static void after_an_ftrace_call_both_are_hit(struct kunit *test)
 #endif
 #endif /* CONFIG_X86 */
 
-#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
-
-#ifdef CONFIG_X86
+#if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
 static void opcode_of_an_ftrace_site_is_the_original_one(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
@@ -1276,15 +1274,15 @@ static void opcode_of_an_ftrace_site_is_the_original_one(struct kunit *test)
 }
 #endif
 
+#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+
 static struct kunit_case hit_cases[] = {
-#ifdef CONFIG_X86
-	KUNIT_CASE(opcode_of_an_ftrace_site_is_the_original_one),
-#endif
 	SITE_CASE(probe_gets_hit_once_per_call),
 	SITE_CASE(pre_handler_gets_the_probe_it_belongs_to),
 	SITE_CASE(pre_handler_sees_the_live_registers),
 	SITE_CASE(stack_pointer_is_that_of_the_function),
 #if defined(CONFIG_X86) && defined(CONFIG_KPROBES_ON_FTRACE)
+	KUNIT_CASE(opcode_of_an_ftrace_site_is_the_original_one),
 	KUNIT_CASE(handler_may_return_from_the_function),
 	KUNIT_CASE(handler_may_return_from_a_function_that_is_traced),
 #ifdef CONFIG_X86_64

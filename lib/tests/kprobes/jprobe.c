@@ -287,7 +287,7 @@ static void jprobe_return_works_from_a_function_of_the_handler(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, uses_stack(8), 0);
 }
 
-/* With a post-handler, all that called the handler is needed again. */
+/* A post-handler runs after it, and is called with values from these registers. */
 static void jprobe_return_restores_the_registers_of_the_caller(struct kunit *test)
 {
 	struct kpt_probe *other = kpt_alloc(test, many_fn(test));

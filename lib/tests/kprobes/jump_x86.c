@@ -2372,7 +2372,6 @@ static void list_shows_as_optimized_what_was_just_registered(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tagged);
 }
 
-/* The last column is "jump", or the reason why the point is not one. */
 /* Not beside another reason. */
 static void branch_is_named_only_if_it_is_the_reason(struct kunit *test)
 {
@@ -2389,6 +2388,7 @@ static void branch_is_named_only_if_it_is_the_reason(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), "disarmed");
 }
 
+/* The last column is "jump", or the reason why the point is not one. */
 static void reasons_are_in_the_points_file(struct kunit *test)
 {
 	static const struct {

@@ -221,7 +221,7 @@ halve()
 }
 
 id=$(cat "$kernel/vmlinux" "$kernel"/kprobes-modules/*.ko "$0" "$here/everything-results.sh" \
-	"$here/guest/jobs/everything.sh" <(echo "$points") | sha1sum | cut -c1-16)
+	"$here/guest/jobs/everything.sh" | sha1sum | cut -c1-16)
 if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	prepare
 fi
@@ -245,7 +245,7 @@ windows()
 
 all=$(cat "$state"/window/* | wc -l)
 total=$(find "$state/window" -type f | wc -l)
-say "$all instructions of $name in $total windows, $(wc -l <"$state/done") of them done (build/everything-$name, build/logs/$log.*)"
+say "$all instructions of $name in $total windows, $(wc -l <"$state/done") of them done (build/${state##*/}, build/logs/$log.*)"
 [ -n "$(windows)" ] || say "all are done: AGAIN=1 starts over"
 deadline=$((SECONDS + minutes * 60))
 each=40 failures=0

@@ -123,11 +123,12 @@ panic_path_verdict()
 	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
 }
 
-# in_reader_verdict STATUS CONSOLE GUEST: what is missing or wrong after an oops in an RCU reader
+# in_reader_verdict CONSOLE GUEST STATUS: the same after an oops in an RCU reader; STATUS is that of
+# guest.sh
 in_reader_verdict()
 {
-	[ "$1" -eq 0 ] || echo "the guest: $(tail -n 1 "$3")"
-	tr -d '\r' <"$2" | sed 's/^\[ *[0-9.]*\] //' | awk '
+	[ "$3" -eq 0 ] || echo "the guest: $(tail -n 1 "$2")"
+	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk '
 		/^RIP: 0010:reader_write\+/ { there++ }
 		/^[kK]ernel BUG at / { reports++; next }
 		/^(Kernel panic|BUG|WARNING|UBSAN|INFO|rcu: INFO): / || /^kprobes: cannot / { print "one more report: " $0 }

@@ -52,38 +52,20 @@ crash()
 	done
 }
 
-# panic_path: a panic with probes on its way
-panic_path()
+# alone CASE TEXT: one in a guest of its own, with a verdict of its own
+alone()
 {
-	local log=oops-$name-panic-path bad
+	local log=oops-$name-${1//_/-} bad status=0
 
-	[ -n "$(those panic_path)" ] || return 0
+	[ -n "$(those "$1")" ] || return 0
 	new_console "$log"
-	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES=panic_path \
-		>"$build/logs/$log.txt" 2>&1 || true
-	bad=$(panic_path_verdict "$build/logs/$log.console" "$build/logs/$log.txt")
-	if [ -z "$bad" ]; then
-		echo "ok - oops.panic_path: a panic with probes on its way is as one without"
-	else
-		echo "not ok - oops.panic_path: see build/logs/$log.console"
-		printf '%s\n' "$bad" | sed 's/^/    # /'
-	fi
-}
-
-# in_reader: an oops of an RCU reader that has a file open whose closing removes a probe
-in_reader()
-{
-	local log=oops-$name-in-reader bad status=0
-
-	[ -n "$(those in_reader)" ] || return 0
-	new_console "$log"
-	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES=in_reader \
+	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES="$1" \
 		>"$build/logs/$log.txt" 2>&1 || status=$?
-	bad=$(in_reader_verdict $status "$build/logs/$log.console" "$build/logs/$log.txt")
+	bad=$("$1_verdict" "$build/logs/$log.console" "$build/logs/$log.txt" $status)
 	if [ -z "$bad" ]; then
-		echo "ok - oops.in_reader: a task that oopses in an RCU reader removes its probes while it dies"
+		echo "ok - oops.$1: $2"
 	else
-		echo "not ok - oops.in_reader: see build/logs/$log.console"
+		echo "not ok - oops.$1: see build/logs/$log.console"
 		printf '%s\n' "$bad" | sed 's/^/    # /'
 	fi
 }
@@ -96,5 +78,5 @@ crash "oops-$name" '' $(those $oops_goes_on)
 for c in $(those $oops_panics); do
 	crash "oops-$name-${c//:/-}" 1 "$c"
 done
-panic_path
-in_reader
+alone panic_path "a panic with probes on its way is as one without"
+alone in_reader "a task that oopses in an RCU reader removes its probes while it dies"

@@ -1164,10 +1164,10 @@ not ok - the guest: kprobes: guest: oops did not end within 240 s: see log"
 printf '%s\n' '[    5.1] kernel BUG at /src/kprobe_oops.c:400!' '[    5.1] Oops: invalid opcode: 0000 [#1] SMP' \
 	'[    5.1] RIP: 0010:reader_write+0x10/0x20' >"$tmp/in_reader"
 echo 'kprobes: guest: fail: the list' >"$tmp/in_reader.txt"
-in_reader_verdict 0 "$tmp/in_reader" "$tmp/in_reader.txt" | sed 's/^/not ok - /' |
+in_reader_verdict "$tmp/in_reader" "$tmp/in_reader.txt" 0 | sed 's/^/not ok - /' |
 	sees in_reader_good "an oops in an RCU reader, and nothing else, is good" ''
 sed -i '/RIP/s/.*/kprobes: cannot unregister a probe/' "$tmp/in_reader"
-in_reader_verdict 1 "$tmp/in_reader" "$tmp/in_reader.txt" | sed 's/^/not ok - /' |
+in_reader_verdict "$tmp/in_reader" "$tmp/in_reader.txt" 1 | sed 's/^/not ok - /' |
 	sees in_reader_bad "a probe that stays after an oops in an RCU reader is seen" \
 "not ok - the guest: kprobes: guest: fail: the list
 not ok - one more report: kprobes: cannot unregister a probe

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Shows what stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
 # each way, then torture without killers and with some of them, then some windows of
-# everything.sh, which are smaller here. Each row runs in a guest of its own, on both kernels. Prints a table, also to build/logs/survive.txt. Fails if ours do not
-# survive everything, or if a killer has not done its work there.
+# everything.sh, which are smaller here. Each row runs in a guest of its own, on both kernels.
+# Prints a table, also to build/logs/survive.txt. Fails if ours do not survive everything, or
+# if a killer has not done its work there.
 #
 #   KERNEL=name     only this one of the two, or another of ours
 #   ROWS="glob..."  only the rows with a matching name: abuse.again, torture.nmi ...
@@ -18,9 +19,10 @@ set -euo pipefail
 
 calls=${CALLS:-5000}
 seconds=${SECONDS_EACH:-30}
+points=${POINTS:-2000}
 how_many CALLS "$calls"
 how_many SECONDS_EACH "$seconds"
-how_many POINTS "${POINTS:=2000}"
+how_many POINTS "$points"
 kernels=${KERNEL:-stock-$CONFIG $CONFIG}
 
 # Name, calls, targets. See chosen() in kprobe_abuse.c.
@@ -77,7 +79,7 @@ survives()
 			>"$build/logs/$log.txt" 2>&1 || status=$?
 		;;
 	everything.*)
-		KERNEL=$kernel POINTS=$POINTS WINDOW=${name#everything.} NARROW=0 AGAIN='' \
+		KERNEL=$kernel POINTS=$points WINDOW=${name#everything.} NARROW=0 AGAIN='' \
 			"$here/everything.sh" >"$build/logs/$log.txt" 2>&1 || status=$?
 		window_verdict $status "$build/logs/$log.txt"
 		return

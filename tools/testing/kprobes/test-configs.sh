@@ -41,9 +41,7 @@ import itertools, sys
 factors, options, never = {}, {}, set()
 for line in open(sys.argv[1]):
     word = line.split()
-    if not word or word[0].startswith("#"):
-        continue
-    if word[0] == "skip":
+    if not word or word[0].startswith("#") or word[0] == "skip":
         continue
     if word[0] == "never":
         never |= {(word[1], word[2]), (word[2], word[1])}

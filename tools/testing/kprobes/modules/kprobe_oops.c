@@ -387,7 +387,7 @@ static int __init kprobe_oops_init(void)
 {
 	dir = debugfs_create_dir("kprobe_oops", NULL);
 	debugfs_create_file("run", 0200, dir, NULL, &run_fops);
-	/* Removing a file waits for those who are in it, unless they are not known. */
+	/* debugfs would wait for the dead task to leave the file. */
 	debugfs_create_file_unsafe("reader", 0200, dir, NULL, &reader_fops);
 	return 0;
 }

@@ -229,6 +229,7 @@ run_window()
 
 export TMPDIR=/tmp
 sum=$(md5sum </bin/busybox)
+# For calls().
 echo 'nobody:x:65534:65534::/tmp:/bin/sh' >>/etc/passwd
 sort $debug/kprobes/blacklist >/tmp/blacklist
 [ -s /tmp/blacklist ] || exit 1
