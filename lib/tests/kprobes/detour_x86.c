@@ -836,30 +836,90 @@ static noinline void stacks_are_whole_in_a_displaced_call(struct kunit *test)
 }
 #endif /* CONFIG_UNWINDER_ORC */
 
-#if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) && defined(CONFIG_KPROBES_ON_FTRACE)
+#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
 /*
  * Each call shifts the depth by five bits, and each return shifts it back. A call that is
- * counted twice hides that the return stack buffer is empty. With this depth, nothing is
- * shifted out.
+ * counted twice hides that the return stack buffer is empty, and a return that lacks a call
+ * empties it. With this depth, nothing is shifted out.
  */
 #define FOUR_CALLS	(S64_MIN >> 20)
 
-static void hit_at_an_ftrace_site_counts_as_many_calls_as_returns(struct kunit *test)
+static void expect_as_many_calls_as_returns(struct kunit *test, kpt_fn_t fn)
 {
-	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
 	unsigned long flags, result;
 	u64 before, after;
 
 	local_irq_save(flags);
 	before = this_cpu_read(pcpu_hot.call_depth);
 	this_cpu_write(pcpu_hot.call_depth, FOUR_CALLS);
-	result = kpt_traced(7);
+	result = fn(7);
 	after = this_cpu_read(pcpu_hot.call_depth);
 	this_cpu_write(pcpu_hot.call_depth, before);
 	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, result, KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, after, (u64)FOUR_CALLS);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+static void hit_at_an_ftrace_site_counts_as_many_calls_as_returns(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+
+	expect_as_many_calls_as_returns(test, kpt_traced);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
+static int pre_leaves(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	/* After the NOP. */
+	instruction_pointer_set(regs, (unsigned long)pr->kp.addr + 1);
+	return 1;
+}
+
+/* A hit leaves its detour by a return of the detour's own. */
+static void hit_that_leaves_its_detour_counts_as_many_calls_as_returns(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, AT(nop));
+
+	kpt_register(test, pr);
+	settle(test, pr);
+	expect_as_many_calls_as_returns(test, kpt_detour_nop);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+
+	pr->on_pre = pre_leaves;
+	kpt_register(test, pr);
+	settle(test, pr);
+	expect_as_many_calls_as_returns(test, kpt_detour_nop);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
+/* A branch is displaced; or, if there is a post-handler, emulated. */
+static void check_branch_counts(struct kunit *test, void *addr, kpt_fn_t fn)
+{
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	for (post = 0; post < 2; post++) {
+		pr = jump_probe(test, addr, post);
+		expect_as_many_calls_as_returns(test, fn);
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr->post, post);
+		kpt_unregister(test, pr);
+	}
+}
+
+static void hit_at_a_branch_counts_as_many_calls_as_returns(struct kunit *test)
+{
+	if (!KPT_JUMP_TABLES) {
+		check_branch_counts(test, AT(jump), kpt_detour_jump);
+		check_branch_counts(test, AT(jump_mem), kpt_detour_jump_mem);
+	}
+	check_branch_counts(test, AT(call), kpt_detour_call);
+	check_branch_counts(test, AT(call_reg), kpt_detour_call_reg);
+	check_branch_counts(test, AT(call_stack), kpt_detour_call_stack);
+	check_branch_counts(test, AT(ret), kpt_detour_ret);
 }
 #endif
 
@@ -878,8 +938,12 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
 	KUNIT_CASE(displaced_branch_through_memory_is_as_safe_as_others),
-#if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) && defined(CONFIG_KPROBES_ON_FTRACE)
+#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
+#ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(hit_at_an_ftrace_site_counts_as_many_calls_as_returns),
+#endif
+	KUNIT_CASE(hit_that_leaves_its_detour_counts_as_many_calls_as_returns),
+	KUNIT_CASE(hit_at_a_branch_counts_as_many_calls_as_returns),
 #endif
 	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),

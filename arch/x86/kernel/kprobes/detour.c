@@ -162,8 +162,10 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	} else if (!READ_ONCE(p->post_handler)) {
 		/* Only the instruction is left to do. */
 	} else if (x86_emulate(p, regs)) {
-		if (p->ainsn.kind == X86_CALL || p->ainsn.kind == X86_CALL_IND)
+		if (p->ainsn.kind == X86_CALL)
 			called = DETOUR_LEAVE_CALLED;
+		else if (p->ainsn.kind == X86_CALL_IND)
+			called = DETOUR_LEAVE_CALLED_UNCOUNTED;
 		else if (p->ainsn.kind == X86_RET)
 			called = DETOUR_LEAVE_RETURNED;
 		/* For unwinders: see emit_save(). */

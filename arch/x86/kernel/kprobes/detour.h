@@ -81,11 +81,15 @@ enum x86_detour_next {
  * It goes to regs->ip by a return of its own, which lacks one. If a call was emulated,
  * the return of the callee lacks one, too. If a return was emulated, its call is left
  * over, and makes up for one.
+ *
+ * Where calls are counted, a direct call leads to code that does so. An indirect one, if
+ * it is probed, does not.
  */
-#define DETOUR_STAY		0
-#define DETOUR_LEAVE		1
-#define DETOUR_LEAVE_CALLED	2
-#define DETOUR_LEAVE_RETURNED	3
+#define DETOUR_STAY			0
+#define DETOUR_LEAVE			1
+#define DETOUR_LEAVE_CALLED		2
+#define DETOUR_LEAVE_CALLED_UNCOUNTED	3
+#define DETOUR_LEAVE_RETURNED		4
 
 /**
  * struct x86_detour - the head of a detour, before its code

@@ -24,9 +24,10 @@
 #ifdef CONFIG_OPTPROBES
 /* Restores segments, too: the probed code may have its own. */
 SYM_CODE_START(detour_leave)
-	cmp	$2, %eax
-	ja	.Lcalled
-	jb	.Lcall
+	cmp	$4, %eax
+	je	.Lcalled
+	cmp	$1, %eax
+	je	.Lcall
 	call	.Lcall_once
 	int3
 .Lcall_once:

@@ -66,10 +66,13 @@
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS
 	ANNOTATE_NOENDBR
-	cmp	$2, %eax
+	cmp	$3, %eax
 	ja	.Lcalled
-	jb	.Lcall
+	jb	.Lcounted
 	CALL_DEPTH_ACCOUNT
+.Lcounted:
+	cmp	$1, %eax
+	je	.Lcall
 	ANNOTATE_INTRA_FUNCTION_CALL
 	call	.Lcall_once
 	int3
