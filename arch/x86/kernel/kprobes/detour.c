@@ -260,6 +260,7 @@ static bool detour_debugged(const u8 *addr)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&text_mutex);
 	/* The first byte, too: the point may have been too new for kprobe_has_text(). */
 	for (i = 0; i < JMP32_INSN_SIZE; i++) {
 		if (x86_text_debugged(addr[i], (unsigned long)addr + i))

@@ -148,7 +148,7 @@ EXPORT_SYMBOL_IF_KUNIT(x86_insn_read);
  *
  * As x86_insn_read(), but cheaper for the instructions that follow.
  *
- * Context: kprobe_mutex held, and the text does not change meanwhile.
+ * Context: kprobe_mutex and text_mutex held.
  * Return: 0; -EILSEQ if there is no instruction; or -EBUSY if a debugger has a breakpoint
  * there.
  */
@@ -156,6 +156,7 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 {
 	unsigned int i = addr - t->addr;
 
+	lockdep_assert_held(&text_mutex);
 	if (!t->addr || i > sizeof(t->buf) - MAX_INSN_SIZE) {
 		t->addr = 0;
 		if (text_read(t->buf, addr, sizeof(t->buf) - FRONT))
@@ -351,6 +352,7 @@ int x86_boundary_check(unsigned long addr)
 	unsigned long offset, at;
 	int ret;
 
+	lockdep_assert_held(&text_mutex);
 	if (!kallsyms_lookup_size_offset(addr, NULL, &offset))
 		return -ENOENT;
 
