@@ -329,6 +329,10 @@ static void probe_that_cannot_be_armed_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 0);
+	/* Nor can one that is registered disabled have the right at an armed point. */
+	post->kp.flags = KPROBE_FLAG_DISABLED;
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+	post->kp.flags = 0;
 	/* The probe that was there still does not need the right. */
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&site->kp), 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&site->kp), 0);

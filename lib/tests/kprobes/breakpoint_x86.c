@@ -12,6 +12,7 @@
 #include <asm/text-patching.h>
 
 #ifdef CONFIG_OPTPROBES
+#include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "jump_x86.h"
 #else
 #include "fixture.h"
@@ -349,12 +350,31 @@ static const struct far {
 	kpt_fn_t fn;
 	const u32 *at;
 	const u32 *done;
-} fars[] = { FAR(call), FAR(call_mem), FAR(jmp), FAR(jmp_mem), FAR(ret) };
+} fars[] = { FAR(call), FAR(call_mem), FAR(call_11), FAR(jmp), FAR(jmp_mem), FAR(ret) };
 
-/* Typical values of freed memory, and both ends of the addresses that are not canonical. */
-static const unsigned long nowhere[] = {
-	0x6b6b6b6b6b6b6b6b, 0xdead000000000122, 1ul << 56, ~(1ul << 56),
-};
+/*
+ * Typical values of freed memory, and both ends of the addresses that are not canonical: in
+ * page tables of five levels, and in those of this machine.
+ */
+#define NR_NOWHERE	6
+
+static unsigned long nowhere(unsigned int i)
+{
+	switch (i) {
+	case 0:
+		return 0x6b6b6b6b6b6b6b6b;
+	case 1:
+		return 0xdead000000000122;
+	case 2:
+		return 1ul << 56;
+	case 3:
+		return ~(1ul << 56);
+	case 4:
+		return 1ul << __VIRTUAL_MASK_SHIFT;
+	default:
+		return ~(1ul << __VIRTUAL_MASK_SHIFT);
+	}
+}
 
 /*
  * If the exception returned to such an address, that return would fault. A jump without a
@@ -371,13 +391,13 @@ static void check_far(struct kunit *test, const struct far *far, bool post, bool
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(&pr->kp), jump, "%s", far->name);
-	for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
+	for (i = 0; i < NR_NOWHERE; i++) {
 		pr->pre = 0;
 		pr->post = 0;
 		KUNIT_EXPECT_EQ_MSG(test, far->fn(good), 0ul, "%s", far->name);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
-		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere[i]), (unsigned long)KPT_FAULTED,
-				    "%s to %lx", far->name, nowhere[i]);
+		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere(i)), (unsigned long)KPT_FAULTED,
+				    "%s to %lx", far->name, nowhere(i));
 		KUNIT_EXPECT_EQ(test, pr->pre, 2);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
 	}
@@ -408,6 +428,13 @@ static void branch_to_nowhere_faults_under_a_jump(struct kunit *test)
 	}
 }
 #endif
+
+/* With one byte more, the copy would overwrite what describes it. */
+static void branch_that_is_too_long_for_a_copy_is_refused(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kpt_refused(at(kpt_far_call_11, kpt_far_call_11_at)), 0);
+	KUNIT_EXPECT_EQ(test, kpt_refused(at(kpt_far_call_12, kpt_far_call_12_at)), -EILSEQ);
+}
 
 /* Before the trap of the copy that pushes, and after it. */
 static void unwinders_know_the_stack_of_a_branch_to_nowhere(struct kunit *test)
@@ -497,6 +524,8 @@ static void slots_without_code_hold_breakpoints(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, insn.detour);
 	page = (u8 *)((unsigned long)insn.detour & PAGE_MASK);
 	KUNIT_EXPECT_TRUE(test, is_erased(page + PAGE_SIZE / 2, PAGE_SIZE / 2));
+	/* So does what the code of the detour leaves of its slot. */
+	KUNIT_EXPECT_TRUE(test, is_erased((u8 *)insn.detour + __ARCH_KPROBE_DETOUR_SIZE - 16, 16));
 #endif
 }
 
@@ -609,6 +638,32 @@ static void perf_learns_of_each_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->new, was);
 	KUNIT_EXPECT_TRUE(test, c->right);
 }
+
+#ifdef CONFIG_OPTPROBES
+/* Once its jump is gone, a detour sends hits elsewhere. */
+static void perf_learns_of_the_breakpoint_in_a_detour(struct kunit *test)
+{
+	struct change *c = watch(test, "perf_event_text_poke", pre_perf_event_text_poke);
+	struct kpt_probe *pr = kpt_probe(test, (void *)c->addr);
+	const struct x86_detour *d;
+	u8 was;
+
+	wait_for_kprobe_optimizer();
+	d = insn_of(pr).detour;
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	KUNIT_ASSERT_NE(test, d->branch, 0);
+	c->seen = 0;
+	c->right = true;
+	c->addr = (u8 *)d + d->branch;
+	was = *c->addr;
+	KUNIT_EXPECT_NE(test, was, INT3_INSN_OPCODE);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_EQ(test, c->seen, 1);
+	KUNIT_EXPECT_EQ(test, c->old, was);
+	KUNIT_EXPECT_EQ(test, c->new, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_TRUE(test, c->right);
+}
+#endif
 #endif
 
 /* --- The text without probes --------------------------------------------- */
@@ -752,6 +807,7 @@ static struct kunit_case breakpoint_cases[] = {
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(branch_to_nowhere_faults_under_a_jump),
 #endif
+	KUNIT_CASE(branch_that_is_too_long_for_a_copy_is_refused),
 	KUNIT_CASE(unwinders_know_the_stack_of_a_branch_to_nowhere),
 #endif
 	KUNIT_CASE(copies_that_are_given_back_are_erased),
@@ -759,6 +815,9 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(every_cpu_sees_a_breakpoint_before_registration_ends),
 #ifdef CONFIG_PERF_EVENTS
 	KUNIT_CASE(perf_learns_of_each_breakpoint),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(perf_learns_of_the_breakpoint_in_a_detour),
+#endif
 #endif
 	KUNIT_CASE(text_without_probes_is_read),
 #ifdef CONFIG_KPROBES_ON_FTRACE

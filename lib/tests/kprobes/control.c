@@ -764,6 +764,104 @@ static void blacklist_lines_have_the_documented_format(struct kunit *test)
 	KUNIT_EXPECT_GT(test, lines, 10);
 }
 
+#ifdef CONFIG_X86
+/* --- Changes while a probe is being registered ------------------------------ */
+
+/**
+ * struct newcomer - a task that takes its time to register a probe
+ * @pr:	    the probe
+ * @task:   the task
+ * @inside: the point is armed, the probe is not linked yet
+ * @over:   the task is about to go on from there
+ * @err:    what register_kprobe() has returned; positive before that
+ */
+struct newcomer {
+	struct kpt_probe *pr;
+	struct task_struct *task;
+	bool inside;
+	bool over;
+	int err;
+};
+
+static void take_time(enum kprobe_stage stage, void *arg)
+{
+	struct newcomer *n = arg;
+
+	if (stage != KPROBE_STAGE_ARMED || current != READ_ONCE(n->task))
+		return;
+	WRITE_ONCE(n->inside, true);
+	msleep(200);
+	WRITE_ONCE(n->over, true);
+}
+
+static int register_slowly(void *arg)
+{
+	struct newcomer *n = arg;
+
+	WRITE_ONCE(n->task, current);
+	WRITE_ONCE(n->err, register_kprobe(&n->pr->kp));
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void switch_all(struct kunit *test, void *on)
+{
+	write_file(test, "kprobes/enabled", on);
+}
+
+static void count_all(struct kunit *test, void *on)
+{
+	write_file(test, "kprobes/hits", on);
+}
+
+static void announce_module(struct kunit *test, void *event)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	strscpy(mod->name, "kpt_no_module");
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, (unsigned long)event), 0);
+}
+
+static const struct change {
+	const char *name;
+	void (*make)(struct kunit *test, void *arg);
+	void *arg;
+} changes[] = {
+	{ "switched off", switch_all, "0" },
+	{ "switched on", switch_all, "1" },
+	{ "counting on", count_all, "1" },
+	{ "counting off", count_all, "0" },
+	{ "module comes", announce_module, (void *)MODULE_STATE_COMING },
+	{ "module goes", announce_module, (void *)MODULE_STATE_GOING },
+};
+
+/* They see a probe as a whole, or not at all. */
+static void changes_wait_until_a_probe_is_registered(struct kunit *test)
+{
+	struct newcomer *n;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(changes); i++) {
+		n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, n);
+		n->pr = kpt_alloc(test, kpt_plain);
+		n->err = 1;
+		kprobe_test_stop(take_time, n);
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+		kpt_thread(test, register_slowly, n, -1, "newcomer");
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(n->inside)));
+		changes[i].make(test, changes[i].arg);
+		KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(n->over), "%s", changes[i].name);
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(n->err) <= 0));
+		KUNIT_EXPECT_EQ(test, n->err, 0);
+		kunit_release_action(test, no_stop, NULL);
+		unregister_kprobe(&n->pr->kp);
+	}
+}
+#endif
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case control_cases[] = {
@@ -782,6 +880,7 @@ static struct kunit_case control_cases[] = {
 	SITE_CASE(hits_of_a_new_point_are_counted_from_the_first),
 	SITE_CASE(hits_of_all_cpus_add_up),
 #ifdef CONFIG_X86
+	KUNIT_CASE(changes_wait_until_a_probe_is_registered),
 	KUNIT_CASE(blacklist_has_the_trampolines_of_static_calls),
 	KUNIT_CASE(hit_goes_on_when_counting_is_switched_off),
 #endif

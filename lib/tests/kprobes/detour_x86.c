@@ -63,6 +63,7 @@ static const struct x86_detour *detour_of(struct kunit *test, void *addr)
  * struct late - a task that has jumped, but is not in the handler yet
  * @entry:    of the detour
  * @irqs_off: the task goes on with interrupts off
+ * @busy:     the task goes on as if it were in a handler, so the hit is missed
  * @ready:    the task does not sleep from here on, so the detour is not freed
  * @go:	      the task may go on
  * @done:     the task has finished
@@ -71,6 +72,7 @@ static const struct x86_detour *detour_of(struct kunit *test, void *addr)
 struct late {
 	unsigned long entry;
 	bool irqs_off;
+	bool busy;
 	bool ready;
 	bool go;
 	bool done;
@@ -87,7 +89,11 @@ static int be_late(void *arg)
 	if (READ_ONCE(l->go)) {
 		if (l->irqs_off)
 			local_irq_disable();
+		if (READ_ONCE(l->busy))
+			kprobe_busy_begin();
 		l->result = kpt_detour_enter(l->entry, 7);
+		if (READ_ONCE(l->busy))
+			kprobe_busy_end();
 		if (l->irqs_off)
 			local_irq_enable();
 	}
@@ -175,6 +181,31 @@ static void late_hit_is_one_of_a_probe_that_came_meanwhile(struct kunit *test)
 static void late_hit_runs_both_handlers_of_another_point(struct kunit *test)
 {
 	check_came_meanwhile(test, AT(late_copied), true);
+}
+
+/* A hit is missed by the point that is there, if there is one. */
+static void check_late_missed(struct kunit *test, bool came)
+{
+	struct kpt_probe *first = kpt_probe(test, AT(late)), *second = kpt_alloc(test, AT(late));
+	struct late *l;
+
+	settle(test, first);
+	l = start_late(test, AT(late), false);
+	WRITE_ONCE(l->busy, true);
+	kpt_unregister(test, first);
+	if (came)
+		kpt_register(test, second);
+	finish_late(test, l);
+	KUNIT_EXPECT_EQ(test, first->pre + second->pre, 0);
+	KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, second->kp.nmissed, (unsigned long)came);
+}
+
+static void late_hit_is_missed_by_the_probe_that_is_there(struct kunit *test)
+{
+	need_two_cpus(test);
+	check_late_missed(test, false);
+	check_late_missed(test, true);
 }
 
 static void check_late(struct kunit *test, unsigned char *addr)
@@ -318,6 +349,25 @@ static void check_branch(struct kunit *test, void *addr, kpt_fn_t fn)
 		}
 		kpt_unregister(test, pr);
 	}
+}
+
+/*
+ * With a post-handler and a copy before a call through memory, a detour that calls the
+ * handlers itself may not fit. If the dispatcher calls them, nothing of the long one is left.
+ */
+static void detour_that_would_be_too_long_goes_to_the_dispatcher(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(long), true);
+	const struct x86_detour *d = detour_of(test, AT(long));
+	const u8 *end = (const u8 *)d + __ARCH_KPROBE_DETOUR_SIZE;
+	unsigned int i;
+
+	for (i = 1; !d->branch && i <= 16; i++)
+		KUNIT_EXPECT_EQ(test, *(end - i), INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, kpt_detour_long(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	kunit_info(test, "%s", d->branch ? "it fits" : "it is too long");
 }
 
 static void displaced_branches_lead_where_they_did(struct kunit *test)
@@ -927,12 +977,14 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
 	KUNIT_CASE(late_hit_is_one_of_a_probe_that_came_meanwhile),
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
+	KUNIT_CASE(late_hit_is_missed_by_the_probe_that_is_there),
 	KUNIT_CASE(late_hit_runs_a_post_handler_after_a_copy),
 	KUNIT_CASE(hit_ends_with_the_post_handlers_of_its_point),
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),
 	KUNIT_CASE(late_hit_runs_both_handlers_of_another_point),
 	KUNIT_CASE(hit_is_shown_before_it_is_known_to_be_none_that_is_late),
 	KUNIT_CASE(running_detour_changes_to_breakpoints_only),
+	KUNIT_CASE(detour_that_would_be_too_long_goes_to_the_dispatcher),
 	KUNIT_CASE(displaced_branches_lead_where_they_did),
 	KUNIT_CASE(displaced_call_through_memory_may_fault),
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),

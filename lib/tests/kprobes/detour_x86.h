@@ -24,6 +24,9 @@ KPT_DETOUR_TARGET(late_copied);
 /* The same, whose first instruction is a NOP. */
 KPT_DETOUR_TARGET(nop);
 
+/* The same, whose detour is long. */
+KPT_DETOUR_TARGET(long);
+
 /* The same, with one of these inside: an indirect jump, through a register or memory, */
 KPT_DETOUR_TARGET(jump);
 KPT_DETOUR_TARGET(jump_mem);

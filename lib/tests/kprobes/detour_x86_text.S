@@ -130,6 +130,19 @@ SYM_FUNC_START(kpt_detour_call_stack)
 	RETURN
 SYM_FUNC_END(kpt_detour_call_stack)
 
+SYM_FUNC_START(kpt_detour_long)
+	FRAME_BEGIN
+	__ASM_SIZE(push) _ASM_RIP(.Lplain_at)
+	sub	$16, %_ASM_SP
+	AT long
+	cwtl
+	ANNOTATE_RETPOLINE_SAFE
+	{disp32} call *16(%_ASM_SP)
+	add	$16 + WORD, %_ASM_SP
+	FRAME_END
+	RETURN
+SYM_FUNC_END(kpt_detour_long)
+
 SYM_FUNC_START(kpt_detour_call_mem)
 	FRAME_BEGIN
 	sub	$8, %_ASM_SP

@@ -449,10 +449,10 @@ static int mend_ret_load(struct kprobe *p, struct pt_regs *regs, int trapnr)
 	return mend_return(NULL, regs);
 }
 
-/* A call that is under way when its probe is disabled. */
+/* A call that is under way when its probe is disabled; or, with NULL, just a call. */
 static noinline notrace unsigned long kpt_fault_disables(struct fault_ret *fr)
 {
-	int ret = disable_kretprobe(&fr->rp);
+	int ret = fr ? disable_kretprobe(&fr->rp) : 0;
 
 	barrier();
 	return ret;
@@ -489,6 +489,48 @@ static void late_return_handler_has_its_fault_handler(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, other->got, MENDED);
 	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
 	KUNIT_EXPECT_EQ(test, fr->faults, 3);
+	unregister_kretprobe(&fr->rp);
+}
+
+static unsigned long disable_nothing(unsigned long unused)
+{
+	return kpt_fault_disables(NULL);
+}
+
+static int return_interrupted(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct fault_ret *fr = container_of(get_kretprobe(ri), struct fault_ret, rp);
+
+	fr->ret = 1 + kpt_call_in_irq(disable_nothing);
+	return 0;
+}
+
+/* Loads in the interrupt only. */
+static int pre_loads_for_nothing(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	return regs_get_kernel_argument(regs, 0) ? 0 : pre_loads(pr, regs);
+}
+
+/* The handler that faults is not the one that the fault handler is on for. */
+static void fault_handler_of_a_late_return_is_off_in_an_interrupt(struct kunit *test)
+{
+	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
+	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fr);
+	fr->rp.kp.addr = (kprobe_opcode_t *)kpt_fault_disables;
+	fr->rp.kp.fault_handler = mend_ret_load;
+	fr->rp.handler = return_interrupted;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
+	other->pr.kp.fault_handler = NULL;
+	other->pr.on_pre = pre_loads_for_nothing;
+	other->pr.arg = kpt_bad_address(test);
+	kpt_register(test, &other->pr);
+	KUNIT_EXPECT_EQ(test, kpt_fault_disables(fr), 0ul);
+	KUNIT_EXPECT_EQ(test, fr->ret, 1ul);
+	KUNIT_EXPECT_EQ(test, other->pr.pre, 2);
+	KUNIT_EXPECT_EQ(test, other->got, (unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, fr->faults, 0);
 	unregister_kretprobe(&fr->rp);
 }
 
@@ -862,6 +904,8 @@ static int mend_access(struct fault_probe *fp, struct pt_regs *regs)
 	return mend_return(fp, regs);
 }
 
+#define NOT_CANONICAL	0x5a5a5a5a5a5a5a5aul
+
 /* With SMAP, such an access is a fault unless the flag is set. */
 static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 {
@@ -887,6 +931,13 @@ static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)bad), MENDED);
 		check_mended(test, fp, at(kpt_call_user, kpt_call_user_at), X86_TRAP_PF);
 		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
+#ifdef CONFIG_X86_64
+		/* So it does at an address that is not canonical. */
+		fp->faults = 0;
+		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)NOT_CANONICAL), MENDED);
+		check_mended(test, fp, at(kpt_call_user, kpt_call_user_at), X86_TRAP_GP);
+		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
+#endif
 		/* Whether it could be read or not, that is over. */
 		KUNIT_EXPECT_FALSE(test, pagefault_disabled());
 		kpt_unregister(test, &fp->pr);
@@ -1019,6 +1070,7 @@ static struct kunit_case fault_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	STATE_CASE(faults_of_return_probes_are_dealt_with),
 	KUNIT_CASE(late_return_handler_has_its_fault_handler),
+	KUNIT_CASE(fault_handler_of_a_late_return_is_off_in_an_interrupt),
 	KUNIT_CASE(fault_handler_of_a_late_return_is_forgotten_with_its_task),
 #endif
 	STATE_CASE(unregistering_keeps_the_fault_handler_to_the_end),

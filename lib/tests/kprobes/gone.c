@@ -334,6 +334,21 @@ static noinline notrace unsigned long kpt_going(unsigned long arg)
 	return KPT_RESULT(arg);
 }
 
+/* One that is disabled, and one while all are switched off. */
+static void check_off_is_gone(struct kunit *test, struct module *mod, struct kpt_probe *pr)
+{
+	u8 *text = mod->mem[MOD_TEXT].base, before[16];
+
+	memcpy(before, text, sizeof(before));
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), -EINVAL);
+	if (kpt_debugfs.mnt)
+		kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
+	KUNIT_EXPECT_EQ(test, memcmp(before, text, sizeof(before)), 0);
+	kpt_unregister(test, pr);
+}
+
 /*
  * As if the function were the whole text of a module that is being unloaded. The kernel
  * waits for asynchronous functions of modules after it has called the notifiers. Then as if
@@ -345,7 +360,7 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	void *text = kpt_text(kpt_going);
 	kpt_fn_t fn = kpt_going;
 	unsigned int round, detours = kpt_counts(false).detours.live;
-	struct kpt_probe *pr[2];
+	struct kpt_probe *pr[2], *off;
 	u8 before[16];
 
 	KUNIT_ASSERT_NOT_NULL(test, mod);
@@ -371,6 +386,16 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr[0]->kp));
 	KUNIT_EXPECT_EQ(test, pr[0]->pre, 1);
+
+	off = kpt_alloc(test, fn);
+	off->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, off);
+	check_off_is_gone(test, mod, off);
+	if (!kpt_debugfs.mnt)
+		return;
+	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0");
+	off = kpt_probe(test, fn);
+	check_off_is_gone(test, mod, off);
 }
 
 /* As if the text were one byte long: the byte before the probe, after it, and at it. */

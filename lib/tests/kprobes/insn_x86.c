@@ -232,6 +232,14 @@ static bool check_registers(struct kunit *test, const struct insn_case *c, const
 		    expected[R_SP], "%s: %s, handler's sp", c->title, mode);
 }
 
+/* SS is right below the stack of the code, where a push writes to. */
+static bool check_segments(struct kunit *test, const struct insn_case *c, const char *mode,
+			   const struct pt_regs *regs)
+{
+	return SAME(test, regs->cs & 0xffff, __KERNEL_CS, "%s: %s, handler's cs", c->title, mode) &&
+	       SAME(test, regs->ss & 0xffff, __KERNEL_DS, "%s: %s, handler's ss", c->title, mode);
+}
+
 /*
  * @last is the result of the latest call. If nothing precedes the instruction, the
  * pre-handler must have seen the input of the call. If nothing follows it, the
@@ -257,6 +265,8 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 		if (!SAME(test, pr->pre_regs.ip, fn + c->at + 1, "%s: %s, ip before it",
 			  c->title, mode->name))
 			return false;
+		if (!check_segments(test, c, mode->name, &pr->pre_regs))
+			return false;
 		memcpy(given, kpt_insn_in, sizeof(given));
 		given[R_SP] = kpt_insn_sp - INSN_STACK;
 		if (c->at == ENDBR_INSN_SIZE &&
@@ -277,9 +287,7 @@ static bool check_handlers(struct kunit *test, const struct insn_case *c,
 		if (!SAME(test, pr->post_flags, 0, "%s: %s, argument of the post-handler",
 			  c->title, mode->name))
 			return false;
-		/* It is right below the stack of the code, where a push writes to. */
-		if (!SAME(test, pr->post_regs.ss & 0xffff, __KERNEL_DS, "%s: %s, ss",
-			  c->title, mode->name))
+		if (!check_segments(test, c, mode->name, &pr->post_regs))
 			return false;
 	}
 	return true;
@@ -588,14 +596,34 @@ static const void *displaced_refused_gen(const void *prev, char *desc)
 	return next_case(kpt_insn_flow_after_one, prev, REFUSED, desc);
 }
 
-/* Instructions before one that cannot run elsewhere. */
-static void instruction_is_not_displaced(struct kunit *test)
+/* After four bytes, where a call would return after the jump. */
+static const void *displaced_stays_gen(const void *prev, char *desc)
 {
-	const struct insn_case *c = test->param_value;
+	const struct insn_case *c = prev;
+
+	do {
+		c = next_case(kpt_insn_flow_after_four, c, ALLOWED, desc);
+	} while (c && !(c->how & STAYS));
+	return c;
+}
+
+static void check_not_displaced(struct kunit *test, const struct insn_case *c)
+{
 	struct kpt_probe *pr = kpt_probe(test, (char *)c->fn + c->at);
 
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+}
+
+/* Instructions before one that cannot run elsewhere. */
+static void instruction_is_not_displaced(struct kunit *test)
+{
+	check_not_displaced(test, test->param_value);
+}
+
+static void branch_to_the_stack_pointer_is_not_displaced(struct kunit *test)
+{
+	check_not_displaced(test, test->param_value);
 }
 #endif /* CONFIG_OPTPROBES */
 
@@ -611,6 +639,7 @@ static struct kunit_case insn_suite_cases[] = {
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
 	KUNIT_CASE_PARAM(instruction_is_not_displaced, displaced_refused_gen),
+	KUNIT_CASE_PARAM(branch_to_the_stack_pointer_is_not_displaced, displaced_stays_gen),
 #endif
 	KPT_LAST_CASE,
 	{}

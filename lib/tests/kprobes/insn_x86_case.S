@@ -16,6 +16,7 @@
  * REFUSE "title", the instruction - one that may not be probed, and never runs.
  * REFUSE_TRAP - the same, but it is refused because it is a trap of other code.
  * ALLOW "title", the instruction - one that may be probed, but must not run.
+ * STAY_SAFE "title", the instruction - the same, but no jump displaces it.
  *
  * All this is built once more with the probe on a short instruction before the
  * tested one, and again with more of them in between (INSN_AFTER), so that a jump
@@ -166,6 +167,10 @@ kpt_insn_\@:
 /* The same for an indirect branch or a return that objtool recognises. */
 .macro REFUSE_SAFE title:req insn:vararg
 	NEVER_RUN_BY PROBE_SAFE, REFUSED, "\title", \insn
+.endm
+
+.macro STAY_SAFE title:req insn:vararg
+	NEVER_RUN_BY PROBE_SAFE, ALLOWED|STAYS, "\title", \insn
 .endm
 
 /* The address of a label that has no ENDBR, without a relocation. */

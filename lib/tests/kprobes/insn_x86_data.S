@@ -196,6 +196,13 @@ CASE "sub \bytes, sp"
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
+CASE "sub reg, sp, \bytes down"
+	mov	$\bytes, %ecx
+	PROBE sub %_ASM_CX, %_ASM_SP
+	mov	%_ASM_SP, %_ASM_AX
+	lea	\bytes(%_ASM_SP), %_ASM_SP
+DONE
+
 CASE "lea of sp to sp, \bytes down"
 	PROBE lea -\bytes(%_ASM_SP), %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX

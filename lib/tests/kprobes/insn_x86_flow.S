@@ -278,6 +278,9 @@ ALLOW "push fs", .byte 0x0f, 0xa0
 ALLOW "pop fs", .byte 0x0f, 0xa1
 ALLOW "push gs", .byte 0x0f, 0xa8
 ALLOW "pop gs", .byte 0x0f, 0xa9
+/* Compilers never use the stack pointer as the target, so there is no thunk for it. */
+STAY_SAFE "jmp sp", jmp *%_ASM_SP
+STAY_SAFE "call sp", call *%_ASM_SP
 
 /* --- Refused --- */
 
@@ -307,6 +310,9 @@ REFUSE "rex after rex", .byte 0x48, 0x48, 0x89, 0xd8
 REFUSE "more prefixes than the decoder counts", .byte 0x66, 0xf2, 0x3e, 0x26, 0x67, 0x89, 0xd8
 #endif
 REFUSE "an operand of mov from cr0 that is ignored", .byte 0x0f, 0x20, 0x40, 0x00
+REFUSE "an operand of mov from dr0 that is ignored", .byte 0x0f, 0x21, 0x40, 0x00
+REFUSE "an operand of mov to cr0 that is ignored", .byte 0x0f, 0x22, 0x40, 0x00
+REFUSE "an operand of mov to dr0 that is ignored", .byte 0x0f, 0x23, 0x40, 0x00
 REFUSE "mwait", .byte 0x0f, 0x01, 0xc9
 REFUSE "mwaitx", .byte 0x0f, 0x01, 0xfb
 REFUSE "sti in front of hlt", .byte 0xfb, 0xf4
@@ -337,14 +343,16 @@ REFUSE_SAFE "ret with an operand size prefix", .byte 0x66, 0xc3
 REFUSE_SAFE "ret imm16 with an operand size prefix", .byte 0x66, 0xc2, 0x08, 0x00
 
 /* Operands that the emulation cannot address. */
+REFUSE_SAFE "call mem, of fs", call *%fs:8
+REFUSE_SAFE "jmp mem, of fs", jmp *%fs:8
+REFUSE_SAFE "call mem, of gs", call *%gs:8
+REFUSE_SAFE "jmp mem, of gs", jmp *%gs:8
 #ifdef CONFIG_X86_64
-REFUSE_SAFE "call mem, of a segment", call *%gs:8
-REFUSE_SAFE "jmp mem, of a segment", jmp *%gs:8
 REFUSE_SAFE "call mem, 32 bit address", call *(%eax)
+REFUSE "call reg, with rex2", .byte 0xd5, 0x10, 0xff, 0xd0
+REFUSE "jmp reg, with rex2", .byte 0xd5, 0x10, 0xff, 0xe0
 REFUSE "swapgs", swapgs
 #else
-REFUSE_SAFE "call mem, of a segment", call *%fs:8
-REFUSE_SAFE "jmp mem, of a segment", jmp *%fs:8
 REFUSE "pop ss", pop %ss
 REFUSE "far call to an address", .byte 0x9a, 0, 0, 0, 0, 0, 0
 REFUSE "far jump to an address", .byte 0xea, 0, 0, 0, 0, 0, 0

@@ -1912,10 +1912,10 @@ static void post_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
 	}
 }
 
-static void check_hit_by_interrupt(struct kunit *test, bool from_post, kpt_fn_t fn, void *addr)
+static void check_hit_over(struct kunit *test, struct kpt_probe *busy, kpt_fn_t busy_fn,
+			   bool from_post, kpt_fn_t fn, void *addr)
 {
 	struct intrusion *in = alloc_intrusion(test, fn);
-	struct kpt_probe *busy = kpt_alloc(test, AT(two));
 	struct kpt_probe *pr = kpt_probe_post(test, addr);
 
 	busy->arg = in;
@@ -1925,14 +1925,23 @@ static void check_hit_by_interrupt(struct kunit *test, bool from_post, kpt_fn_t 
 	} else {
 		busy->on_pre = pre_awaits_interrupt;
 	}
-	settle(test, busy);
-	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	kpt_register(test, busy);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, busy_fn(7), KPT_RESULT(7ul));
 	KUNIT_ASSERT_TRUE(test, in->done && in->over);
 	KUNIT_EXPECT_EQ(test, in->inner.result, KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, busy->kp.nmissed, 0ul);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+}
+
+static void check_hit_by_interrupt(struct kunit *test, bool from_post, kpt_fn_t fn, void *addr)
+{
+	struct kpt_probe *busy = kpt_alloc(test, AT(two));
+
+	check_hit_over(test, busy, kpt_jump_two, from_post, fn, addr);
+	expect_jump(test, busy);
 }
 
 static void hit_by_interrupt_over_a_handler_runs(struct kunit *test)
@@ -1949,6 +1958,24 @@ static void jump_hit_by_interrupt_over_a_post_handler_runs(struct kunit *test)
 {
 	check_hit_by_interrupt(test, true, kpt_jump_alone, AT(alone));
 }
+
+/* The post-handler runs after a copy of the instruction: in the detour, */
+static void copy_run_by_interrupt_over_a_handler_has_its_post_handler(struct kunit *test)
+{
+	check_hit_by_interrupt(test, false, kpt_jump_copied, AT(copied));
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* or after a trap. No interrupt arrives over the handler of a breakpoint. */
+static void step_by_interrupt_over_a_handler_has_its_post_handler(struct kunit *test)
+{
+	struct kpt_probe *busy = kpt_alloc(test, kpt_traced);
+
+	kpt_forbid_jumps(test);
+	check_hit_over(test, busy, kpt_traced, false, kpt_jump_copied, AT(copied));
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&busy->kp));
+}
+#endif
 
 /* The interrupt calls the function over whose handler it arrived. */
 static void intrude_by_tasklet(struct tasklet_struct *t)
@@ -2372,6 +2399,30 @@ static void list_shows_as_optimized_what_was_just_registered(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tagged);
 }
 
+/*
+ * The optimizer waits for nothing if no point can be a jump. A reader that nobody wakes up
+ * takes a second. On a loaded machine, one of several has to be quick.
+ */
+static void list_is_read_as_soon_as_the_optimizer_is_done(struct kunit *test)
+{
+	unsigned long begin, took, least = ULONG_MAX;
+	unsigned int i;
+
+	kpt_needs_debugfs(test);
+	for (i = 0; i < 5 && least > HZ / 2; i++) {
+		struct kpt_probe *pr = kpt_probe(test, AT(target));
+
+		begin = jiffies;
+		KUNIT_EXPECT_NOT_NULL(test, kpt_line_with(test, kpt_read(test, &kpt_debugfs,
+									 "kprobes/list"),
+							  "kpt_jump_target+"));
+		took = jiffies - begin;
+		least = min(least, took);
+		kpt_unregister(test, pr);
+	}
+	KUNIT_EXPECT_LE(test, least, HZ / 2);
+}
+
 /* Not beside another reason. */
 static void branch_is_named_only_if_it_is_the_reason(struct kunit *test)
 {
@@ -2519,6 +2570,10 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(hit_by_interrupt_over_a_handler_runs),
 	KUNIT_CASE(jump_hit_by_interrupt_over_a_handler_runs),
 	KUNIT_CASE(jump_hit_by_interrupt_over_a_post_handler_runs),
+	KUNIT_CASE(copy_run_by_interrupt_over_a_handler_has_its_post_handler),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(step_by_interrupt_over_a_handler_has_its_post_handler),
+#endif
 	KUNIT_CASE(hit_from_a_handler_in_an_interrupt_is_missed),
 	KUNIT_CASE(own_hit_by_interrupt_over_a_handler_runs),
 #ifdef CONFIG_STACKTRACE
@@ -2538,6 +2593,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),
 	KUNIT_CASE(list_shows_optimized),
 	KUNIT_CASE(list_shows_as_optimized_what_was_just_registered),
+	KUNIT_CASE(list_is_read_as_soon_as_the_optimizer_is_done),
 	KUNIT_CASE(branch_is_named_only_if_it_is_the_reason),
 	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),

@@ -121,9 +121,12 @@ SYM_FUNC_START(kpt_jump_inner\n)
 	.fill	\n, 1, 0x90
 .Linner\n:
 	.fill	5 - \n, 1, 0x90
+.Linner_after\n:
 	ADD_ARG
 	dec	%ecx
 	jnz	.Linner\n
+	/* Never taken, and to right after the bytes. */
+	jnz	.Linner_after\n
 	inc	%_ASM_AX
 	RETURN
 SYM_FUNC_END(kpt_jump_inner\n)

@@ -647,6 +647,136 @@ static void block_of_pages_without_memory_is_a_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages + 1);
 }
 
+/* A copy that traps after the instruction is allocated after the other one. */
+static void probe_without_memory_for_its_second_copy_is_not_registered(struct kunit *test)
+{
+	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	u8 *addr = (u8 *)kpt_load;
+	struct kprobe_counts before, now;
+	unsigned long value = 5;
+	struct kpt_probe *pr;
+	const char *what;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_slots, s), 0);
+	OPTIMIZER_HIDE_VAR(addr);
+	kpt_forbid_jumps(test);
+	drain();
+	/* One slot is left on the page. */
+	while (s->nr < PAGE_SIZE / __ARCH_KPROBE_SLOT_SIZE - 1) {
+		s->slot[s->nr] = get_insn_slot();
+		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
+		s->nr++;
+	}
+	before = kpt_counts(true);
+	KUNIT_ASSERT_EQ(test, before.copies.pages, 1);
+	pr = kpt_alloc_with(test, addr + kpt_load_at, true, true);
+	only_failer = "__vmalloc_node_range_noprof";
+	fail_nth(1);
+	failures = 2;
+	ret = register_kprobe(&pr->kp);
+	KUNIT_EXPECT_TRUE(test, has_failed());
+	KUNIT_EXPECT_EQ(test, failures, 0);
+	KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+	now = kpt_counts(true);
+	what = kpt_differs(&before, &now);
+	KUNIT_EXPECT_NULL_MSG(test, what, "%s", what);
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_load(&value), value);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+}
+
+#ifdef CONFIG_X86_64
+/* A branch has a copy for the case that it faults. */
+static void check_branch_without_memory(struct kunit *test, kpt_fn_t fn, u32 at, u32 done)
+{
+	struct kprobe p = { .addr = kpt_text((u8 *)fn + at) };
+	unsigned int nth, failed = 0;
+	struct kprobe_counts before, now;
+	bool more = true;
+	int ret;
+
+	for (nth = 1; more && nth < MOST; nth++) {
+		drain();
+		before = kpt_counts(false);
+		fail_nth(nth);
+		ret = register_kprobe(&p);
+		more = has_failed();
+		if (ret) {
+			failed++;
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			now = kpt_counts(true);
+			KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+			continue;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, fn((unsigned long)fn + done), 0ul, "%u", nth);
+		KUNIT_EXPECT_EQ_MSG(test, fn(1ul << 62), (unsigned long)KPT_FAULTED, "%u", nth);
+		unregister_kprobe(&p);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	KUNIT_EXPECT_GT(test, failed, 0);
+}
+
+static void registering_at_a_branch_without_pages_changes_nothing(struct kunit *test)
+{
+	kpt_forbid_jumps(test);
+	no_pages = true;
+	check_branch_without_memory(test, kpt_far_ret, kpt_far_ret_at, kpt_far_ret_done);
+	check_branch_without_memory(test, kpt_far_jmp, kpt_far_jmp_at, kpt_far_jmp_done);
+	check_branch_without_memory(test, kpt_far_jmp_mem, kpt_far_jmp_mem_at,
+				    kpt_far_jmp_mem_done);
+}
+#endif
+
+/* How often pages cannot be made executable. */
+static unsigned int rox_fails;
+
+static noinline notrace int kpt_makes_nothing_executable(void)
+{
+	barrier();
+	return -ENOMEM;
+}
+
+static int rox_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	if (current != victim || !rox_fails)
+		return 0;
+	rox_fails--;
+	instruction_pointer_set(regs, (unsigned long)kpt_makes_nothing_executable);
+	return 1;
+}
+
+static void unregister_rox(void *p)
+{
+	unregister_kprobe(p);
+}
+
+static void pages_that_cannot_be_made_executable_are_given_back(struct kunit *test)
+{
+	struct kprobe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	kprobe_opcode_t *slot;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->symbol_name = "set_memory_rox";
+	p->pre_handler = rox_pre;
+	KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_rox, p), 0);
+	drain();
+	KUNIT_ASSERT_EQ(test, kpt_counts(true).copies.pages, 0);
+	rox_fails = 2;
+	fail_nth(UINT_MAX);
+	slot = get_insn_slot();
+	has_failed();
+	KUNIT_EXPECT_EQ(test, rox_fails, 0);
+	KUNIT_EXPECT_NULL(test, slot);
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).copies.pages, 0);
+	if (slot)
+		free_insn_slot(slot, false);
+	kunit_release_action(test, unregister_rox, p);
+}
+
 #ifdef CONFIG_DEBUG_FS
 static void stop_counting(void *test)
 {
@@ -667,6 +797,37 @@ static void registering_counted_probes_without_memory_changes_nothing(struct kun
 	}
 }
 #endif
+
+/*
+ * Probes come and go until the tables of points and of users have been full several times. A
+ * copy costs as much as the table is large.
+ */
+#define NR_COMING	300
+
+static void table_is_copied_for_many_probes_not_for_each(struct kunit *test)
+{
+	unsigned int i, nr, copies = 0;
+	int ret;
+
+	for (i = 0; i < NR_COMING; i++) {
+		struct kprobe p = {
+			.addr = (kprobe_opcode_t *)kpt_plain, .flags = KPROBE_FLAG_DISABLED,
+		};
+
+		fail_nth(UINT_MAX);
+		ret = register_kprobe(&p);
+		has_failed();
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		unregister_kprobe(&p);
+		/* A point and a user are two. */
+		nr = UINT_MAX - countdown;
+		KUNIT_EXPECT_GE(test, nr, 2);
+		copies += nr > 2;
+	}
+	kunit_info(test, "%u of %u copied a table", copies, NR_COMING);
+	KUNIT_EXPECT_GT(test, copies, 0);
+	KUNIT_EXPECT_LT(test, copies, NR_COMING / 8);
+}
 
 /* No allocation fails here. Memory that was allocated before the refusal is freed. */
 static void refused_probes_lose_no_memory(struct kunit *test)
@@ -911,39 +1072,22 @@ static unsigned int nr_objects(void)
 	return nr;
 }
 
-/* Returns false if the reader has given up, because the machine is slow. */
-static bool freed_after_reader(struct kunit *test, struct crowd *c, unsigned int cpu)
+/*
+ * What @retire gives up, of the objects recorded so far, must be kept for a reader that has
+ * begun before. Returns false if the reader has given up, because the machine is slow.
+ */
+static bool kept_for_reader(struct kunit *test, void (*retire)(struct kunit *test, void *arg),
+			    void *arg)
 {
 	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct kretprobe rp = {
-		.kp.addr = (kprobe_opcode_t *)kpt_plain, .maxactive = 4,
-	};
-	unsigned int i, nr, left;
+	unsigned int cpu = raw_smp_processor_id(), nr = nr_objects(), left;
 	bool inside;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
-	crowd_fill(c);
-	for (i = 0; i < NR_CROWD; i++)
-		c->kp[i].fault_handler = fault_handler;
-	fail_nth(UINT_MAX);
-	i = register_kretprobe(&rp) || register_kprobes(c->kps, NR_CROWD);
-	has_failed();
-	KUNIT_ASSERT_EQ(test, i, 0);
-	nr = nr_objects();
-	/* A user, a point, a fault handler, and a counter in two pieces. */
-	KUNIT_EXPECT_GE(test, nr, 5 * NR_CROWD);
-
 	kpt_thread(test, reader_fn, r, cpumask_any_but(cpu_online_mask, cpu), "reader");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_reader_go, r), 0);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(r->inside)));
-	unregister_kretprobe(&rp);
-	unregister_kprobes(c->kps, NR_CROWD);
-	/* The tables of points and users are replaced. */
-	for (i = 0; i < 8; i++) {
-		crowd_fill(c);
-		KUNIT_EXPECT_EQ(test, register_kprobes(c->kps, NR_CROWD), 0);
-		unregister_kprobes(c->kps, NR_CROWD);
-	}
+	retire(test, arg);
 	msleep(100);
 	left = nr_objects();
 	/*
@@ -958,26 +1102,70 @@ static bool freed_after_reader(struct kunit *test, struct crowd *c, unsigned int
 	return inside;
 }
 
+/**
+ * struct leavers - probes that leave while a reader may have found them
+ * @c:	many
+ * @rp: a return probe
+ */
+struct leavers {
+	struct crowd c;
+	struct kretprobe rp;
+};
+
+static void leavers_leave(struct kunit *test, void *arg)
+{
+	struct leavers *l = arg;
+	unsigned int i;
+
+	unregister_kretprobe(&l->rp);
+	unregister_kprobes(l->c.kps, NR_CROWD);
+	/* The tables of points and users are replaced. */
+	for (i = 0; i < 8; i++) {
+		crowd_fill(&l->c);
+		KUNIT_EXPECT_EQ(test, register_kprobes(l->c.kps, NR_CROWD), 0);
+		unregister_kprobes(l->c.kps, NR_CROWD);
+	}
+}
+
+static bool leavers_are_kept(struct kunit *test, struct leavers *l)
+{
+	unsigned int i;
+
+	memset(&l->rp, 0, sizeof(l->rp));
+	l->rp.kp.addr = (kprobe_opcode_t *)kpt_plain;
+	l->rp.maxactive = 4;
+	crowd_fill(&l->c);
+	for (i = 0; i < NR_CROWD; i++)
+		l->c.kp[i].fault_handler = fault_handler;
+	fail_nth(UINT_MAX);
+	i = register_kretprobe(&l->rp) || register_kprobes(l->c.kps, NR_CROWD);
+	has_failed();
+	KUNIT_ASSERT_EQ(test, i, 0);
+	/* A user, a point, a fault handler, and a counter in two pieces. */
+	KUNIT_EXPECT_GE(test, nr_objects(), 5 * NR_CROWD);
+	return kept_for_reader(test, leavers_leave, l);
+}
+
 /*
  * Points, users, fault handlers, counters, instances, and tables that have grown: a hit
  * that has begun before may have found them. Breakpoints need no grace period to go.
  */
 static void what_hits_may_read_is_freed_after_a_grace_period(struct kunit *test)
 {
-	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	unsigned int cpu = raw_smp_processor_id(), tries = 5;
+	struct leavers *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	unsigned int tries = 5;
 	bool inside;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	kpt_forbid_jumps(test);
 	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
 	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
 	do {
-		inside = freed_after_reader(test, c, cpu);
+		inside = leavers_are_kept(test, l);
 	} while (!inside && --tries);
 	KUNIT_EXPECT_TRUE(test, inside);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
@@ -1604,6 +1792,38 @@ static struct module *module_with_marks(struct kunit *test)
 	return mod;
 }
 
+#if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
+static void list_is_replaced(struct kunit *test, void *arg)
+{
+	KUNIT_EXPECT_EQ(test, make_list_again(arg), 0);
+}
+
+/* A debugger reads the list without a lock. */
+static void list_of_marks_is_freed_after_a_grace_period(struct kunit *test)
+{
+	struct module *empty = kunit_kzalloc(test, sizeof(*empty), GFP_KERNEL);
+	unsigned int tries = 5, ret;
+	bool inside;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, empty);
+	strscpy(empty->name, "kpt_no_module");
+	empty->kprobes_text_size = 1;
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	do {
+		fail_nth(UINT_MAX);
+		ret = make_list_again(empty);
+		has_failed();
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		KUNIT_EXPECT_GE(test, nr_objects(), 1);
+		inside = kept_for_reader(test, list_is_replaced, empty);
+	} while (!inside && --tries);
+	KUNIT_EXPECT_TRUE(test, inside);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 /* The error is reported to the task that loads the module. */
 static void module_is_not_loaded_without_memory_for_its_marks(struct kunit *test)
 {
@@ -1934,8 +2154,14 @@ static struct kunit_case memory_cases[] = {
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(registering_counted_probes_without_memory_changes_nothing),
 #endif
+	KUNIT_CASE(table_is_copied_for_many_probes_not_for_each),
 	KUNIT_CASE(refused_probes_lose_no_memory),
 	KUNIT_CASE(block_of_pages_without_memory_is_a_page),
+	KUNIT_CASE(probe_without_memory_for_its_second_copy_is_not_registered),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(registering_at_a_branch_without_pages_changes_nothing),
+#endif
+	KUNIT_CASE(pages_that_cannot_be_made_executable_are_given_back),
 	KUNIT_CASE_PARAM(unregistering_without_memory_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_memory_leaves_them_off, kinds_gen_params),
@@ -1959,6 +2185,9 @@ static struct kunit_case memory_cases[] = {
 #endif
 #ifdef MODULE
 	KUNIT_CASE(loading_marks_without_memory_changes_nothing),
+#if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
+	KUNIT_CASE(list_of_marks_is_freed_after_a_grace_period),
+#endif
 	KUNIT_CASE(module_is_not_loaded_without_memory_for_its_marks),
 	KUNIT_CASE(marks_go_without_memory),
 	KUNIT_CASE(marks_of_one_kind_are_known),

@@ -1198,6 +1198,49 @@ static void call_without_registers_is_for_no_point(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_X86
+/* The address that a call of ftrace passes on; see call_with_the_ops_of_another_user_is_a_hit(). */
+static unsigned long passed_ip;
+
+static void pass_on(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+		    struct ftrace_regs *fregs)
+{
+	kprobe_ftrace_handler(passed_ip, parent, ops, fregs);
+}
+
+static struct ftrace_ops passer = {
+	.func = pass_on,
+	.flags = FTRACE_OPS_FL_SAVE_REGS,
+};
+
+static void remove_passer(void *addr)
+{
+	unregister_ftrace_function(&passer);
+	ftrace_set_filter_ip(&passer, (unsigned long)addr, 1, 0);
+}
+
+/*
+ * Where one trampoline serves all ops, a task that was preempted in it may call the handler
+ * with the ops of another user. The handler finds the point all the same.
+ */
+static void call_with_the_ops_of_another_user_is_a_hit(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced), *site = kpt_probe(test, kpt_traced2);
+	void *addr = site->kp.addr;
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+	kpt_unregister(test, site);
+	passed_ip = (unsigned long)pr->kp.addr;
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&passer, (unsigned long)addr, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, register_ftrace_function(&passer), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_passer, addr), 0);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+	kunit_release_action(test, remove_passer, addr);
+}
+#endif
+
 static void remove_batch(void *kps)
 {
 	unregister_kprobes(kps, 2);
@@ -1421,6 +1464,7 @@ static struct kunit_case order_cases[] = {
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 #ifdef CONFIG_X86
 	KUNIT_CASE(call_without_registers_is_for_no_point),
+	KUNIT_CASE(call_with_the_ops_of_another_user_is_a_hit),
 #endif
 	KUNIT_CASE(nested_hit_of_a_moving_point_is_counted_once),
 	KUNIT_CASE(nested_hit_of_a_point_that_moves_back_is_counted_once),

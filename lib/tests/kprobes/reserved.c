@@ -195,6 +195,12 @@ static void check_relocated(struct kunit *test, const char *name, int inside)
 		.sechdrs = sechdrs,
 		.secstrings = (char *)name,
 	};
+	struct kpt_probe *pr;
+	unsigned long at;
+
+	pr = kpt_probe(test, kpt_plain);
+	at = (unsigned long)pr->kp.addr;
+	kpt_unregister(test, pr);
 
 	KUNIT_ASSERT_FALSE(test, mod->klp);
 	mod->klp_info = &info;
@@ -205,6 +211,14 @@ static void check_relocated(struct kunit *test, const char *name, int inside)
 	/* Only that section is affected: make it end before the function. */
 	sechdrs[1].sh_size = (unsigned long)kpt_plain - sechdrs[1].sh_addr;
 	KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_plain), 0, "%s", name);
+	/* Before the probe, and at it. */
+	sechdrs[1].sh_size = at - sechdrs[1].sh_addr;
+	KUNIT_EXPECT_EQ_MSG(test, try(at), 0, "%s", name);
+	sechdrs[1].sh_size++;
+	KUNIT_EXPECT_EQ_MSG(test, try(at), inside, "%s", name);
+	sechdrs[1].sh_addr = at;
+	sechdrs[1].sh_size = 1;
+	KUNIT_EXPECT_EQ_MSG(test, try(at), inside, "%s", name);
 	mod->klp = false;
 	mod->klp_info = NULL;
 }

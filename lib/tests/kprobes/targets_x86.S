@@ -224,6 +224,9 @@ OFFSET kpt_far_\name\()_done, .Lfar_\name\()_done, kpt_far_\name
 
 FAR_BRANCH call, call *%rdi
 FAR_BRANCH call_mem, {disp32} call *0(%rsp)
+/* The same with prefixes that mean nothing: of 11 and 12 bytes. */
+FAR_BRANCH call_11, .byte 0x2e, 0x2e, 0x2e, 0x2e, 0xff, 0x94, 0x24, 0, 0, 0, 0
+FAR_BRANCH call_12, .byte 0x2e, 0x2e, 0x2e, 0x2e, 0x2e, 0xff, 0x94, 0x24, 0, 0, 0, 0
 FAR_BRANCH jmp, jmp *%rdi
 FAR_BRANCH jmp_mem, jmp *(%rsp)
 FAR_BRANCH ret, ret

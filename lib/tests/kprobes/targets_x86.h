@@ -125,6 +125,8 @@ extern const u32 kpt_call_at_next;
 
 KPT_FAR_BRANCH(call);
 KPT_FAR_BRANCH(call_mem);
+KPT_FAR_BRANCH(call_11);
+KPT_FAR_BRANCH(call_12);
 KPT_FAR_BRANCH(jmp);
 KPT_FAR_BRANCH(jmp_mem);
 KPT_FAR_BRANCH(ret);

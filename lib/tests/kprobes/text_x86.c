@@ -71,6 +71,43 @@ static void starts_are_found_among_breakpoints_and_jumps(struct kunit *test)
 		KUNIT_EXPECT_GT(test, jumps, nr / 4);
 }
 
+static void debugger_leaves(void *addr)
+{
+	kprobe_test_debug((unsigned long)addr, false);
+}
+
+/* Tries the second byte of the first instruction from @at on that has one. */
+static void try_under_debugger(struct kunit *test, unsigned int at)
+{
+	unsigned int i = 0;
+	u8 *addr;
+
+	while (kpt_long_text_starts[i] < at ||
+	       kpt_long_text_starts[i + 1] < kpt_long_text_starts[i] + 2)
+		KUNIT_ASSERT_NE(test, kpt_long_text_starts[++i + 1], 0);
+	addr = kpt_long_text + kpt_long_text_starts[i];
+	KUNIT_EXPECT_EQ(test, kpt_refused(addr + 1), -EILSEQ);
+	KUNIT_ASSERT_EQ(test, kprobe_test_debug((unsigned long)addr, true), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, debugger_leaves, addr), 0);
+	KUNIT_EXPECT_EQ(test, *addr, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, kpt_refused(addr + 1), -EILSEQ);
+	kunit_release_action(test, debugger_leaves, addr);
+	KUNIT_EXPECT_NE(test, *addr, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, kpt_refused(addr), 0);
+}
+
+/* INT3 is one byte long, but not the instruction under it. Once near a known start, once not. */
+static void breakpoint_of_a_debugger_is_no_instruction(struct kunit *test)
+{
+	/* kgdb patches text with interrupts off, under a lock that sleeps on RT. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "kgdb cannot patch text there");
+	if (!IS_ENABLED(CONFIG_KGDB))
+		kunit_skip(test, "needs CONFIG_KGDB");
+	try_under_debugger(test, 16);
+	try_under_debugger(test, 512);
+}
+
 /*
  * Functions of the kernel itself are larger, and decoding begins at entries of the unwinder's
  * table there. Not every kernel has all of these.
@@ -254,6 +291,7 @@ static void a_lock_prefix_that_comes_and_goes_is_not_displaced(struct kunit *tes
 static struct kunit_case text_cases[] = {
 	KUNIT_CASE(a_probe_sits_on_the_start_of_an_instruction_only),
 	KUNIT_CASE(starts_are_found_among_breakpoints_and_jumps),
+	KUNIT_CASE(breakpoint_of_a_debugger_is_no_instruction),
 	KUNIT_CASE_SLOW(starts_in_the_kernel_are_those_of_decoding_all),
 	KUNIT_CASE(what_an_alternative_has_replaced_is_no_start),
 	KUNIT_CASE(text_is_read_at_both_ends_of_memory),

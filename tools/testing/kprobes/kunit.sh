@@ -5,7 +5,8 @@
 #
 #   kunit.sh [ARGS...]    kunit.py's, e.g. 'kprobes_hit.*' or --raw_output
 #
-# With other options for make, all of that kernel would be rebuilt.
+# With other options for make, all of that kernel would be rebuilt. Page tables have four
+# levels there, and five in other guests.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -22,5 +23,5 @@ exec python3 tools/testing/kunit/kunit.py run --arch=x86_64 \
 	--make_options='CC=ccache gcc' --make_options='HOSTCC=ccache gcc' \
 	--make_options=KCPPFLAGS=-fmacro-prefix-map=../linux/= \
 	--kernel_args="$(guest_time)" \
-	--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max,-cx16' \
+	--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max,-cx16,-la57' \
 	--timeout=900 "$@"
