@@ -353,30 +353,6 @@ static const struct far {
 } fars[] = { FAR(call), FAR(call_mem), FAR(call_11), FAR(jmp), FAR(jmp_mem), FAR(ret) };
 
 /*
- * Typical values of freed memory, and both ends of the addresses that are not canonical: in
- * page tables of five levels, and in those of this machine.
- */
-#define NR_NOWHERE	6
-
-static unsigned long nowhere(unsigned int i)
-{
-	switch (i) {
-	case 0:
-		return 0x6b6b6b6b6b6b6b6b;
-	case 1:
-		return 0xdead000000000122;
-	case 2:
-		return 1ul << 56;
-	case 3:
-		return ~(1ul << 56);
-	case 4:
-		return 1ul << __VIRTUAL_MASK_SHIFT;
-	default:
-		return ~(1ul << __VIRTUAL_MASK_SHIFT);
-	}
-}
-
-/*
  * If the exception returned to such an address, that return would fault. A jump without a
  * post-handler executes the branch itself, and TCG faults at its target.
  */
@@ -386,18 +362,26 @@ static void check_far(struct kunit *test, const struct far *far, bool post, bool
 	bool calls = str_has_prefix(far->name, "call");
 	unsigned long good = calls ? (unsigned long)kpt_asm_returns :
 				     (unsigned long)far->fn + *far->done;
+	/*
+	 * Typical values of freed memory, and both ends of the addresses that are not
+	 * canonical: in page tables of five levels, and in those of this machine.
+	 */
+	const unsigned long nowhere[] = {
+		0x6b6b6b6b6b6b6b6b, 0xdead000000000122, 1ul << 56, ~(1ul << 56),
+		1ul << __VIRTUAL_MASK_SHIFT, ~(1ul << __VIRTUAL_MASK_SHIFT),
+	};
 	unsigned int i;
 
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(&pr->kp), jump, "%s", far->name);
-	for (i = 0; i < NR_NOWHERE; i++) {
+	for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
 		pr->pre = 0;
 		pr->post = 0;
 		KUNIT_EXPECT_EQ_MSG(test, far->fn(good), 0ul, "%s", far->name);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
-		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere(i)), (unsigned long)KPT_FAULTED,
-				    "%s to %lx", far->name, nowhere(i));
+		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere[i]), (unsigned long)KPT_FAULTED,
+				    "%s to %lx", far->name, nowhere[i]);
 		KUNIT_EXPECT_EQ(test, pr->pre, 2);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
 	}
