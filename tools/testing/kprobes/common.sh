@@ -66,7 +66,7 @@ new_console()
 # looks for the commands themselves, so a tool built by hand counts, too.
 need()
 {
-	local pair what missing=() as=()
+	local pair what missing=() as=() tries
 
 	for pair; do
 		what=${pair%%:*}
@@ -89,14 +89,19 @@ need()
 		as=(sudo)
 	fi
 	mkdir -p "$build/logs"
-	if ! "${as[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
-		apt-get -y install --no-install-recommends "$@" ||
-		{ apt-get -y update &&
-		  apt-get -y install --no-install-recommends "$@"; }' \
-		apt "${missing[@]}" >"$build/logs/apt.log" 2>&1; then
-		tail -n 3 "$build/logs/apt.log" >&2
-		die "apt-get could not install ${missing[*]}: see $build/logs/apt.log"
-	fi
+	# A fresh machine may be installing its first updates.
+	for ((tries = 60; tries--; )); do
+		"${as[@]}" env DEBIAN_FRONTEND=noninteractive sh -c '
+			apt-get -y install --no-install-recommends "$@" ||
+			{ apt-get -y update &&
+			  apt-get -y install --no-install-recommends "$@"; }' \
+			apt "${missing[@]}" >"$build/logs/apt.log" 2>&1 && return
+		tail -n 3 "$build/logs/apt.log" | grep -q 'Unable to .*lock' || break
+		say "waiting for another apt-get or dpkg to end"
+		sleep 10
+	done
+	tail -n 3 "$build/logs/apt.log" >&2
+	die "apt-get could not install ${missing[*]}: see $build/logs/apt.log"
 }
 
 build_packages=(make:make gcc:gcc ld:binutils bc:bc bison:bison flex:flex

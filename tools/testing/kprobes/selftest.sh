@@ -890,6 +890,41 @@ echo one >"$tmp/unpacked/dir/.packages"
 rm -f "$tmp/unpacked/dir/bin/two"
 unpacks | sees unpack_other "a folder of other packages is made anew" "not ok - 0: ./dir/bin/one ./dir/bin/two"
 
+# An apt-get that works when it is asked for the third time. In between, sleep is not.
+cat >"$tmp/apt/apt-get" <<'END'
+#!/bin/bash
+[[ " $* " == *' install '* ]] || exit 0
+echo "$*" >>"$build/asked"
+[ "$(wc -l <"$build/asked")" -lt 3 ] || exit 0
+echo "$SAYS"
+exit 100
+END
+# needs WHY: which programs were installed while apt-get fails because of WHY
+needs()
+{
+	# shellcheck disable=SC2030,SC2031
+	export PATH=$tmp/apt:$PATH build=$tmp/installed SAYS=$1
+	mkdir -p "$build"
+	: >"$build/asked"
+	sleep() { :; }
+	need no-such-program:package-of-it
+	echo "installed"
+}
+{ (needs "E: Unable to acquire the dpkg frontend lock") 2>&1
+  (needs "E: Unable to lock directory") 2>&1
+  (needs "E: Unable to locate package") 2>&1 || true; } | sed 's/^/not ok - /; s/ see .*/ see/' |
+	sees need_waits "a package is installed once another apt-get has ended; nothing else is waited for" \
+"not ok - kprobes: installing missing packages: package-of-it
+not ok - kprobes: waiting for another apt-get or dpkg to end
+not ok - installed
+not ok - kprobes: installing missing packages: package-of-it
+not ok - kprobes: waiting for another apt-get or dpkg to end
+not ok - installed
+not ok - kprobes: installing missing packages: package-of-it
+not ok - E: Unable to locate package
+not ok - E: Unable to locate package
+not ok - kprobes: apt-get could not install package-of-it: see"
+
 # What the scripts are asked for
 asks() { ("$@") 2>&1 | sed "s/^kprobes: /not ok - /" || true; }
 { asks how_many NR 1000 1000; asks how_many NR x; asks how_many NR 999 1000; } |
