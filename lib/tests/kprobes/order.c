@@ -866,10 +866,14 @@ static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 
 /**
  * struct runner - a thread that runs in the kernel, with interrupts and preemption on
+ * @slot:  it might be in here
+ * @found: what is there at last
  * @began: it runs
  * @ended: it is about to sleep
  */
 struct runner {
+	kprobe_opcode_t *slot;
+	kprobe_opcode_t found;
 	bool began;
 	bool ended;
 };
@@ -881,6 +885,7 @@ static int run_on(void *arg)
 	WRITE_ONCE(r->began, true);
 	/* Nothing in here may be taken for a voluntary switch. */
 	mdelay(500);
+	r->found = READ_ONCE(*r->slot);
 	WRITE_ONCE(r->ended, true);
 	while (!kthread_should_stop())
 		usleep_range(1000, 2000);
@@ -892,21 +897,27 @@ static void slots_are_not_free_while_a_task_that_was_interrupted_runs_on(struct 
 {
 	struct runner *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	unsigned int cpu = raw_smp_processor_id();
-	kprobe_opcode_t *slot;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	kpt_counts(true);
-	slot = get_insn_slot();
-	KUNIT_ASSERT_NOT_NULL(test, slot);
+	r->slot = get_insn_slot();
+	KUNIT_ASSERT_NOT_NULL(test, r->slot);
+#ifdef CONFIG_X86
+	*kpt_writable(test, r->slot) = 0x90;
+#endif
 	kpt_thread(test, run_on, r, cpumask_any_but(cpu_online_mask, cpu), "runs");
 	if (!spin_until(READ_ONCE(r->began)))
 		KUNIT_FAIL(test, "the thread does not run");
-	free_insn_slot(slot, 1);
+	free_insn_slot(r->slot, 1);
 	kpt_counts(true);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->ended));
+#ifdef CONFIG_X86
+	/* Nor is it erased before. */
+	KUNIT_EXPECT_EQ(test, r->found, 0x90);
+#endif
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
