@@ -9,7 +9,10 @@
 #ifndef _LINUX_KPROBES_ARCH_H
 #define _LINUX_KPROBES_ARCH_H
 
+#include <linux/bug.h>
 #include <linux/kprobes.h>
+#include <linux/lockdep.h>
+#include <linux/mutex.h>
 
 #ifdef CONFIG_KPROBES
 
@@ -18,6 +21,21 @@
  * them, and they do not call sanitizers, whose functions allow both.
  */
 #define __kprobe_hit	__noinstr_section(".kprobes.text")
+
+/**
+ * kprobe_assert_held - warn if a mutex is not held
+ * @mutex: the mutex
+ *
+ * Lockdep knows who holds it. Kernels that can run the tests but have no lockdep notice
+ * at least that nobody does.
+ *
+ * Context: any but the hit path.
+ */
+static inline void kprobe_assert_held(struct mutex *mutex)
+{
+	lockdep_assert_held(mutex);
+	WARN_ON_ONCE(IS_ENABLED(CONFIG_KUNIT) && !mutex_is_locked(mutex));
+}
 
 /*
  * Values of kprobe_ctlblk::kprobe_status, for architectures that single-step: a

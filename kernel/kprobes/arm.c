@@ -19,7 +19,7 @@
  */
 void kprobe_batch_add(struct kprobe_point *pt, struct list_head *batch)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (list_empty(&pt->kp.list))
 		list_add_tail(&pt->kp.list, batch);
@@ -35,7 +35,7 @@ void kprobe_batch_end(struct list_head *batch)
 {
 	struct kprobe_point *pt, *next;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	list_for_each_entry_safe(pt, next, batch, kp.list)
 		list_del_init(&pt->kp.list);
 }
@@ -86,7 +86,7 @@ int kprobe_points_arm(struct list_head *points)
 	LIST_HEAD(ftrace);
 	int ret = 0;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	kprobe_test_stage(KPROBE_STAGE_ARMING);
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
@@ -125,7 +125,7 @@ void kprobe_points_disarm(struct list_head *points)
 	LIST_HEAD(ftrace);
 	LIST_HEAD(jumps);
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	split_ftrace(points, &ftrace);
 	if (!list_empty(&ftrace))
 		kprobe_ftrace_disarm(&ftrace);

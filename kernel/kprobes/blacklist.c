@@ -466,7 +466,7 @@ int kprobe_blacklist_add_module(struct module *mod)
 	unsigned int i, first;
 	int ret;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (!mod->num_kprobe_blacklist && !mod->kprobes_text_size &&
 	    !mod->noinstr_text_size)
@@ -510,7 +510,7 @@ void kprobe_blacklist_drop(unsigned long start, unsigned long end)
 	bool any = false;
 	unsigned int i;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	bl = rcu_dereference_protected(kprobe_blacklist,
 				       lockdep_is_held(&kprobe_mutex));
 	for (i = 0; bl && i < bl->nr && !any; i++)

@@ -66,7 +66,7 @@ void kprobe_counter_add(struct kprobe_point *pt)
 {
 	struct kprobe_counter *counter;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!counting || pt->counter || kprobe_point_gone(pt))
 		return;
 	counter = kzalloc(sizeof(*counter), GFP_KERNEL | __GFP_NOWARN);
@@ -96,7 +96,7 @@ void kprobe_counter_free(struct kprobe_point *pt)
 {
 	struct kprobe_counter *counter = pt->counter;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!counter)
 		return;
 	WRITE_ONCE(pt->counter, NULL);
@@ -112,7 +112,7 @@ void kprobe_counter_free(struct kprobe_point *pt)
  */
 struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	/* A hit before the first user is linked is a hit of no probe. */
 	if (!counting || !pt->counter || list_empty(&pt->users))
 		return NULL;
@@ -133,7 +133,7 @@ bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 	unsigned long sum = 0;
 	int cpu;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!pt->counter)
 		return false;
 	/* More hits may be counted meanwhile. */

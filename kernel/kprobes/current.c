@@ -72,7 +72,7 @@ NOKPROBE_SYMBOL(kprobe_abandon);
  */
 void kprobe_quiesce(struct list_head *points)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	/* Handlers run with preemption off, which makes them RCU readers. */
 	synchronize_rcu();
 }

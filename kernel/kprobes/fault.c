@@ -163,7 +163,7 @@ void kprobe_fault_add(struct kprobe_user *user)
 {
 	struct kprobe_faulter *f = user->faulter;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!f)
 		return;
 	f->on = user->enabled;
@@ -179,7 +179,7 @@ void kprobe_fault_add(struct kprobe_user *user)
  */
 bool kprobe_fault_del(struct kprobe_user *user)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (!user->faulter)
 		return false;
@@ -198,7 +198,7 @@ bool kprobe_fault_del(struct kprobe_user *user)
  */
 bool kprobe_fault_switch(struct kprobe_user *user, bool on)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (!user->faulter || user->faulter->on == on)
 		return false;

@@ -424,7 +424,7 @@ int kprobe_ftrace_arm(struct list_head *points)
 	unsigned long *ips;
 	int ret;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL);
 	if (!ips)
 		return -ENOMEM;
@@ -457,7 +457,7 @@ void kprobe_ftrace_disarm(struct list_head *points)
 	struct kprobe_point *pt;
 	unsigned long *ips;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	ips = kvmalloc_array(room, sizeof(*ips), GFP_KERNEL | __GFP_NOWARN);
 	if (ips) {
 		side_disarm(&plain_side, ips, side_ips(&plain_side, points, ips));
@@ -571,7 +571,7 @@ int kprobe_ftrace_choose(struct list_head *points, bool post)
 	LIST_HEAD(moving);
 	int ret;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	list_for_each_entry_safe(pt, next, points, kp.list) {
 		if (pt->state == KPROBE_FTRACE && side_of(pt) == old &&
 		    !pt->nr_want_post == !post)

@@ -107,7 +107,7 @@ static struct coming_module *kprobe_find_coming(const struct module *mod)
  */
 bool kprobe_module_seen(const struct module *mod)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	return READ_ONCE(mod->state) == MODULE_STATE_LIVE || kprobe_find_coming(mod);
 }

@@ -84,7 +84,7 @@ static void optimizer_move(struct kprobe_point *pt, enum kprobe_state state,
  */
 void kprobe_optimizer_want(struct kprobe_point *pt)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (pt->state != KPROBE_BREAKPOINT || !allowed)
 		return;
@@ -134,7 +134,7 @@ bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 	LIST_HEAD(was_diverted);
 	LIST_HEAD(was_jump);
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	list_for_each_entry_safe(pt, next, points, kp.list) {
 		switch (pt->state) {
 		case KPROBE_DIVERTED:
@@ -179,7 +179,7 @@ void kprobe_optimizer_free(struct list_head *points)
 {
 	struct kprobe *p;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	list_for_each_entry(p, points, list)
 		arch_detour_free(p);
 }
@@ -210,7 +210,7 @@ struct kprobe_point *kprobe_optimizer_over(unsigned long addr)
 	unsigned int back;
 	struct kprobe *p;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	for (back = 1; back < __ARCH_KPROBE_JUMP_SIZE; back++) {
 		p = get_kprobe((void *)(addr - back));
 		if (p)
@@ -237,7 +237,7 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
 {
 	struct kprobe_handlers *only = to_point(p)->only;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!only)
 		return NULL;
 	*pre = only->pre;
@@ -256,7 +256,7 @@ struct kprobe *kprobe_only(struct kprobe *p, kprobe_pre_handler_t *pre,
  */
 bool kprobe_wants_post(struct kprobe *p)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	return to_point(p)->nr_want_post;
 }
@@ -551,7 +551,7 @@ static const char *const why_text[] = {
  */
 const char *kprobe_optimizer_why(struct kprobe_point *pt)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (kprobe_point_gone(pt))
 		return "gone";
@@ -589,7 +589,7 @@ unsigned long __weak arch_detour_branch(struct kprobe *p)
  */
 unsigned long kprobe_optimizer_branch(struct kprobe_point *pt)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (pt->state != KPROBE_BREAKPOINT || !allowed || pt->why != KPROBE_WHY_TARGET)
 		return 0;

@@ -108,7 +108,7 @@ void kprobe_report_flags(struct kprobe_user *user)
 					     KPROBE_FLAG_GONE |
 					     KPROBE_FLAG_ON_FUNC_ENTRY);
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!user->enabled)
 		flags |= KPROBE_FLAG_DISABLED;
 	WRITE_ONCE(user->kp->flags, flags);
@@ -138,7 +138,7 @@ void kprobe_point_move(struct kprobe_point *pt, enum kprobe_state state)
 	u32 flags = pt->kp.flags & ~(KPROBE_FLAG_OPTIMIZED | KPROBE_FLAG_GONE);
 	struct kprobe_user *user;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (pt->state == state)
 		return;
 	WARN_ONCE(!(point_moves[pt->state] & BIT(state)),
@@ -166,7 +166,7 @@ void kprobe_choose_only(struct kprobe_point *pt)
 {
 	struct kprobe_handlers *only = kprobe_counter_handlers(pt);
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (!only && list_is_singular(&pt->users)) {
 		struct kprobe_user *user;
 
@@ -206,7 +206,7 @@ void kprobe_count_user(struct kprobe_user *user, int sign)
 {
 	struct kprobe_point *pt = user->point;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	pt->nr_enabled += sign;
 	if (user->run.post)
 		pt->nr_post += sign;
@@ -267,7 +267,7 @@ static int point_prepare(struct kprobe_point *pt)
  */
 void kprobe_release_point(struct kprobe_point *pt)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (!kprobe_ftrace(&pt->kp))
 		arch_remove_kprobe(&pt->kp);
@@ -304,7 +304,7 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 {
 	struct addr_node *n;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	/* A caller may pass any pointer, ERR_PTR(-1) for instance. */
 	if ((unsigned long)kp == ADDR_NO_KEY)
 		return NULL;
@@ -394,7 +394,7 @@ void kprobe_user_free(struct kprobe_user *user)
  */
 int kprobe_users_reserve(unsigned int num)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	return addr_table_reserve(&kprobe_user_table, num);
 }
@@ -521,7 +521,7 @@ int kprobe_place_user(struct kprobe_user *user)
 	struct module *mod;
 	int ret;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	if (kprobe_user_of(user->kp))
 		return kprobe_refuse(user->addr, -EINVAL, "the probe is registered already");
 	ret = kprobe_check_site(user->addr, &mod);
@@ -544,7 +544,7 @@ void kprobe_displace_user(struct kprobe_user *user)
 {
 	struct kprobe_point *pt = user->point;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	addr_table_del(&kprobe_user_table, &user->node);
 	user->point = NULL;
 	pt->nr_users--;
@@ -567,7 +567,7 @@ void kprobe_link_user(struct kprobe_user *user)
 {
 	struct kprobe *kp = user->kp;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	kp->nmissed = 0;
 	INIT_LIST_HEAD(&kp->list);
 	/* This makes hlist_unhashed() false for a registered probe. */
@@ -596,7 +596,7 @@ void kprobe_unlink_user(struct kprobe_user *user)
 {
 	struct kprobe_point *pt = user->point;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	addr_table_del(&kprobe_user_table, &user->node);
 	list_del_rcu(&user->list);
 	kprobe_choose_only(pt);

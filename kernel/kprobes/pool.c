@@ -297,6 +297,7 @@ static int pool_add_wanted(struct kretprobe_pool *pool)
 	unsigned int have;
 	int cpu, ret;
 
+	kprobe_assert_held(&pool_mutex);
 	for_each_possible_cpu(cpu) {
 		chunk = pool->first[cpu];
 		if (!READ_ONCE(chunk->wanted))
@@ -429,6 +430,21 @@ struct kretprobe_pool *kretprobe_pool_alloc(size_t size, unsigned int nr, bool g
 	return pool;
 }
 
+/* Takes all free instances; returns how many. */
+static unsigned int pool_take_all(struct kretprobe_pool *pool)
+{
+	struct kretprobe_chunk *chunk;
+	unsigned int nr = 0;
+	int cpu;
+
+	kprobe_assert_held(&pool_mutex);
+	for_each_possible_cpu(cpu) {
+		for (chunk = pool->first[cpu]; chunk; chunk = chunk->next)
+			nr += chunk_take_all(chunk);
+	}
+	return nr;
+}
+
 /**
  * kretprobe_pool_release - free a pool after its last call
  * @pool: the pool; no call takes from it any more
@@ -437,24 +453,30 @@ struct kretprobe_pool *kretprobe_pool_alloc(size_t size, unsigned int nr, bool g
  */
 void kretprobe_pool_release(struct kretprobe_pool *pool)
 {
-	struct kretprobe_chunk *chunk;
-	unsigned int nr = 1;
-	int cpu;
+	unsigned int nr;
 
 	scoped_guard(mutex, &pool_mutex) {
 		WRITE_ONCE(pool->dead, true);
 		/*
 		 * Pairs with kretprobe_pool_attend(): either that sees @dead and drops
-		 * the free instances, or the loop below takes them.
+		 * the free instances, or this takes them.
 		 */
 		smp_mb();
 		pool_watch(pool, pool->total, 1);
-		for_each_possible_cpu(cpu) {
-			for (chunk = pool->first[cpu]; chunk; chunk = chunk->next)
-				nr += chunk_take_all(chunk);
-		}
+		nr = pool_take_all(pool);
 	}
-	pool_drop(pool, nr);
+	pool_drop(pool, nr + 1);
+}
+
+static void chunk_add_usage(struct kretprobe_chunk *chunk, struct kretprobe_usage *usage)
+{
+	unsigned int i;
+
+	kprobe_assert_held(&pool_mutex);
+	usage->in_use += chunk->nr - hweight_long(atomic_long_read(&chunk->free));
+	/* This is NULL until a call has used the instance. */
+	for (i = 0; i < chunk->nr; i++)
+		usage->most += !!READ_ONCE(kretprobe_chunk_nth(chunk, i)->ret_addr);
 }
 
 /**
@@ -469,17 +491,12 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 void kretprobe_pool_usage(struct kretprobe_pool *pool, struct kretprobe_usage *usage)
 {
 	struct kretprobe_chunk *chunk;
-	unsigned int i;
 	int cpu;
 
 	guard(mutex)(&pool_mutex);
 	usage->total += pool->total;
 	for_each_possible_cpu(cpu) {
-		for (chunk = pool->first[cpu]; chunk; chunk = chunk->next) {
-			usage->in_use += chunk->nr - hweight_long(atomic_long_read(&chunk->free));
-			/* This is NULL until a call has used the instance. */
-			for (i = 0; i < chunk->nr; i++)
-				usage->most += !!READ_ONCE(kretprobe_chunk_nth(chunk, i)->ret_addr);
-		}
+		for (chunk = pool->first[cpu]; chunk; chunk = chunk->next)
+			chunk_add_usage(chunk, usage);
 	}
 }

@@ -212,7 +212,7 @@ static bool reserved_within(unsigned long start, unsigned long end)
  */
 bool kprobe_text_reserved(unsigned long start, unsigned long end)
 {
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	if (!core_kernel_text(start))
 		return reserved_in_module(start, end);
@@ -239,7 +239,7 @@ void kprobe_label_targets(unsigned long start, unsigned long end, unsigned long 
 	struct jump_entry *entry = __start___jump_table, *stop = __stop___jump_table;
 	unsigned long offset;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	jump_label_lock();
 #ifdef CONFIG_MODULES
 	if (!core_kernel_text(start)) {

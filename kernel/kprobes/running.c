@@ -144,7 +144,7 @@ void kprobe_quiesce(struct list_head *points)
 	unsigned int tries = 0, spins;
 	int cpu;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 	/* CPUs that come online see the change. */
 	guard(cpus_read_lock)();
 	arch_kprobes_sync();

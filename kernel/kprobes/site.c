@@ -360,7 +360,7 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 	const char *why;
 	int ret;
 
-	lockdep_assert_held(&kprobe_mutex);
+	kprobe_assert_held(&kprobe_mutex);
 
 	*mod = NULL;
 	if (!core_kernel_text(addr)) {

@@ -178,7 +178,7 @@ static bool slot_block_add(struct slot_cache *c, unsigned int nr)
 	struct slot_page *pg;
 	unsigned long start;
 
-	lockdep_assert_held(&slot_mutex);
+	kprobe_assert_held(&slot_mutex);
 	if (addr_table_reserve(&c->table, nr))
 		return false;
 	block = slot_block_alloc(c, nr);
@@ -211,7 +211,7 @@ static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 	unsigned int i;
 	LIST_HEAD(blocks);
 
-	lockdep_assert_held(&slot_mutex);
+	kprobe_assert_held(&slot_mutex);
 	list_for_each_entry(pg, &c->pages, list) {
 		if (!pg->block->used && pg == pg->block->page[0])
 			list_add(&pg->block->list, &blocks);
@@ -229,6 +229,22 @@ static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 	list_splice(&blocks, unused);
 }
 
+static unsigned int slot_page_take(struct slot_cache *c, struct slot_page *pg)
+{
+	unsigned int i = find_first_zero_bit(page_used(c, pg), slots_per_page(c));
+
+	kprobe_assert_held(&slot_mutex);
+	__set_bit(i, page_used(c, pg));
+	if (!pg->nr)
+		pg->block->used++;
+	if (++pg->nr == slots_per_page(c)) {
+		/* Readers, such as kallsyms, may see the page twice, or miss it. */
+		list_del_rcu(&pg->list);
+		list_add_tail_rcu(&pg->list, &c->pages);
+	}
+	return i;
+}
+
 /**
  * slot_alloc - allocate a slot
  * @c: the cache
@@ -240,7 +256,6 @@ static void slot_blocks_unlink(struct slot_cache *c, struct list_head *unused)
 void *slot_alloc(struct slot_cache *c)
 {
 	struct slot_page *pg;
-	unsigned int i;
 
 	guard(mutex)(&slot_mutex);
 
@@ -251,23 +266,13 @@ void *slot_alloc(struct slot_cache *c)
 			return NULL;
 		pg = list_first_entry(&c->pages, struct slot_page, list);
 	}
-
-	i = find_first_zero_bit(page_used(c, pg), slots_per_page(c));
-	__set_bit(i, page_used(c, pg));
-	if (!pg->nr)
-		pg->block->used++;
-	if (++pg->nr == slots_per_page(c)) {
-		/* Readers, such as kallsyms, may see the page twice, or miss it. */
-		list_del_rcu(&pg->list);
-		list_add_tail_rcu(&pg->list, &c->pages);
-	}
-	return (void *)pg->node.key + slot_cache_skew(c) + i * c->size;
+	return (void *)pg->node.key + slot_cache_skew(c) + slot_page_take(c, pg) * c->size;
 }
 
 static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
 			      unsigned int nr)
 {
-	lockdep_assert_held(&slot_mutex);
+	kprobe_assert_held(&slot_mutex);
 
 	if (pg->nr == slots_per_page(c)) {
 		list_del_rcu(&pg->list);
@@ -276,6 +281,13 @@ static void slot_page_release(struct slot_cache *c, struct slot_page *pg,
 	pg->nr -= nr;
 	if (!pg->nr)
 		pg->block->used--;
+}
+
+static struct slot_page *slot_page_find(struct slot_cache *c, unsigned long addr)
+{
+	kprobe_assert_held(&slot_mutex);
+	return container_of_const(addr_table_find(&c->table, slot_page_key(c, addr)),
+				  struct slot_page, node);
 }
 
 static void slots_reclaim(struct work_struct *work);
@@ -299,8 +311,7 @@ void slot_retire(struct slot_cache *c, void *slot, bool used)
 
 	guard(mutex)(&slot_mutex);
 
-	pg = container_of_const(addr_table_find(&c->table, slot_page_key(c, addr)),
-				struct slot_page, node);
+	pg = slot_page_find(c, addr);
 	i = (addr - slot_cache_skew(c) - pg->node.key) / c->size;
 	if (!used) {
 		__clear_bit(i, page_used(c, pg));
@@ -357,7 +368,7 @@ static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 {
 	struct slot_page *pg;
 
-	lockdep_assert_held(&slot_mutex);
+	kprobe_assert_held(&slot_mutex);
 	list_for_each_entry(pg, &c->pages, list) {
 		if (!pg->nr_dead)
 			continue;
@@ -395,7 +406,7 @@ static void slot_cache_free_waiting(struct slot_cache *c, struct list_head *wait
 	struct slot_page *pg;
 	unsigned int nr;
 
-	lockdep_assert_held(&slot_mutex);
+	kprobe_assert_held(&slot_mutex);
 	list_for_each_entry(pg, waiting, waiting) {
 		nr = bitmap_weight(page_waiting(c, pg), slots_per_page(c));
 		bitmap_andnot(page_used(c, pg), page_used(c, pg),

@@ -399,6 +399,7 @@ void arch_kprobes_batch(bool begin)
 
 static void x86_poke_breakpoint(struct kprobe *p, u8 old, u8 new)
 {
+	kprobe_assert_held(&text_mutex);
 	text_poke(p->addr, &new, INT3_INSN_SIZE);
 	perf_event_text_poke(p->addr, &old, INT3_INSN_SIZE, &new, INT3_INSN_SIZE);
 }

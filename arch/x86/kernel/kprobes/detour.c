@@ -260,7 +260,7 @@ static bool detour_debugged(const u8 *addr)
 {
 	unsigned int i;
 
-	lockdep_assert_held(&text_mutex);
+	kprobe_assert_held(&text_mutex);
 	/* The first byte, too: the point may have been too new for kprobe_has_text(). */
 	for (i = 0; i < JMP32_INSN_SIZE; i++) {
 		if (x86_text_debugged(addr[i], (unsigned long)addr + i))
@@ -353,6 +353,7 @@ static void detour_jump_text(struct kprobe *p, u8 *text)
 {
 	struct x86_detour *d = p->ainsn.detour;
 
+	kprobe_assert_held(&text_mutex);
 	__text_gen_insn(text, JMP32_INSN_OPCODE, p->addr, (u8 *)d + d->entry,
 			JMP32_INSN_SIZE);
 }
@@ -384,6 +385,7 @@ static void detour_retire(struct kprobe *p)
 	struct x86_detour *d = p->ainsn.detour;
 	u8 never = false, trap = INT3_INSN_OPCODE, was, *branch;
 
+	kprobe_assert_held(&text_mutex);
 	WRITE_ONCE(p->ainsn.copy, p->ainsn.slot);
 	text_poke(&d->live, &never, 1);
 	if (!d->branch)

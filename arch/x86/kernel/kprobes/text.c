@@ -156,7 +156,7 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 {
 	unsigned int i = addr - t->addr;
 
-	lockdep_assert_held(&text_mutex);
+	kprobe_assert_held(&text_mutex);
 	if (!t->addr || i > sizeof(t->buf) - MAX_INSN_SIZE) {
 		t->addr = 0;
 		if (text_read(t->buf, addr, sizeof(t->buf) - FRONT))
@@ -352,7 +352,7 @@ int x86_boundary_check(unsigned long addr)
 	unsigned long offset, at;
 	int ret;
 
-	lockdep_assert_held(&text_mutex);
+	kprobe_assert_held(&text_mutex);
 	if (!kallsyms_lookup_size_offset(addr, NULL, &offset))
 		return -ENOENT;
 
