@@ -109,7 +109,7 @@ static void kprobe_users_displace(struct placement *order, int num)
 	LIST_HEAD(armed);
 
 	while (num--) {
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 		/* Unlike the new points, it stays. */
 		if (kprobe_point_armed(order[num].user->point))
 			kprobe_batch_add(order[num].user->point, &armed);
@@ -132,7 +132,7 @@ static int kprobe_users_place(struct placement *order, int num)
 		ret = kprobe_place_user(order[i].user);
 		if (ret)
 			break;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	arch_kprobes_batch(false);
 	if (ret) {
@@ -234,7 +234,7 @@ static int kprobe_batch_try(void **probe, struct kprobe_user **users, int num,
 			kprobe_refuse_batch(i, num, ret);
 			break;
 		}
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	if (!ret)
 		ret = kprobe_users_register(users, num);
@@ -427,7 +427,7 @@ static void kprobe_points_free_unused(struct list_head *batch)
 	struct kprobe_point *pt, *next;
 
 	list_for_each_entry_safe(pt, next, batch, kp.list) {
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 		if (pt->nr_users) {
 			/* A user that has left may have prevented a jump. */
 			kprobe_optimizer_want(pt);

@@ -58,7 +58,7 @@ static void batch_patch(struct list_head *points, bool arm)
 			arch_arm_kprobe(p);
 		else
 			arch_disarm_kprobe(p);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kprobe_text_unlock();
 }

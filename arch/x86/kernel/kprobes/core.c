@@ -421,7 +421,7 @@ void arch_arm_kprobes(struct list_head *points)
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
 		x86_poke_breakpoint(p, p->opcode, INT3_INSN_OPCODE);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	text_poke_sync();
 	mutex_unlock(&text_mutex);
@@ -443,7 +443,7 @@ void arch_disarm_kprobes(struct list_head *points)
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
 		x86_poke_breakpoint(p, INT3_INSN_OPCODE, p->opcode);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	mutex_unlock(&text_mutex);
 }

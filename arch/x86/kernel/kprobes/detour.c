@@ -445,7 +445,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 	}
 	list_for_each_entry(p, points, list) {
 		detour_retire(p);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	mutex_unlock(&text_mutex);
 }
