@@ -372,6 +372,9 @@ static const struct hit_path {
 #ifdef CONFIG_TRACE_BRANCH_PROFILING
 	{ "ftrace_likely_update" },
 #endif
+#ifdef CONFIG_KGDB_LOW_LEVEL_TRAP
+	{ "kgdb_ll_trap" },
+#endif
 	{ "default_idle" },
 };
 
@@ -450,6 +453,7 @@ static const struct hit_path out_of_bounds[] = {
 	{ "load_current_idt" },
 	{ "native_write_cr0" },
 	{ "native_write_cr4" },
+	{ "do_trace_write_msr" },
 #ifdef CONFIG_X86_32
 	{ "__flush_tlb_all" },
 	{ "native_flush_tlb_global" },

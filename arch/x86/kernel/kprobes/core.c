@@ -55,6 +55,8 @@ static const char *const hit_path[] __initconst = {
 	/* A detour that has delayed rescheduling calls one of these. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local", "sched_clock",
+	/* With KGDB_LOW_LEVEL_TRAP a debugger is asked about each breakpoint first. */
+	"kgdb_ll_trap", "__kgdb_notify",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
 	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
 	"srso_untrain_ret", "srso_safe_ret", "srso_alias_return_thunk",
@@ -97,7 +99,8 @@ static const char *const offline_path[] __initconst = {
 	"cpu_init_exception_handling", "cpu_init_fred_exceptions", "cpu_init_fred_rsps",
 	"load_current_idt", "native_load_idt", "native_load_gdt", "native_load_tr_desc",
 	"native_write_gdt_entry", "native_write_msr", "native_write_cr0", "native_write_cr3",
-	"native_write_cr4",
+	"native_write_cr4", "do_trace_write_msr", "snp_register_ghcb_early",
+	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry",
 #ifdef CONFIG_X86_32
 	/* start_secondary() does this before it loads the IDT. */
 	"__flush_tlb_all", "native_flush_tlb_global", "flush_tlb_local",
