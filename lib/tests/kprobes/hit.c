@@ -24,9 +24,15 @@ static void call(struct kunit *test, const struct kpt_site *site)
 static void probe_gets_hit_once_per_call(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
-	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
+	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
 	unsigned int i;
 
+	/* All other flags of the caller are ignored. */
+	pr->kp.flags = ~(u32)KPROBE_FLAG_DISABLED;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr->kp));
+	KUNIT_EXPECT_EQ(test, pr->kp.flags & ~(KPROBE_FLAG_FTRACE | KPROBE_FLAG_OPTIMIZED |
+					       KPROBE_FLAG_ON_FUNC_ENTRY), 0);
 	KUNIT_EXPECT_EQ(test, kprobe_ftrace(&pr->kp), site->ftrace);
 	/* Modules may test this. */
 	KUNIT_EXPECT_TRUE(test, list_empty(&pr->kp.list));
@@ -522,6 +528,7 @@ static void several_probes_run_in_registration_order(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *pr[5];
+	struct kprobe *kps[5];
 	unsigned int clock = 0, i;
 
 	for (i = 0; i < 5; i++) {
@@ -543,6 +550,18 @@ static void several_probes_run_in_registration_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr[2]->pre_tick, 2);
 	KUNIT_EXPECT_EQ(test, pr[4]->pre_tick, 4);
 	KUNIT_EXPECT_EQ(test, pr[1]->pre_tick, 5);
+
+	/* Those of a batch run in the order of the array. */
+	for (i = 0; i < 5; i++) {
+		kpt_unregister(test, pr[i]);
+		kps[i] = &pr[4 - i]->kp;
+	}
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, 5), 0);
+	clock = 0;
+	call(test, site);
+	unregister_kprobes(kps, 5);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, pr[4 - i]->pre_tick, i + 1);
 }
 
 static void several_probes_run_until_one_is_nonzero(struct kunit *test)

@@ -396,7 +396,8 @@ static void instance_survives_migration(struct kunit *test)
 
 static void pool_grows_until_nothing_is_missed(struct kunit *test)
 {
-	struct inst_probe *p = inst_probe(test, kpt_recurse, 0);
+	/* Any number that is not positive is as good as 0. */
+	struct inst_probe *p = inst_probe(test, kpt_recurse, -1);
 	int first = max_t(int, 10, 2 * num_possible_cpus());
 	int round, before = 0;
 
