@@ -890,7 +890,7 @@ echo one >"$tmp/unpacked/dir/.packages"
 rm -f "$tmp/unpacked/dir/bin/two"
 unpacks | sees unpack_other "a folder of other packages is made anew" "not ok - 0: ./dir/bin/one ./dir/bin/two"
 
-# An apt-get that works when it is asked for the third time. In between, sleep is not.
+# An apt-get that works when it is asked for the third time.
 cat >"$tmp/apt/apt-get" <<'END'
 #!/bin/bash
 [[ " $* " == *' install '* ]] || exit 0
@@ -899,7 +899,7 @@ echo "$*" >>"$build/asked"
 echo "$SAYS"
 exit 100
 END
-# needs WHY: which programs were installed while apt-get fails because of WHY
+# needs WHY: what need() says if apt-get fails with WHY until then; this does not wait
 needs()
 {
 	# shellcheck disable=SC2030,SC2031
