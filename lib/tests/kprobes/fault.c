@@ -1076,10 +1076,10 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(unregistering_keeps_the_fault_handler_to_the_end),
 	STATE_CASE(disabling_keeps_the_fault_handler_to_the_end),
 #ifdef CONFIG_KPROBES_ON_FTRACE
-	KUNIT_CASE(no_fault_handler_runs_after_unregister),
-	KUNIT_CASE(no_fault_handler_runs_after_disable),
-	KUNIT_CASE(no_fault_handler_of_a_batch_runs_after_unregister),
-	KUNIT_CASE(no_fault_handler_of_a_batch_runs_after_disable),
+	KUNIT_CASE_SLOW(no_fault_handler_runs_after_unregister),
+	KUNIT_CASE_SLOW(no_fault_handler_runs_after_disable),
+	KUNIT_CASE_SLOW(no_fault_handler_of_a_batch_runs_after_unregister),
+	KUNIT_CASE_SLOW(no_fault_handler_of_a_batch_runs_after_disable),
 #endif
 	DISPLACED_CASE(page_fault_of_the_instruction_is_dealt_with),
 	DISPLACED_CASE(execution_goes_on_at_the_next_displaced_instruction),

@@ -299,6 +299,11 @@ static inline void kpt_skip_if_pools_stay(struct kunit *test)
 	__ok;								\
 })
 
+/* As KUNIT_CASE_SLOW(), for each parameter. */
+#define KPT_CASE_PARAM_SLOW(fn, gen)					\
+	KUNIT_CASE_PARAM_ATTR(fn, gen,					\
+			      (struct kunit_attributes){ .speed = KUNIT_SPEED_SLOW })
+
 /* --- What a case leaves over ---------------------------------------------- */
 
 /* The name of a count that differs, or NULL. */

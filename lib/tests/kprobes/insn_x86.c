@@ -628,16 +628,16 @@ static void branch_to_the_stack_pointer_is_not_displaced(struct kunit *test)
 #endif /* CONFIG_OPTPROBES */
 
 static struct kunit_case insn_suite_cases[] = {
-	KUNIT_CASE_PARAM(probed_data_instruction_does_as_unprobed, data_gen),
-	KUNIT_CASE_PARAM(probed_alu_instruction_does_as_unprobed, alu_gen),
-	KUNIT_CASE_PARAM(probed_branch_does_as_unprobed, flow_gen),
+	KPT_CASE_PARAM_SLOW(probed_data_instruction_does_as_unprobed, data_gen),
+	KPT_CASE_PARAM_SLOW(probed_alu_instruction_does_as_unprobed, alu_gen),
+	KPT_CASE_PARAM_SLOW(probed_branch_does_as_unprobed, flow_gen),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(ftrace_site_does_nothing_under_a_probe),
 #endif
 	KUNIT_CASE_PARAM(instruction_is_refused, refused_gen),
 	KUNIT_CASE_PARAM(instruction_is_allowed, allowed_gen),
 #ifdef CONFIG_OPTPROBES
-	KUNIT_CASE_PARAM(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
+	KPT_CASE_PARAM_SLOW(instruction_does_as_unprobed_under_a_jump, jump_run_gen),
 	KUNIT_CASE_PARAM(instruction_is_not_displaced, displaced_refused_gen),
 	KUNIT_CASE_PARAM(branch_to_the_stack_pointer_is_not_displaced, displaced_stays_gen),
 #endif

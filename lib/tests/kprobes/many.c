@@ -538,7 +538,8 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	expect_logged_by(test, enable_with_irqs_off, (unsigned long)p, line);
 }
 
-#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+#define SITE_CASE(fn)		KUNIT_CASE_PARAM(fn, kpt_site_gen)
+#define SLOW_SITE_CASE(fn)	KPT_CASE_PARAM_SLOW(fn, kpt_site_gen)
 
 static struct kunit_case many_cases[] = {
 	SITE_CASE(all_are_switched_at_once),
@@ -551,7 +552,7 @@ static struct kunit_case many_cases[] = {
 	KUNIT_CASE_SLOW(each_is_found_while_others_come_and_go),
 	KUNIT_CASE_SLOW(table_does_not_fill_up_with_probes_that_are_gone),
 	KUNIT_CASE(pointers_that_are_no_structures_are_not_registered),
-	SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
+	SLOW_SITE_CASE(calls_from_a_handler_fail_and_change_nothing),
 	KUNIT_CASE_PARAM(calls_that_must_not_sleep_fail_and_change_nothing,
 			 misuse_places_gen_params),
 	KPT_LAST_CASE,

@@ -2148,11 +2148,11 @@ static void event_that_perf_has_used_leaves_nothing(struct kunit *test)
 #endif
 
 static struct kunit_case memory_cases[] = {
-	KUNIT_CASE_PARAM(registering_without_memory_changes_nothing, kinds_gen_params),
+	KPT_CASE_PARAM_SLOW(registering_without_memory_changes_nothing, kinds_gen_params),
 	KUNIT_CASE_PARAM(registering_without_pages_changes_nothing, kinds_gen_params),
-	KUNIT_CASE(registering_many_without_memory_for_arrays_changes_nothing),
+	KUNIT_CASE_SLOW(registering_many_without_memory_for_arrays_changes_nothing),
 #ifdef CONFIG_DEBUG_FS
-	KUNIT_CASE(registering_counted_probes_without_memory_changes_nothing),
+	KUNIT_CASE_SLOW(registering_counted_probes_without_memory_changes_nothing),
 #endif
 	KUNIT_CASE(table_is_copied_for_many_probes_not_for_each),
 	KUNIT_CASE(refused_probes_lose_no_memory),
@@ -2162,22 +2162,22 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(registering_at_a_branch_without_pages_changes_nothing),
 #endif
 	KUNIT_CASE(pages_that_cannot_be_made_executable_are_given_back),
-	KUNIT_CASE_PARAM(unregistering_without_memory_works, kinds_gen_params),
+	KPT_CASE_PARAM_SLOW(unregistering_without_memory_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
-	KUNIT_CASE_PARAM(enabling_without_memory_leaves_them_off, kinds_gen_params),
+	KPT_CASE_PARAM_SLOW(enabling_without_memory_leaves_them_off, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_pages_leaves_them_off, kinds_gen_params),
 #if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
 	KUNIT_CASE(what_hits_may_read_is_freed_after_a_grace_period),
 #endif
-	KUNIT_CASE(detour_without_memory_leaves_a_breakpoint),
+	KUNIT_CASE_SLOW(detour_without_memory_leaves_a_breakpoint),
 	KUNIT_CASE(detour_without_pages_leaves_a_breakpoint),
 #ifdef CONFIG_DEBUG_FS
-	KUNIT_CASE(switch_without_memory_arms_all_but_what_it_says),
+	KUNIT_CASE_SLOW(switch_without_memory_arms_all_but_what_it_says),
 #endif
 #ifdef CONFIG_KRETPROBES
-	KUNIT_CASE(registering_return_probes_without_memory_changes_nothing),
+	KUNIT_CASE_SLOW(registering_return_probes_without_memory_changes_nothing),
 	KUNIT_CASE(registering_return_probes_without_pages_changes_nothing),
-	KUNIT_CASE(return_probes_go_without_memory),
+	KUNIT_CASE_SLOW(return_probes_go_without_memory),
 	KUNIT_CASE_PARAM(hit_allocates_nothing_and_takes_no_lock, kpt_state_gen),
 #endif
 #ifdef CONFIG_JPROBES
@@ -2189,7 +2189,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(list_of_marks_is_freed_after_a_grace_period),
 #endif
 	KUNIT_CASE(module_is_not_loaded_without_memory_for_its_marks),
-	KUNIT_CASE(marks_go_without_memory),
+	KUNIT_CASE_SLOW(marks_go_without_memory),
 	KUNIT_CASE(marks_of_one_kind_are_known),
 	KUNIT_CASE(text_that_goes_takes_the_marks_that_begin_in_it),
 #endif

@@ -1439,12 +1439,13 @@ static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
 }
 #endif
 
-#define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
+#define SITE_CASE(fn)		KUNIT_CASE_PARAM(fn, kpt_site_gen)
+#define SLOW_SITE_CASE(fn)	KPT_CASE_PARAM_SLOW(fn, kpt_site_gen)
 
 static struct kunit_case order_cases[] = {
-	SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
+	SLOW_SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
 	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
-	KUNIT_CASE_PARAM(unregistering_waits_for_its_slow_handler, slow_site_gen),
+	KPT_CASE_PARAM_SLOW(unregistering_waits_for_its_slow_handler, slow_site_gen),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(unregistering_waits_however_long_its_handler_takes),
 #endif
@@ -1454,11 +1455,11 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(probe_of_a_slow_handler_may_leave_before_another),
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
 	SITE_CASE(probe_after_a_slow_handler_may_leave),
-	SITE_CASE(disabling_waits_for_its_slow_handler),
+	SLOW_SITE_CASE(disabling_waits_for_its_slow_handler),
 #ifdef CONFIG_DEBUG_FS
-	SITE_CASE(switching_all_off_waits_for_a_slow_handler),
+	SLOW_SITE_CASE(switching_all_off_waits_for_a_slow_handler),
 #endif
-	SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
+	SLOW_SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(every_cpu_is_interrupted_before_handlers_are_looked_for),
 #endif

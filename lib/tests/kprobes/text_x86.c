@@ -289,8 +289,8 @@ static void a_lock_prefix_that_comes_and_goes_is_not_displaced(struct kunit *tes
 #endif
 
 static struct kunit_case text_cases[] = {
-	KUNIT_CASE(a_probe_sits_on_the_start_of_an_instruction_only),
-	KUNIT_CASE(starts_are_found_among_breakpoints_and_jumps),
+	KUNIT_CASE_SLOW(a_probe_sits_on_the_start_of_an_instruction_only),
+	KUNIT_CASE_SLOW(starts_are_found_among_breakpoints_and_jumps),
 	KUNIT_CASE(breakpoint_of_a_debugger_is_no_instruction),
 	KUNIT_CASE_SLOW(starts_in_the_kernel_are_those_of_decoding_all),
 	KUNIT_CASE(what_an_alternative_has_replaced_is_no_start),

@@ -58,6 +58,13 @@ kunit_cases()
 # kunit_names FILE...: likewise, sorted
 kunit_names() { kunit_cases "$@" | LC_ALL=C sort; }
 
+# kunit_slow FILE...: the names of the cases that are marked as slow
+kunit_slow()
+{
+	sed -nE '/^#define/d; s/.*(CASE[A-Z_]*_SLOW|SLOW_[A-Z_]*CASE)\(([a-z_0-9]+).*/\2/p' "$@" |
+		LC_ALL=C sort -u
+}
+
 # selftest_names: likewise. sees() has the name, or a function that passes it on.
 selftest_names()
 {
@@ -162,7 +169,7 @@ nothing_picked()
 {
 	local prefix
 
-	for prefix in '' 'traced: ' 'maxcpus=1: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
+	for prefix in '' 'traced: ' 'maxcpus=1: ' 'cpus=6: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
 		      'spectre_v2=retpoline,lfence: ' 'ITS: ' 'stuffing: '; do
 		[ -z "$({ kunit_names "${kunit_sources[@]}"; selftest_names
 			  guest_names; oops_names; printf '%s\n' run hitpath slots.default exports; } | picked "$prefix")" ] || return 1

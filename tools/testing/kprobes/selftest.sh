@@ -1783,6 +1783,28 @@ two_steps()
 not ok - ok good a
 not ok - not ok bad b'
 
+# beside FUNCTION: the results of tests that run at the same time as another
+# shellcheck disable=SC2317
+beside()
+{
+	( results=$tmp/beside
+	  eval "$(sed -n '/^\(aside\|rejoin\)()/,/^}/p' "$here/test.sh")"
+	  : >"$results"
+	  good() { echo 'ok - a' | record good ''; }
+	  dies() { good; die "no more"; }
+	  aside "$1"
+	  echo 'ok - b' | record other ''
+	  rejoin
+	  sed 's/\t/ /g; s/^/not ok - /' "$results" ) 2>&1 | grep '^not ok'
+}
+{ beside good; beside dies; } | sees beside "tests that run beside others count, and so does it if they die" \
+"not ok - ok other b 0 -
+not ok - ok good a 0 -
+not ok - aside: ended with status 1
+not ok - ok other b 0 -
+not ok - ok good a 0 -
+not ok - not ok aside aside 0 ended with status 1"
+
 # kselftests
 cat >"$tmp/kselftest" <<'END'
 TAP version 13

@@ -3,8 +3,8 @@
 # Runs all tests on the kernel of CONFIG, which has to be built:
 #
 #   KUnit        the suites in a guest with this kernel, and for the default
-#                config once more through the tree's kunit.py, with the small
-#                kernel of its own that lib/tests/kprobes/.kunitconfig asks for
+#                config all but slow cases once more through the tree's kunit.py, with
+#                the small kernel of its own that lib/tests/kprobes/.kunitconfig asks for
 #   guest tests  guest/tests/*.sh, what needs user space; for the default config
 #                those marked "# preempt: full" once more with that parameter; one marked
 #                "# own guest: REASON" in its own guest, and one marked "# needs:
@@ -67,13 +67,15 @@ files=$(mktemp -d)
 # kunit.py builds a kernel of its own.
 left_out=''
 [ "$kernel" != gcov ] || left_out=kunit.py
-trap 'rm -rf "$results" "$results.why" "$list" "$files"' EXIT
+beside=''
+trap '[ -z "$beside" ] || kill_tree "$beside"
+	rm -rf "$results" "$results".* "$list" "$files"' EXIT
 # While code is being changed, one run of each test is enough.
 more=1
 if [ -n "${QUICK:-}" ]; then
 	[ -n "${TEST:-}" ] || die "QUICK=1 works only with TEST=: without it, everything has to run"
 	more='' traced=''
-	left_out='(kunit\.py|traced|traced-tests|maxcpus=1|preempt|preempt=full|spectre_v2=[a-z,]*|ITS|stuffing)'
+	left_out='(kunit\.py|traced|traced-tests|maxcpus=1|cpus=6|preempt|preempt=full|spectre_v2=[a-z,]*|ITS|stuffing)'
 fi
 
 # Report a wrong name before a kernel is built for it.
@@ -94,6 +96,7 @@ all_suites()
 		kunit|kunit.py) cat ;;
 		traced) grep -vxE 'kprobes_(many|memory|text)' ;;
 		maxcpus=1) grep -x kprobes_text ;;
+		cpus=6) grep -x kprobes_control ;;
 		preempt=full) grep -x 'kprobes_[do][ir].*' ;;
 		*) grep '^kprobes_jump' ;;
 		esac
@@ -121,6 +124,16 @@ all_of()
 # of_suites SUITES: those of the suites and cases on standard input
 of_suites() { grep -xE "($(printf '%s\n' "$1" | paste -sd'|'))(\..*)?" || true; }
 
+# of_speed RUN: the cases on standard input that are not too slow for it
+of_speed()
+{
+	if [ "$1" = kunit.py ]; then
+		grep -vxE ".*\.($(kunit_slow "${kunit_sources[@]}" | paste -sd'|'))" || true
+	else
+		cat
+	fi
+}
+
 # kunit_picks RUN: the suites and cases of that run that TEST= picks, a line each. Nothing if
 # the run is left out.
 kunit_picks()
@@ -133,7 +146,8 @@ kunit_picks()
 	elif [[ $kernel == stock-* ]]; then
 		[ "$run" != kunit ] || echo "$TEST"
 	else
-		kunit_names "${kunit_sources[@]}" | of_suites "$(all_of "$run")" | picked "$prefix"
+		kunit_names "${kunit_sources[@]}" | of_suites "$(all_of "$run")" |
+			of_speed "$run" | picked "$prefix"
 	fi
 }
 
@@ -182,7 +196,7 @@ kunit_run()
 	wanted "$run" || return 0
 	say "KUnit on $kernel with $run"
 	new_console "$log"
-	guest kunit -t $((300 * slow)) -l "$log" "$@" \
+	guest kunit -t $((600 * slow)) -l "$log" "$@" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=$glob $params" \
 		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks "$run" | paste -sd' ')}" \
 		>"$build/logs/$log.txt" 2>&1
@@ -192,6 +206,36 @@ kunit_run()
 		grep -aqE "$says" "$build/logs/$log.console" ||
 			echo "not ok - kunit: the kernel does not say \"$says\": see build/logs/$log.console"
 	} | record "$run" "$run: "
+}
+
+# The suites whose result depends on preemption, on the number of CPUs, which decides how much
+# memory is needed, or on the code that is generated
+kunit_otherwise()
+{
+	kunit_run cpus=6 kprobes_control 'smp: Brought up 1 node, 6 CPUs' '' -c 6
+	kunit_run preempt=full 'kprobes_[do][ir]*' 'Dynamic Preempt: full' preempt=full
+	kunit_with_mitigations
+}
+
+# aside COMMAND...: start these tests, and go on without waiting for them until rejoin. A guest
+# often waits, and leaves a CPU idle.
+aside()
+{
+	: >"$results.aside"
+	results=$results.aside "$@" >"$results.said" 2>&1 &
+	beside=$!
+}
+
+# rejoin: wait for them, and show and count their results as if they had run now
+rejoin()
+{
+	local status=0
+
+	wait "$beside" || status=$?
+	beside=''
+	cat "$results.said"
+	cat "$results.aside" >>"$results"
+	[ $status -eq 0 ] || echo "not ok - aside: ended with status $status" | record aside ''
 }
 
 # Generated code depends on what the CPU and the command line ask for. The CPU "max" needs no
@@ -230,7 +274,7 @@ kunit_by_tool()
 	fi
 	say "KUnit through tools/testing/kunit/kunit.py, which builds a kernel in build/kunit"
 	rm -f "$log.console" "$build/kunit/test.log"
-	"$here/kunit.sh" ${TEST:+"$picks"} >"$log.out" 2>&1 &
+	"$here/kunit.sh" --filter 'speed>slow' ${TEST:+"$picks"} >"$log.out" 2>&1 &
 	progress $! "kunit.py" "$log.out" || status=$?
 	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
 	{
@@ -351,7 +395,7 @@ oops_guests()
 # wanted RUN: does any test of it run?
 wanted() { [ -n "$(kunit_picks "$1")" ]; }
 
-# The self-test takes a second, so it runs as a whole.
+# The self-test takes a minute or two, and always runs as a whole.
 selftest()
 {
 	lines_of selftest "$here/selftest.sh" | sed 's/^\(not \)\?ok - /&selftest./' | while IFS= read -r line; do
@@ -361,6 +405,15 @@ selftest()
 		*) printf '%s\n' "$line" ;;
 		esac
 	done | record selftest ''
+}
+
+selftests() { [ -z "$(selftest_names | picked '')" ] || step selftest selftest; }
+
+# What does not need all of a machine
+beside_kunit()
+{
+	selftests
+	[ -z "$more" ] || kunit_otherwise
 }
 
 # step RUN COMMAND...: the results of that run; those that are kept, if it has passed before.
@@ -381,18 +434,18 @@ step()
 
 mkdir -p "$build/logs" ${KEEP:+"$KEEP"}
 need_qemu
-[ -z "$(selftest_names | picked '')" ] || step selftest selftest
-! wanted kunit || step kunit kunit_in_guest kunit '' "$watch" $((900 * slow)) "$each"
+if [ -n "$full" ]; then
+	aside beside_kunit
+else
+	selftests
+fi
+! wanted kunit || step kunit kunit_in_guest kunit '' "$watch" $((1800 * slow)) "$each"
 # All takes about eight times as long there.
 [ -z "$traced" ] || ! wanted traced ||
 	step traced kunit_in_guest traced 'traced: ' tracers $((900 * slow + 3600)) each
 # Some things differ on a machine that waits for its second CPU.
 [ -z "$more" ] || step maxcpus=1 kunit_run maxcpus=1 kprobes_text 'smp: Brought up 1 node, 1 CPU\>' maxcpus=1
-if [ -n "$full" ] && [ -n "$more" ]; then
-	# kprobes_diverted and kprobes_order: tasks are preempted in the middle.
-	kunit_run preempt=full 'kprobes_[do][ir]*' 'Dynamic Preempt: full' preempt=full
-	kunit_with_mitigations
-fi
+[ -z "$full" ] || rejoin
 mapfile -t shared < <(grep -L '^# own guest: ' "$here"/guest/tests/*.sh)
 step tests guest_tests tests '' '' "$watch" "${shared[@]}"
 if [ -n "$traced" ]; then
