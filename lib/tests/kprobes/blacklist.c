@@ -502,6 +502,7 @@ static const char * const more_out_of_bounds[] = {
 	/* Thunks of compiled code, and tracers of NMIs, which run before a hit is recognised. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
+	"sched_clock", "kgdb_ll_trap", "__kgdb_notify", "memcpy", "memset", "memmove",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
 	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
 	"srso_untrain_ret", "srso_safe_ret", "srso_alias_return_thunk",
@@ -520,7 +521,7 @@ static const char * const more_out_of_bounds[] = {
 #else
 	"__x86_indirect_thunk_eax", "__x86_indirect_thunk_ecx", "__x86_indirect_thunk_edx",
 	"__x86_indirect_thunk_ebx", "__x86_indirect_thunk_ebp", "__x86_indirect_thunk_esi",
-	"__x86_indirect_thunk_edi", "memmove",
+	"__x86_indirect_thunk_edi",
 #endif
 	/* These run with other page tables, or from a copy. */
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
@@ -536,7 +537,8 @@ static const char * const more_out_of_bounds[] = {
 	"mwait_play_dead", "arch_cpu_idle_dead", "wakeup_long64", "wakeup_pmode_return",
 	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
 	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
-	"native_gdt_invalidate", "idt_invalidate",
+	"native_gdt_invalidate", "idt_invalidate", "snp_register_ghcb_early",
+	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry",
 	/* Called by a CPU that has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",

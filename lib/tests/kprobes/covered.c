@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kprobes.h>
+#include <linux/objtool.h>
 #include <linux/preempt.h>
 
 #include "fixture.h"
@@ -213,10 +214,66 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 }
 #endif
 
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES) && defined(CONFIG_KPROBES_ON_FTRACE)
+extern unsigned char kpt_ends_here[];
+
+/* Ends the interrupt with an instruction that a jump fits in. */
+static noinline __noclone notrace unsigned long kpt_ends_at_a_label(unsigned long arg)
+{
+	asm volatile("kpt_ends_here:\n"
+		     ANNOTATE_NOENDBR
+		     "subl %1, " __percpu_arg(0)
+		     : "+m" (__my_cpu_var(pcpu_hot.preempt_count))
+		     : "i" (HARDIRQ_OFFSET));
+	return arg + 1;
+}
+
+static int ends_at_a_label(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	__preempt_count_add(HARDIRQ_OFFSET);
+	kpt_ends_at_a_label(1);
+	*(bool *)pr->arg = kprobe_test_shown(KPROBE_CTX_TASK);
+	return 0;
+}
+
+/*
+ * The pre-handler runs in the interrupt. After the instruction the context is that of the
+ * task, in which a handler runs. The post-handler must neither run over it nor hide it.
+ */
+static void post_handler_does_not_run_over_a_handler(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc_with(test, kpt_ends_here, true, true);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_traced);
+	unsigned int jump;
+	bool shown;
+
+	outer->on_pre = ends_at_a_label;
+	outer->arg = &shown;
+	kpt_register(test, outer);
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&outer->kp));
+	kpt_forbid_jumps(test);
+	kpt_register(test, pr);
+	for (jump = 0; jump < 2; jump++) {
+		if (jump)
+			kpt_allow_jumps(test);
+		KUNIT_ASSERT_EQ(test, kprobe_optimized(&pr->kp), jump);
+		shown = false;
+		KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, outer->pre, jump + 1);
+		KUNIT_EXPECT_EQ(test, pr->pre, jump + 1);
+		KUNIT_EXPECT_EQ(test, pr->post, 0);
+		KUNIT_EXPECT_TRUE(test, shown);
+	}
+}
+#endif
+
 static struct kunit_case covered_cases[] = {
 	KUNIT_CASE(unregistering_waits_for_a_covered_handler),
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
 	KUNIT_CASE(unregistering_waits_for_a_handler_that_is_covered_meanwhile),
+#endif
+#if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES) && defined(CONFIG_KPROBES_ON_FTRACE)
+	KUNIT_CASE(post_handler_does_not_run_over_a_handler),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
 	KUNIT_CASE(task_that_ends_in_a_covering_handler_leaves_none_covered),

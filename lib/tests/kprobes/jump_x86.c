@@ -1828,20 +1828,34 @@ static void post_calls_once(struct kpt_probe *pr, struct pt_regs *regs)
 		kpt_post_calls(pr, regs);
 }
 
+/* A task that has turned softirqs off is not a softirq: the hit is in the handler's context. */
+static int pre_calls_once_without_softirqs(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (pr->pre > 1)
+		return 0;
+	local_bh_disable();
+	kpt_pre_calls(pr, regs);
+	local_bh_enable();
+	return 0;
+}
+
 /* For an instruction that is emulated for the post-handler, and one that has to run. */
 static void own_hit_from_a_handler_is_missed(struct kunit *test)
 {
 	const struct kpt_jump_target places[] = { KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(copied) };
-	unsigned int i, post;
+	unsigned int i, how;
 
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		for (post = 0; post < 2; post++) {
+		for (how = 0; how < 3 - IS_ENABLED(CONFIG_PREEMPT_RT); how++) {
 			struct kpt_inner inner = { .fn = places[i].fn, .arg = 5 };
 			struct kpt_probe *pr = kpt_alloc(test, places[i].addr);
+			bool post = how == 1;
 
 			kpt_let_call(pr, post, &inner);
 			if (post)
 				pr->on_post = post_calls_once;
+			else if (how == 2)
+				pr->on_pre = pre_calls_once_without_softirqs;
 			settle(test, pr);
 			KUNIT_EXPECT_EQ(test, inner.fn(7), KPT_RESULT(7ul));
 			KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));

@@ -8,6 +8,10 @@
 #include <linux/timekeeping.h>
 
 #include "fixture.h"
+#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+#include <asm/text-patching.h>
+#include <asm/unwind.h>
+#endif
 
 /**
  * struct ret_probe - a return probe that records what it saw
@@ -541,6 +545,10 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 	si_meminfo(&before);
 	r->rp.maxactive = INT_MAX;
 	r->rp.data_size = KRETPROBE_MAX_DATA_SIZE;
+	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
+	/* More than half of what is available is too much. */
+	r->rp.maxactive = ((u64)si_mem_available() << PAGE_SHIFT) / 8 * 5 / KRETPROBE_MAX_DATA_SIZE;
+	r->rp.kp.addr = kpt_text(kpt_plain);
 	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
 	si_meminfo(&after);
 	/* Other code may allocate meanwhile. */
@@ -1285,6 +1293,65 @@ static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_ret_wraps(7), KPT_RESULT(7ul));
 	expect_in_trace(test, trace, r->retaddr);
 }
+
+#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+/**
+ * struct at_trampoline - traces of a call as if it had been interrupted on its way back
+ * @first:  at the first instruction of the trampoline, from the handler of the interrupt
+ * @regs:   unwound from the saved registers; starts after the frame that they describe
+ * @called: by the trampoline's own call, which leaves its return address in the slot
+ */
+struct at_trampoline {
+	struct kpt_trace first;
+	struct kpt_trace regs;
+	struct kpt_trace called;
+};
+
+/* At the entry, after the return probe: the stack pointer is at the slot. */
+static int trace_at_trampoline(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct at_trampoline *at = pr->arg;
+	unsigned long *slot = (unsigned long *)regs->sp, ip = regs->ip;
+	struct unwind_state state;
+	unsigned long addr;
+
+	regs->ip = *slot;
+	regs->sp += sizeof(long);
+	kpt_ret_trace_inner((unsigned long)&at->first);
+	for (unwind_start(&state, current, regs, NULL);
+	     !unwind_done(&state) && at->regs.nr < KPT_TRACE_LEN; unwind_next_frame(&state)) {
+		addr = unwind_get_return_address(&state);
+		if (!addr)
+			break;
+		at->regs.entries[at->regs.nr++] = addr;
+	}
+	regs->sp -= sizeof(long);
+	regs->ip = ip;
+
+	*slot += CALL_INSN_SIZE;
+	kpt_ret_trace_inner((unsigned long)&at->called);
+	*slot -= CALL_INSN_SIZE;
+	return 0;
+}
+
+static void stack_trace_at_the_trampoline_shows_the_caller(struct kunit *test)
+{
+	struct at_trampoline *at = kunit_kzalloc(test, sizeof(*at), GFP_KERNEL);
+	struct ret_probe *r = ret_probe(test, kpt_plain);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+
+	KUNIT_ASSERT_NOT_NULL(test, at);
+	pr->on_pre = trace_at_trampoline;
+	pr->arg = at;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	expect_in_trace(test, &at->first, r->retaddr);
+	expect_in_trace(test, &at->called, r->retaddr);
+	KUNIT_ASSERT_GE(test, at->regs.nr, 1);
+	KUNIT_EXPECT_EQ(test, at->regs.entries[0], (unsigned long)__builtin_return_address(0));
+}
+#endif
 #endif /* stack traces */
 
 #define ENTRY_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_entry_site_gen)
@@ -1344,6 +1411,9 @@ static struct kunit_case kretprobe_cases[] = {
 	KUNIT_CASE(stack_trace_shows_true_return_addresses),
 	ENTRY_CASE(stack_trace_in_a_return_handler_shows_the_caller),
 	KUNIT_CASE(stack_trace_in_a_handler_shows_the_caller),
+#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+	KUNIT_CASE(stack_trace_at_the_trampoline_shows_the_caller),
+#endif
 #endif
 	KPT_LAST_CASE,
 	{}

@@ -984,6 +984,29 @@ static unsigned int pages_in_kallsyms(unsigned long page, unsigned int *all,
 	return nr;
 }
 
+/* A new block may be below the others: it takes the place of one that was freed. */
+static void check_blocks_that_come_below(struct kunit *test)
+{
+	struct slots *s = take_pages_of_slots(test);
+	unsigned int pages = kpt_counts(false).copies.pages, i, nr = s->nr / 2;
+
+	for (i = 0; i < nr; i++)
+		free_insn_slot(s->slot[i], 0);
+	s->nr -= nr;
+	memmove(s->slot, s->slot + nr, s->nr * sizeof(s->slot[0]));
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(kpt_counts(true).copies.pages < pages));
+	pages = kpt_counts(false).copies.pages + 2;
+	while (kpt_counts(false).copies.pages < pages && s->nr < MOST_SLOTS) {
+		s->slot[s->nr] = get_insn_slot();
+		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
+		s->nr++;
+	}
+	for (i = 0; i < s->nr; i++)
+		KUNIT_EXPECT_TRUE_MSG(test, is_kprobe_insn_slot((unsigned long)s->slot[i]),
+				      "%u of %u", i, s->nr);
+	kunit_release_action(test, give_slots_back, s);
+}
+
 static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *test)
 {
 	struct slots *s = take_pages_of_slots(test);
@@ -1023,6 +1046,7 @@ static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *tes
 					    0l, "%u is still mapped", i);
 	}
 	KUNIT_EXPECT_EQ(test, all, kpt_counts(false).copies.pages);
+	check_blocks_that_come_below(test);
 }
 
 #ifdef CONFIG_X86

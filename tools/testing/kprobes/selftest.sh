@@ -1004,6 +1004,26 @@ for mutant in "$here"/mutants/*.patch; do
 	done
 done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
 
+# names_in FILE ARRAY...: the strings in these arrays
+names_in()
+{
+	local array
+
+	for array in "${@:2}"; do
+		sed -n "/[ *]$array\[\]/,/};/p" "$top/$1" | grep -o '"[^"]*"' | tr -d '"'
+	done | sort -u
+}
+# No kernel has all of the functions that are refused by name, and some are in no kernel here.
+# So compare the lists themselves.
+{
+	comm -3 <(names_in arch/x86/kernel/kprobes/core.c hit_path switchers offline_path) \
+		<(names_in lib/tests/kprobes/blacklist.c out_of_bounds more_out_of_bounds |
+			grep -vxE '__(pfx|cfi)_.*|ftrace_.*|__x86_indirect_([a-z]*_)?thunk_[er].*|acpi_idle_play_dead')
+	comm -3 <(names_in arch/x86/kernel/kprobes/core.c kretprobe_blacklist) \
+		<(names_in lib/tests/kprobes/kretprobe.c names)
+} | sed 's/^/not ok - /' |
+	sees refused_names "each name on a list of what is refused is on that of its test, and the other way round" ''
+
 # The manual: lines of kprobes/points, and as many columns as the test of that file wants.
 manual=$top/Documentation/trace/kprobes.rst
 line=$(sed -n "s/^line='\(.*\)'$/\1/p" "$here/guest/tests/points.sh")

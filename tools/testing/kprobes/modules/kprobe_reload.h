@@ -6,6 +6,7 @@
  *
  * kprobe_reload_starts: instructions begin at +4 in the first module only.
  * kprobe_reload_branch: a branch leads to +4 in the second module only.
+ * kprobe_reload_warm: its cold part leads to +4, which only the second module has.
  */
 #ifndef _KPROBE_RELOAD_H
 #define _KPROBE_RELOAD_H
@@ -26,9 +27,17 @@
 	    "	xorl	%eax, %eax\n"					\
 	    "	" five_bytes "\n"					\
 	    "	testl	%eax, %eax\n"					\
-	    "	jz	" #name " + " #target "\n"			\
+	    "	jz	" #name target "\n"				\
 	    ASM_RET							\
 	    "	.size	" #name ", . - " #name "\n"			\
+	    ".popsection\n")
+
+#define COLD(name, target)						\
+	asm(".pushsection .text.unlikely, \"ax\"\n"			\
+	    "	.type	" #name ".cold, @function\n"			\
+	    #name ".cold:\n"						\
+	    "	jmp	" #name target "\n"				\
+	    "	.size	" #name ".cold, . - " #name ".cold\n"		\
 	    ".popsection\n")
 
 MODULE_DESCRIPTION("Functions whose text changes from one module to the next");

@@ -18,6 +18,7 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/static_call.h>
 #include <linux/uaccess.h>
 
 #include "kprobe_common.h"
@@ -68,7 +69,18 @@ noinline int kprobe_target_branch(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_branch);
 
-/* Likewise, with an instruction shorter than a jump right before the label. */
+/* Has a static call, whose displacement is patched when the call is given another target. */
+DEFINE_STATIC_CALL(kprobe_target_call, kprobe_target_add);
+
+noinline int kprobe_target_static(int a, int b)
+{
+	int sum = static_call(kprobe_target_call)(a, b);
+
+	barrier();
+	return sum + 1;
+}
+
+/* The label again, with an instruction shorter than a jump right before the label. */
 noinline int kprobe_target_near(int a, int b)
 {
 #ifdef CONFIG_X86
@@ -97,6 +109,7 @@ static const struct {
 	{ "hidden", kprobe_target_hidden },
 	{ "branch", kprobe_target_branch },
 	{ "near", kprobe_target_near },
+	{ "static", kprobe_target_static },
 	{ "dump", kprobe_target_dump },
 };
 

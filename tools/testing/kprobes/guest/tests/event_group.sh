@@ -98,5 +98,24 @@ is "traces again" "$(traced first)" 7
 event '-:kt/return'
 is "traces when one is removed that has none" "$(traced first)" 0
 echo >$tracing/kprobe_events
+
+# With ftrace off, no probe on an ftrace site can be switched on. That keeps the other probes
+# of the same event off, too, but no other event.
+event 'p:kt/two kprobe_target:kprobe_target_add'
+event "p:kt/two kprobe_target:kprobe_target_recurse+$((0x$site - 0x$entry + 5))"
+event "p:kt/one kprobe_target:kprobe_target_recurse+$((0x$site - 0x$entry + 5))"
+if alone && echo 0 >/proc/sys/kernel/ftrace_enabled; then
+	refuses 'esource busy' "echo 1 >$tracing/events/kt/enable"
+	is "an event with a probe that was refused" "$(cat $tracing/events/kt/two/enable)" 0
+	is "another event" "$(cat $tracing/events/kt/one/enable)" 1
+	is "probes that are off" "$(grep -c DISABLED $kp/list)" 2
+	echo 0 >$tracing/events/kt/enable
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+fi
+echo 1 >$tracing/events/kt/enable || fail "cannot switch the group on with ftrace"
+armed "with ftrace" 3
+is "probes that are off with ftrace" "$(grep -c DISABLED $kp/list)" 0
+echo 0 >$tracing/events/kt/enable
+echo >$tracing/kprobe_events
 is "the list in the end" "$(cat $kp/list)" ""
 done_testing

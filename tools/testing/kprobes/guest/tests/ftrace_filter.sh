@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: while filters of the function tracer and events on ftrace sites change one by one, exactly the functions that have a user are patched, and both see their calls
+# proves: while filters of the function tracer and events on ftrace sites change one by one, exactly the functions that have a user are patched, and both see their calls; and functions that run before or without exceptions cannot be traced
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -50,6 +50,12 @@ event_on kt/add
 echo nop >$tracing/current_tracer
 patched "by events alone" kprobe_target_add 1 kprobe_target_recurse 1
 calls "by events alone" 0 10
+
+# On a CPU that comes online, and for a debugger, these run before or without exceptions.
+for name in load_current_idt kgdb_ll_trap __kgdb_notify; do
+	is "the tracer's $name" "$(grep -cx "$name" $tracing/available_filter_functions)" 0
+done
+at_least "functions not to be traced that are there" "$(grep -cE ' (load_current_idt|__kgdb_notify)$' /proc/kallsyms)" 1
 
 # A filter that becomes empty selects all functions.
 echo function >$tracing/current_tracer

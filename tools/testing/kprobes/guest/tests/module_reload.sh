@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: what was learned about a module's text is forgotten with it: starts of instructions and branches are those of the module that is loaded now
+# proves: what was learned about a module's text is forgotten with it: starts of instructions, branches and cold parts are those of the module that is loaded now
 . "${0%/*}/../lib.sh"
 
 # address FUNCTION: where the module that is loaded has it
@@ -33,16 +33,19 @@ refuses 'nvalid' insmod $modules/kprobe_example.ko symbol=kprobe_reload_starts o
 loaded kprobe_example && unload kprobe_example
 unload kprobe_reload_b
 
-# The last function whose branches were collected is that of the jump.
-load kprobe_reload_a
-was=$(address branch)
-load kprobe_example symbol=kprobe_reload_branch offset=2
-[ ! -e $optimization ] || matches "a point without a branch" "$(how branch)" 'jump .*'
-unload kprobe_example
-reload branch
-load kprobe_example symbol=kprobe_reload_branch offset=2
-[ ! -e $optimization ] ||
-	matches "a point that a branch passes" "$(how branch)" 'breakpoint a branch leads inside.*'
-unload kprobe_example
-unload kprobe_reload_b
+# The jump was planned last. So the branches of its function, or the cold parts of its module,
+# may still be known.
+for name in branch warm; do
+	load kprobe_reload_a
+	was=$(address $name)
+	load kprobe_example symbol=kprobe_reload_$name offset=2
+	[ ! -e $optimization ] || matches "$name, without a branch" "$(how $name)" 'jump .*'
+	unload kprobe_example
+	reload $name
+	load kprobe_example symbol=kprobe_reload_$name offset=2
+	[ ! -e $optimization ] ||
+		matches "$name, with a branch" "$(how $name)" 'breakpoint a branch leads inside.*'
+	unload kprobe_example
+	unload kprobe_reload_b
+done
 done_testing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: the control files show addresses to readers that kallsyms shows them to, with and without CAP_SYSLOG; users cannot read the files; and no page is ever writable and executable while text is patched
+# proves: the control files show addresses to readers that kallsyms shows them to, with and without CAP_SYSLOG, as the process that opened the file may; users cannot read the files; and no page is ever writable and executable while text is patched
 . /lib.sh
 
 paranoid=/proc/sys/kernel/perf_event_paranoid
@@ -75,6 +75,14 @@ look no_syslog
 echo '0 0' >$bset || fail "cannot drop all capabilities"
 look no_caps
 echo "$modprobe" >/proc/sys/kernel/modprobe
+
+# As for kallsyms, the process that has opened a file decides, not the one that reads it.
+echo 1 >$restrict
+exec 5<$kp/list
+matches "the first address, read by a user from a file of root" \
+	"$(as_user 'head -n 1 <&5' | cut -d' ' -f1)" '0*[1-9a-f][0-9a-f]*'
+exec 5<&-
+echo 0 >$restrict
 
 # Users get none of the files, by the mode of the files, not only of the directory.
 is "mode of debugfs" "$(mode /sys/kernel/debug)" 700
