@@ -871,6 +871,7 @@ unpacks()
 		set -m
 		# shellcheck disable=SC2030
 		export PATH=$tmp/apt:$PATH PACKAGES=$tmp CUT=${1:-}
+		# shellcheck disable=SC2030
 		build=$tmp/unpacked
 		debian_packages i386 "$build/dir" one two &
 		wait $!
