@@ -499,7 +499,10 @@ static void text_out_of_bounds_is_refused(struct kunit *test)
  * At least their first bytes are refused.
  */
 static const char * const more_out_of_bounds[] = {
-	/* Thunks of compiled code, and tracers of NMIs, which run before a hit is recognised. */
+	/*
+	 * Thunks and helpers of compiled code, tracers of NMIs, and what asks a debugger: all
+	 * run before a hit is recognised.
+	 */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
 	"sched_clock", "kgdb_ll_trap", "__kgdb_notify", "memcpy", "memset", "memmove",

@@ -10,7 +10,6 @@
 #include <linux/string.h>
 #include <asm/nospec-branch.h>
 #include <asm/text-patching.h>
-#include <asm/unwind.h>
 
 #include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "detour_x86.h"
@@ -679,21 +678,6 @@ static void exception_after_a_displaced_nop_is_none_of_the_nop(struct kunit *tes
 /* --- Stacks -------------------------------------------------------------- */
 
 #ifdef CONFIG_UNWINDER_ORC
-static void walk(struct kpt_trace *trace, struct pt_regs *regs, bool *reliable)
-{
-	struct unwind_state state;
-
-	trace->nr = 0;
-	/* A walk that is given registers begins after them. */
-	if (regs)
-		trace->entries[trace->nr++] = regs->ip;
-	for (unwind_start(&state, current, regs, NULL);
-	     !unwind_done(&state) && trace->nr < KPT_TRACE_LEN;
-	     unwind_next_frame(&state))
-		trace->entries[trace->nr++] = unwind_get_return_address(&state);
-	*reliable = !unwind_error(&state);
-}
-
 /* The name as a trace shows it, up to a blank. */
 static bool is_in(unsigned long addr, const char *function)
 {
@@ -720,8 +704,8 @@ static void walk_in_post(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct stacks *s = pr->arg;
 
-	walk(&s->from_handler, NULL, &s->reliable[0]);
-	walk(&s->from_regs, regs, &s->reliable[1]);
+	s->reliable[0] = kpt_walk(&s->from_handler, NULL);
+	s->reliable[1] = kpt_walk(&s->from_regs, regs);
 }
 
 static int walk_in_pre(struct kpt_probe *pr, struct pt_regs *regs)
@@ -840,16 +824,16 @@ static int walk_in_callee(struct kpt_probe *pr, struct pt_regs *now)
 
 	regs.orig_ax = -1;
 	regs.ip = (unsigned long)c->code + CALL_MOVED;
-	walk(&c->trace[2], &regs, &c->reliable[2]);
+	c->reliable[2] = kpt_walk(&c->trace[2], &regs);
 
 	WRITE_ONCE(*top, (unsigned long)c->code + CALL_INSN_SIZE);
 	regs.ip = (unsigned long)c->code + CALL_OVER;
-	walk(&c->trace[1], &regs, &c->reliable[1]);
+	c->reliable[1] = kpt_walk(&c->trace[1], &regs);
 	WRITE_ONCE(*top, true_address);
 
 	regs.ip = (unsigned long)c->code;
 	regs.sp += sizeof(long);
-	walk(&c->trace[0], &regs, &c->reliable[0]);
+	c->reliable[0] = kpt_walk(&c->trace[0], &regs);
 	return 0;
 }
 

@@ -938,19 +938,26 @@ static void give_slots_back(void *arg)
 		free_insn_slot(s->slot[--s->nr], 0);
 }
 
-static struct slots *take_pages_of_slots(struct kunit *test)
+/* Until there are so many pages of them. */
+static void take_slots(struct kunit *test, struct slots *s, unsigned int pages)
 {
-	unsigned int pages = kpt_counts(true).copies.pages + NR_PAGES;
-	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	kprobe_opcode_t *slot;
 
-	KUNIT_ASSERT_NOT_NULL(test, s);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_slots_back, s), 0);
 	while (kpt_counts(false).copies.pages < pages && s->nr < MOST_SLOTS) {
 		slot = get_insn_slot();
 		KUNIT_ASSERT_NOT_NULL(test, slot);
 		s->slot[s->nr++] = slot;
 	}
+}
+
+static struct slots *take_pages_of_slots(struct kunit *test)
+{
+	unsigned int pages = kpt_counts(true).copies.pages + NR_PAGES;
+	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_slots_back, s), 0);
+	take_slots(test, s, pages);
 	return s;
 }
 
@@ -995,12 +1002,7 @@ static void check_blocks_that_come_below(struct kunit *test)
 	s->nr -= nr;
 	memmove(s->slot, s->slot + nr, s->nr * sizeof(s->slot[0]));
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(kpt_counts(true).copies.pages < pages));
-	pages = kpt_counts(false).copies.pages + 2;
-	while (kpt_counts(false).copies.pages < pages && s->nr < MOST_SLOTS) {
-		s->slot[s->nr] = get_insn_slot();
-		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
-		s->nr++;
-	}
+	take_slots(test, s, kpt_counts(false).copies.pages + 2);
 	for (i = 0; i < s->nr; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, is_kprobe_insn_slot((unsigned long)s->slot[i]),
 				      "%u of %u", i, s->nr);
@@ -1125,11 +1127,7 @@ static void slots_of_full_pages_are_used_again(struct kunit *test)
 	unsigned int pages = kpt_counts(false).copies.pages, i, nr = s->nr / 2;
 
 	/* All slots of the last page are taken as well. */
-	while (kpt_counts(false).copies.pages == pages && s->nr < MOST_SLOTS) {
-		s->slot[s->nr] = get_insn_slot();
-		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
-		s->nr++;
-	}
+	take_slots(test, s, pages + 1);
 	pages = kpt_counts(false).copies.pages;
 	for (i = 0; i < nr; i += 2)
 		free_insn_slot(s->slot[i], 0);

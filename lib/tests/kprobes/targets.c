@@ -12,6 +12,9 @@
 #include <linux/vmalloc.h>
 
 #include "fixture.h"
+#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+#include <asm/unwind.h>
+#endif
 
 notrace KPT_FUNCTION(plain, KPT_RESULT(arg))
 kpt_traceable KPT_FUNCTION(traced, KPT_RESULT(arg))
@@ -170,6 +173,23 @@ noinline notrace unsigned long kpt_ret_trace_outer(unsigned long to)
 
 	barrier();
 	return nr + 1;
+}
+#endif
+
+#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+bool kpt_walk(struct kpt_trace *trace, struct pt_regs *regs)
+{
+	struct unwind_state state;
+
+	trace->nr = 0;
+	/* A walk that is given registers begins after them. */
+	if (regs)
+		trace->entries[trace->nr++] = regs->ip;
+	for (unwind_start(&state, current, regs, NULL);
+	     !unwind_done(&state) && trace->nr < KPT_TRACE_LEN;
+	     unwind_next_frame(&state))
+		trace->entries[trace->nr++] = unwind_get_return_address(&state);
+	return !unwind_error(&state);
 }
 #endif
 

@@ -187,4 +187,7 @@ extern const u32 kpt_vector_at;
 extern const u16 kpt_long_text_starts[];
 extern u8 kpt_long_text[];
 
+/* From where these registers are, or from here; true if nothing went wrong on the way. */
+bool kpt_walk(struct kpt_trace *trace, struct pt_regs *regs);
+
 #endif /* _LIB_TESTS_KPROBES_TARGETS_X86_H */

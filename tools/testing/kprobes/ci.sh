@@ -4,8 +4,8 @@
 # whether all that a hit runs is refused. The last line counts everything. A run that ends
 # without its counts, or for which there is no time left, counts as a failure.
 #
-#   MINUTES=n   start nothing after this many (default 75). On two CPUs all of it takes less
-#               than 45. The rest is for slow machines.
+#   MINUTES=n   start nothing after this many (default 75). On two CPUs all of it should
+#               take less than 45. The rest is for slow machines.
 set -uo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

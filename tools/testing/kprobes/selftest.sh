@@ -1005,13 +1005,14 @@ for mutant in "$here"/mutants/*.patch; do
 	done
 done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
 
-# names_in FILE ARRAY...: the strings in these arrays
+# names_in FILE ARRAY...: the strings in these arrays, none of which may be without any
 names_in()
 {
 	local array
 
 	for array in "${@:2}"; do
-		sed -n "/[ *]$array\[\]/,/};/p" "$top/$1" | grep -o '"[^"]*"' | tr -d '"'
+		sed -n "/[ *]$array\[\]/,/};/p" "$top/$1" | grep -o '"[^"]*"' | tr -d '"' ||
+			echo "nothing in $array of $1"
 	done | sort -u
 }
 # No kernel has all of the functions that are refused by name, and some are in no kernel here.

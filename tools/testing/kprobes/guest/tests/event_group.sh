@@ -104,7 +104,8 @@ echo >$tracing/kprobe_events
 event 'p:kt/two kprobe_target:kprobe_target_add'
 event "p:kt/two kprobe_target:kprobe_target_recurse+$((0x$site - 0x$entry + 5))"
 event "p:kt/one kprobe_target:kprobe_target_recurse+$((0x$site - 0x$entry + 5))"
-if alone && echo 0 >/proc/sys/kernel/ftrace_enabled; then
+if alone; then
+	echo 0 >/proc/sys/kernel/ftrace_enabled || fail "cannot switch ftrace off"
 	refuses 'esource busy' "echo 1 >$tracing/events/kt/enable"
 	is "an event with a probe that was refused" "$(cat $tracing/events/kt/two/enable)" 0
 	is "another event" "$(cat $tracing/events/kt/one/enable)" 1
