@@ -830,7 +830,8 @@ static void waiting_for_nothing_makes_no_detour(struct kunit *test)
  * @caught: the interrupt came when the task was there
  * @left:   the task runs again
  * @over:   the CPU is free again
- * @hogged: tells the thread that keeps the CPU to begin
+ * @ready:  the thread that keeps the CPU is a real-time task
+ * @hogged: tells it to begin
  */
 struct inside {
 	struct way *way;
@@ -840,6 +841,7 @@ struct inside {
 	bool caught;
 	bool left;
 	bool over;
+	bool ready;
 	struct completion hogged;
 };
 
@@ -862,6 +864,7 @@ static int hog_cpu(void *arg)
 	unsigned long deadline;
 
 	sched_set_fifo(current);
+	WRITE_ONCE(in->ready, true);
 	while (!kthread_should_stop()) {
 		if (!wait_for_completion_timeout(&in->hogged, HZ / 10))
 			continue;
@@ -918,6 +921,8 @@ static bool wait_for_task_inside(struct kunit *test)
 	pr = kpt_alloc(test, AT(fills));
 	hog = kpt_thread(test, hog_cpu, in, other, "hog");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_hogging, in), 0);
+	/* Until then, the other task would not let it run at all. */
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(in->ready)));
 	task = kpt_thread(test, fill_buffer, in, other, "fills");
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(in->caught)));
 
