@@ -493,6 +493,17 @@ static void text_out_of_bounds_is_refused(struct kunit *test)
 		kunit_skip(test, "not in this kernel");
 }
 
+static void check_names(struct kunit *test, const char * const *names, unsigned int nr,
+			unsigned int at_least)
+{
+	unsigned int i, found = 0;
+
+	for (i = 0; i < nr; i++)
+		found += kpt_all_refused(test, names[i], 4);
+	KUNIT_EXPECT_GE(test, found, at_least);
+	kunit_info(test, "%u of %u are in this kernel", found, nr);
+}
+
 #ifdef CONFIG_X86
 /*
  * The same for more functions, most of which exist only in some kernels or for some CPUs.
@@ -547,17 +558,6 @@ static const char * const more_out_of_bounds[] = {
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",
 	"acpi_mp_play_dead", "asm_acpi_mp_play_dead", "xen_pv_play_dead",
 };
-
-static void check_names(struct kunit *test, const char * const *names, unsigned int nr,
-			unsigned int at_least)
-{
-	unsigned int i, found = 0;
-
-	for (i = 0; i < nr; i++)
-		found += kpt_all_refused(test, names[i], 4);
-	KUNIT_EXPECT_GE(test, found, at_least);
-	kunit_info(test, "%u of %u are in this kernel", found, nr);
-}
 
 static void more_text_out_of_bounds_is_refused(struct kunit *test)
 {
@@ -651,6 +651,26 @@ static void all_text_of_a_name_out_of_bounds_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobe_test_each_symbol(check_named, &named), 0);
 	KUNIT_EXPECT_GT(test, named.whole, ARRAY_SIZE(more_out_of_bounds) / 8);
 	kunit_info(test, "%u, and %u that a compiler has made", named.whole, named.made);
+}
+#endif
+
+#ifdef CONFIG_MIPS
+/* From the exception to the point and back, and what runs with EXL set. */
+static void path_of_breakpoints_is_refused(struct kunit *test)
+{
+	static const char * const names[] = {
+		"handle_bp", "handle_bp_int", "do_bp", "notify_die", "kprobe_exceptions_notify",
+		"kprobe_handler", "post_kprobe_handler", "kprobe_fault_handler",
+		"save_previous_kprobe", "restore_previous_kprobe", "set_current_kprobe",
+		"prepare_singlestep", "evaluate_branch_instruction",
+		"__compute_return_epc_for_insn", "ret_from_exception", "ret_from_irq",
+		"__ret_from_irq", "resume_kernel", "restore_all", "restore_partial",
+		"handle_int", "handle_sys", "handle_tlbl", "handle_tlbs", "handle_tlbm",
+		"handle_ri", "tlb_do_page_fault_0", "tlb_do_page_fault_1",
+		"tlbmiss_handler_setup_pgd",
+	};
+
+	check_names(test, names, ARRAY_SIZE(names), 16);
 }
 #endif
 
@@ -753,6 +773,9 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(more_text_out_of_bounds_is_refused),
 	KUNIT_CASE(function_that_is_called_by_pointer_is_refused),
 	KUNIT_CASE(all_text_of_a_name_out_of_bounds_is_refused),
+#endif
+#ifdef CONFIG_MIPS
+	KUNIT_CASE(path_of_breakpoints_is_refused),
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
