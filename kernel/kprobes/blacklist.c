@@ -264,12 +264,22 @@ int __init kprobe_add_name_blacklist(const char *name)
 /*
  * ftrace calls tracers from this code. Functions on the hit path may be traced, so a
  * hit here could lead back here before it is recognised as recursion. Labels in this
- * code are separate symbols.
+ * code are separate symbols; these are those of all architectures. Where hits have a
+ * context of their own, nothing is traced before they are recognised, and the
+ * architecture refuses what else it must.
  */
 static int __init blacklist_refuse_ftrace_callers(void)
 {
 	static const char *const callers[] __initconst = {
 		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
+#ifndef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+		"ftrace_common", "ftrace_common_return", "ftrace_no_trace", "ftrace_stub",
+		"ftrace_stub_graph", "ftrace_stub_direct_tramp", "ftrace_caller_direct",
+		"ftrace_caller_direct_late", "ftrace_graph_call", "ftrace_graph_regs_call",
+		"ftrace_graph_caller", "ftrace_graph_regs_caller", "ftrace_graph_stub",
+		"return_to_handler", "livepatch_handler", "_mcount", "mcount", "mcount_call",
+		"skip_trace",
+#endif
 	};
 	unsigned int i;
 	int ret = 0;

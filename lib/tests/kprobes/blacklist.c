@@ -654,6 +654,26 @@ static void all_text_of_a_name_out_of_bounds_is_refused(struct kunit *test)
 }
 #endif
 
+#ifndef CONFIG_X86
+/* Labels of the code that calls tracers. On x86, hits are recognised before that runs. */
+static void labels_of_ftrace_callers_are_refused(struct kunit *test)
+{
+	static const char * const names[] = {
+		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
+		"ftrace_common", "ftrace_common_return", "ftrace_no_trace", "ftrace_stub",
+		"ftrace_stub_graph", "ftrace_stub_direct_tramp", "ftrace_caller_direct",
+		"ftrace_caller_direct_late", "ftrace_graph_call", "ftrace_graph_regs_call",
+		"ftrace_graph_caller", "ftrace_graph_regs_caller", "ftrace_graph_stub",
+		"return_to_handler", "livepatch_handler", "_mcount", "mcount", "mcount_call",
+		"skip_trace",
+	};
+
+	if (!IS_ENABLED(CONFIG_DYNAMIC_FTRACE))
+		kunit_skip(test, "ftrace does not patch this kernel");
+	check_names(test, names, ARRAY_SIZE(names), 2);
+}
+#endif
+
 #ifdef CONFIG_MIPS
 /* From the exception to the point and back, and what runs with EXL set. */
 static void path_of_breakpoints_is_refused(struct kunit *test)
@@ -773,6 +793,8 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(more_text_out_of_bounds_is_refused),
 	KUNIT_CASE(function_that_is_called_by_pointer_is_refused),
 	KUNIT_CASE(all_text_of_a_name_out_of_bounds_is_refused),
+#else
+	KUNIT_CASE(labels_of_ftrace_callers_are_refused),
 #endif
 #ifdef CONFIG_MIPS
 	KUNIT_CASE(path_of_breakpoints_is_refused),
