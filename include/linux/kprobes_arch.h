@@ -593,6 +593,14 @@ kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
 	return ret;
 }
 
+/*
+ * Where a conditional store fails after an exception, and arch_prepare_kprobe() does not
+ * refuse such places itself, asm/kprobes.h defines __ARCH_KPROBE_LINK_STEP, the bytes from
+ * one instruction to where the next one may begin, and functions that tell what a u32 of
+ * text is: arch_kprobe_insn_links() the load before such a store, and
+ * arch_kprobe_insn_needs_link() the store.
+ */
+
 #else /* !CONFIG_KPROBES */
 
 static inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int trap)

@@ -17,6 +17,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "internal.h"
 
@@ -343,6 +344,34 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 	return false;
 }
 
+/* No longer sequence is known: as far as arm64 looks for its own. */
+#define SITE_LINKED_MAX		128
+
+/*
+ * A hit clears what a load has linked, so the conditional store fails. Between the two,
+ * it would do so each time, and the code that repeats them would never end. Probes are
+ * refused from the load to the store; this looks back for the one that comes last.
+ * Before the start of the function there are whole sequences, or none. Breakpoints and
+ * jumps in the text look like neither.
+ */
+static bool site_is_linked(unsigned long addr)
+{
+#ifdef __ARCH_KPROBE_LINK_STEP
+	unsigned long at;
+	u32 insn;
+
+	for (at = addr; addr - at <= SITE_LINKED_MAX; at -= __ARCH_KPROBE_LINK_STEP) {
+		if (copy_from_kernel_nofault(&insn, (void *)at, sizeof(insn)))
+			return false;
+		if (arch_kprobe_insn_links(insn))
+			return true;
+		if (arch_kprobe_insn_needs_link(insn))
+			return at == addr;
+	}
+#endif
+	return false;
+}
+
 /**
  * kprobe_check_site - test if an address may be probed
  * @addr: the address
@@ -376,6 +405,8 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 		why = "a live patch may relocate it later";
 	else if (site_is_trap(addr))
 		why = "the trap of a BUG() or WARN()";
+	else if (site_is_linked(addr))
+		why = "a conditional store would fail each time";
 	else
 		return 0;
 

@@ -694,6 +694,79 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_ARM64)
+#define LINKED_PAIR	"ldxr	%w0, [%2]\n\t"			\
+			"add	%w0, %w0, #1\n"		\
+	"kpt_linked_store: stxr	%w1, %w0, [%2]\n"		\
+	"kpt_linked_after: cbnz	%w1, kpt_linked_load"
+#elif defined(CONFIG_ARM) && !defined(CONFIG_THUMB2_KERNEL)
+#define LINKED_PAIR	"ldrex	%0, [%2]\n\t"			\
+			"add	%0, %0, #1\n"			\
+	"kpt_linked_store: strex	%1, %0, [%2]\n"	\
+	"kpt_linked_after: teq	%1, #0\n\t"			\
+			"bne	kpt_linked_load"
+#elif defined(CONFIG_MIPS)
+#define LINKED_PAIR	"ll	%0, 0(%2)\n\t"			\
+			"addiu	%1, %0, 1\n"			\
+	"kpt_linked_store: sc	%1, 0(%2)\n"			\
+	"kpt_linked_after: beqz	%1, kpt_linked_load\n\t"	\
+			"addiu	%0, %0, 1"
+#elif defined(CONFIG_PPC)
+#define LINKED_PAIR	"lwarx	%0, 0, %2\n\t"			\
+			"addi	%0, %0, 1\n"			\
+	"kpt_linked_store: stwcx.	%0, 0, %2\n"		\
+	"kpt_linked_after: bne-	kpt_linked_load"
+#elif defined(CONFIG_RISCV)
+#define LINKED_PAIR	"lr.w	%0, (%2)\n\t"			\
+			"addiw	%0, %0, 1\n"			\
+	"kpt_linked_store: sc.w	%1, %0, (%2)\n"		\
+	"kpt_linked_after: bnez	%1, kpt_linked_load"
+#endif
+
+#ifdef LINKED_PAIR
+extern char kpt_linked_before[], kpt_linked_load[], kpt_linked_store[], kpt_linked_after[];
+
+static noinline __noclone notrace u32 linked_increment(u32 *at)
+{
+	unsigned long failed;
+	u32 value = 0;
+
+	asm volatile(
+#ifdef CONFIG_MIPS
+		     ".set	push\n\t"
+		     ".set	noreorder\n"
+#endif
+		     "kpt_linked_before: nop\n"
+		     "kpt_linked_load: " LINKED_PAIR "\n"
+#ifdef CONFIG_MIPS
+		     ".set	pop\n"
+#endif
+		     : "+&r" (value), "=&r" (failed) : "r" (at) : "cc", "memory");
+	return value;
+}
+
+/* The store would fail after each hit, and the loop would never end. */
+static void between_linked_load_and_store_is_refused(struct kunit *test)
+{
+	struct kpt_probe *before, *after;
+	char *at;
+	u32 n = 6;
+
+	for (at = kpt_linked_load; at < kpt_linked_after; at++)
+		KUNIT_EXPECT_LT_MSG(test, kpt_refused(at), 0, "at %td", at - kpt_linked_load);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_linked_load), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_linked_load + 4), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_linked_store), -EINVAL);
+
+	before = kpt_probe(test, kpt_linked_before);
+	after = kpt_probe(test, kpt_linked_after);
+	KUNIT_EXPECT_EQ(test, linked_increment(&n), 7);
+	KUNIT_EXPECT_EQ(test, n, 7);
+	KUNIT_EXPECT_EQ(test, before->pre, 1);
+	KUNIT_EXPECT_EQ(test, after->pre, 1);
+}
+#endif
+
 /* Handlers may call functions that must not be probed. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -798,6 +871,9 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 #ifdef CONFIG_MIPS
 	KUNIT_CASE(path_of_breakpoints_is_refused),
+#endif
+#ifdef LINKED_PAIR
+	KUNIT_CASE(between_linked_load_and_store_is_refused),
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
