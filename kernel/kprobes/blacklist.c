@@ -277,14 +277,15 @@ static int __init blacklist_refuse_ftrace_callers(void)
 		"ftrace_stub_graph", "ftrace_stub_direct_tramp", "ftrace_caller_direct",
 		"ftrace_caller_direct_late", "ftrace_graph_call", "ftrace_graph_regs_call",
 		"ftrace_graph_caller", "ftrace_graph_regs_caller", "ftrace_graph_stub",
-		"return_to_handler", "livepatch_handler", "_mcount", "mcount", "mcount_call",
-		"skip_trace",
+		"return_to_handler", "livepatch_handler", "ftrace_tramp_text", "ftrace_tramp_init",
+		"ftrace_function_trampoline", "_mcount", "__gnu_mcount_nc", "mcount",
+		"mcount_call", "skip_trace", "skip_ftrace", "fgraph_trace",
 #endif
 	};
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && !ret && i < ARRAY_SIZE(callers); i++)
+	for (i = 0; IS_ENABLED(CONFIG_FUNCTION_TRACER) && !ret && i < ARRAY_SIZE(callers); i++)
 		ret = kprobe_add_name_blacklist(callers[i]);
 	return ret;
 }

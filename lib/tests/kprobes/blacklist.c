@@ -664,12 +664,13 @@ static void labels_of_ftrace_callers_are_refused(struct kunit *test)
 		"ftrace_stub_graph", "ftrace_stub_direct_tramp", "ftrace_caller_direct",
 		"ftrace_caller_direct_late", "ftrace_graph_call", "ftrace_graph_regs_call",
 		"ftrace_graph_caller", "ftrace_graph_regs_caller", "ftrace_graph_stub",
-		"return_to_handler", "livepatch_handler", "_mcount", "mcount", "mcount_call",
-		"skip_trace",
+		"return_to_handler", "livepatch_handler", "ftrace_tramp_text", "ftrace_tramp_init",
+		"ftrace_function_trampoline", "_mcount", "__gnu_mcount_nc", "mcount",
+		"mcount_call", "skip_trace", "skip_ftrace", "fgraph_trace",
 	};
 
-	if (!IS_ENABLED(CONFIG_DYNAMIC_FTRACE))
-		kunit_skip(test, "ftrace does not patch this kernel");
+	if (!IS_ENABLED(CONFIG_FUNCTION_TRACER))
+		kunit_skip(test, "no function tracer in this kernel");
 	check_names(test, names, ARRAY_SIZE(names), 2);
 }
 #endif
@@ -699,13 +700,13 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 			"add	%w0, %w0, #1\n"		\
 	"kpt_linked_store: stxr	%w1, %w0, [%2]\n"		\
 	"kpt_linked_after: cbnz	%w1, kpt_linked_load"
-#elif defined(CONFIG_ARM) && !defined(CONFIG_THUMB2_KERNEL)
+#elif defined(CONFIG_ARM) && !defined(CONFIG_THUMB2_KERNEL) && __LINUX_ARM_ARCH__ >= 6
 #define LINKED_PAIR	"ldrex	%0, [%2]\n\t"			\
 			"add	%0, %0, #1\n"			\
 	"kpt_linked_store: strex	%1, %0, [%2]\n"	\
 	"kpt_linked_after: teq	%1, #0\n\t"			\
 			"bne	kpt_linked_load"
-#elif defined(CONFIG_MIPS)
+#elif defined(CONFIG_MIPS) && !defined(CONFIG_CPU_R3000)
 #define LINKED_PAIR	"ll	%0, 0(%2)\n\t"			\
 			"addiu	%1, %0, 1\n"			\
 	"kpt_linked_store: sc	%1, 0(%2)\n"			\
@@ -718,12 +719,20 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 	"kpt_linked_after: bne-	kpt_linked_load"
 #elif defined(CONFIG_RISCV)
 #define LINKED_PAIR	"lr.w	%0, (%2)\n\t"			\
-			"addiw	%0, %0, 1\n"			\
+			"addi	%0, %0, 1\n"			\
 	"kpt_linked_store: sc.w	%1, %0, (%2)\n"		\
 	"kpt_linked_after: bnez	%1, kpt_linked_load"
 #endif
 
 #ifdef LINKED_PAIR
+#ifdef CONFIG_MIPS
+#define LINKED_BEGIN	".set push\n\t.set noreorder\n"
+#define LINKED_END	".set pop"
+#else
+#define LINKED_BEGIN	""
+#define LINKED_END	""
+#endif
+
 extern char kpt_linked_before[], kpt_linked_load[], kpt_linked_store[], kpt_linked_after[];
 
 static noinline __noclone notrace u32 linked_increment(u32 *at)
@@ -731,17 +740,17 @@ static noinline __noclone notrace u32 linked_increment(u32 *at)
 	unsigned long failed;
 	u32 value = 0;
 
-	asm volatile(
-#ifdef CONFIG_MIPS
-		     ".set	push\n\t"
-		     ".set	noreorder\n"
-#endif
+	asm volatile(LINKED_BEGIN
 		     "kpt_linked_before: nop\n"
-		     "kpt_linked_load: " LINKED_PAIR "\n"
-#ifdef CONFIG_MIPS
-		     ".set	pop\n"
+		     "kpt_linked_load: " LINKED_PAIR "\n\t"
+		     LINKED_END
+#ifdef CONFIG_PPC
+		     /* As an operand of addi, r0 is zero. */
+		     : "+&b" (value), "=&r" (failed)
+#else
+		     : "+&r" (value), "=&r" (failed)
 #endif
-		     : "+&r" (value), "=&r" (failed) : "r" (at) : "cc", "memory");
+		     : "r" (at) : "cc", "memory");
 	return value;
 }
 
@@ -763,7 +772,8 @@ static void between_linked_load_and_store_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, linked_increment(&n), 7);
 	KUNIT_EXPECT_EQ(test, n, 7);
 	KUNIT_EXPECT_EQ(test, before->pre, 1);
-	KUNIT_EXPECT_EQ(test, after->pre, 1);
+	/* An interrupt between the two has the same effect as a hit there. */
+	KUNIT_EXPECT_GE(test, after->pre, 1);
 }
 #endif
 
