@@ -658,7 +658,7 @@ static void all_text_of_a_name_out_of_bounds_is_refused(struct kunit *test)
 /* Labels of the code that calls tracers. On x86, hits are recognised before that runs. */
 static void labels_of_ftrace_callers_are_refused(struct kunit *test)
 {
-	static const char * const names[] = {
+	static const char * const ftrace_callers[] = {
 		"ftrace_caller", "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call",
 		"ftrace_common", "ftrace_common_return", "ftrace_no_trace", "ftrace_stub",
 		"ftrace_stub_graph", "ftrace_stub_direct_tramp", "ftrace_caller_direct",
@@ -671,7 +671,7 @@ static void labels_of_ftrace_callers_are_refused(struct kunit *test)
 
 	if (!IS_ENABLED(CONFIG_FUNCTION_TRACER))
 		kunit_skip(test, "no function tracer in this kernel");
-	check_names(test, names, ARRAY_SIZE(names), 2);
+	check_names(test, ftrace_callers, ARRAY_SIZE(ftrace_callers), 2);
 }
 #endif
 

@@ -1023,6 +1023,8 @@ names_in()
 			grep -vxE '__(pfx|cfi)_.*|ftrace_.*|__x86_indirect_([a-z]*_)?thunk_[er].*|acpi_idle_play_dead')
 	comm -3 <(names_in arch/x86/kernel/kprobes/core.c kretprobe_blacklist) \
 		<(names_in lib/tests/kprobes/kretprobe.c names)
+	comm -3 <(names_in kernel/kprobes/blacklist.c callers) \
+		<(names_in lib/tests/kprobes/blacklist.c ftrace_callers)
 } | sed 's/^/not ok - /' |
 	sees refused_names "each name on a list of what is refused is on that of its test, and the other way round" ''
 
