@@ -514,13 +514,19 @@ static inline void kpt_irq_work(struct irq_work *work)
 	irq->result = irq->fn(7);
 }
 
-/* Call @fn(7) in an interrupt. */
+/*
+ * Call @fn(7) in an interrupt of this CPU, which is over on return, so that the work can be on
+ * the stack. Does not sleep: handlers call this, too, with interrupts on.
+ */
 static inline unsigned long kpt_call_in_irq(kpt_fn_t fn)
 {
 	struct kpt_irq irq = { .work = IRQ_WORK_INIT_HARD(kpt_irq_work), .fn = fn };
 
+	preempt_disable();
 	irq_work_queue(&irq.work);
-	irq_work_sync(&irq.work);
+	while (irq_work_is_busy(&irq.work))
+		cpu_relax();
+	preempt_enable();
 	return irq.result;
 }
 
