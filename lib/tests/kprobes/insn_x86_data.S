@@ -311,6 +311,8 @@ INSN "mov load, per CPU", mov PER_CPU_VAR(pcpu_hot), %edx
 /* --- lea --- */
 INSN "lea, base and disp8", lea 5(%_ASM_CX), %_ASM_DX
 INSN "lea, base, index, disp32", lea 0x12345(%_ASM_CX,%_ASM_DX,4), %_ASM_AX
+INSN "lea, base bp", lea 5(%_ASM_BP), %_ASM_AX
+INSN "lea, base bp, index", lea 5(%_ASM_BP,%_ASM_CX,2), %_ASM_AX
 INSN "lea, index only", lea 0x1234(,%_ASM_DX,8), %_ASM_AX
 INSN "lea, 16 bit result", lea 5(%_ASM_CX), %dx
 

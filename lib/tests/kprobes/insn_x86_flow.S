@@ -67,6 +67,15 @@ CASE "call mem" how=BRANCH|CALLS to=2f
 	CALLED
 DONE
 
+/* In ModRM or SIB, the numbers of bp and r13 mean another address if no displacement follows. */
+CASE "call mem, bp and index" how=BRANCH|CALLS to=2f
+	LEA_LABEL 2f, _ASM_AX
+	mov	$2, %ecx
+	mov	%_ASM_AX, 16(%_ASM_BP,%_ASM_CX,8)
+	PROBE_SAFE call *16(%_ASM_BP,%_ASM_CX,8)
+	CALLED
+DONE
+
 CASE "call mem, sp relative" how=BRANCH|CALLS to=2f
 	LEA_LABEL 2f, _ASM_AX
 	push	%_ASM_AX

@@ -58,7 +58,8 @@ def operand(kind, reg, short=False):
         return bytes([0x80 | reg << 3 | any_rm]) + some(4)
     if kind == NUMBER:
         return bytes([reg << 3 | 5]) + some(4)
-    base = rng.choice((0, 1, 2, 3, 6, 7))
+    # Without a displacement, 5 stands for no base: that is SIB_NUMBER.
+    base = rng.choice((0, 1, 2, 3, 6, 7) if kind == SIB else (0, 1, 2, 3, 5, 6, 7))
     if kind == STACK:
         base = 4
         kind = rng.choice((SIB, SIB_BYTE, SIB_WORD))
