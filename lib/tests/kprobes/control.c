@@ -284,14 +284,19 @@ static void disable_enable_unregister_while_all_are_off(struct kunit *test)
 {
 	struct kpt_probe *a = kpt_probe(test, kpt_plain);
 	struct kpt_probe *b = kpt_probe(test, kpt_plain2);
+	struct kpt_probe *site = kpt_probe(test, kpt_traced);
 
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "0"), 1l);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&a->kp), 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&a->kp), 0);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&site->kp), 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&site->kp), 0);
 	kpt_plain(7);
 	KUNIT_EXPECT_EQ(test, a->pre, 0);
 	kpt_unregister(test, b);
 	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/enabled", "1"), 1l);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, site->pre, 1);
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, a->pre, 1);

@@ -679,31 +679,35 @@ static int leave_both(struct kpt_probe *pr, struct pt_regs *regs)
 	return 1;
 }
 
-/* As after an oops in a task that goes on, or if a task leaves its functions by itself. */
+/*
+ * As after an oops in a task that goes on, or if a task leaves its functions by itself. With
+ * one probe on the called function, its instance holds another return address than that of
+ * the caller; with two, the newer one holds the trampoline's.
+ */
 static void call_that_does_not_return_gives_its_instance_back(struct kunit *test)
 {
 	struct inst_probe *outer = inst_probe(test, kpt_asm_outer, 1), *inner[2];
-	struct kpt_probe *leaves = kpt_alloc(test, kpt_asm_entry);
-	int i, round;
+	int i, nr, round, returns;
 
-	for (i = 0; i < ARRAY_SIZE(inner); i++)
-		inner[i] = inst_probe(test, kpt_asm_entry, 1);
-	leaves->on_pre = leave_both;
-	kpt_register(test, leaves);
-	for (round = 1; round <= 3; round++) {
-		KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(7ul));
-		KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), round);
-		for (i = 0; i < ARRAY_SIZE(inner); i++) {
-			KUNIT_EXPECT_EQ(test, atomic_read(&inner[i]->entries), round);
-			KUNIT_EXPECT_EQ(test, atomic_read(&inner[i]->returns), 0);
+	for (nr = 1; nr <= ARRAY_SIZE(inner); nr++) {
+		struct kpt_probe *leaves = kpt_alloc(test, kpt_asm_entry);
+
+		inner[nr - 1] = inst_probe(test, kpt_asm_entry, 1);
+		leaves->on_pre = leave_both;
+		kpt_register(test, leaves);
+		returns = atomic_read(&outer->returns);
+		for (round = 1; round <= 3; round++) {
+			KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), returns + round);
 		}
-	}
-	kpt_unregister(test, leaves);
-	KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(1ul));
-	KUNIT_EXPECT_EQ(test, inst_missed(outer), 0);
-	for (i = 0; i < ARRAY_SIZE(inner); i++) {
-		KUNIT_EXPECT_EQ(test, atomic_read(&inner[i]->returns), 1);
-		KUNIT_EXPECT_EQ(test, inst_missed(inner[i]), 0);
+		kpt_unregister(test, leaves);
+		KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(1ul));
+		KUNIT_EXPECT_EQ(test, inst_missed(outer), 0);
+		for (i = 0; i < nr; i++) {
+			KUNIT_EXPECT_EQ(test, atomic_read(&inner[i]->entries), 4 * (nr - i));
+			KUNIT_EXPECT_EQ(test, atomic_read(&inner[i]->returns), nr - i);
+			KUNIT_EXPECT_EQ(test, inst_missed(inner[i]), 0);
+		}
 	}
 }
 #endif

@@ -1339,12 +1339,23 @@ static void nested_hit_of_a_moving_point_is_counted_once(struct kunit *test)
 }
 
 /*
+ * Ops without points are unregistered, and called first when they come back. So another point,
+ * which does not move, keeps the plain ops where they are: the last that ftrace calls.
+ */
+static void keep_plain_ops(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_many_traced);
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+}
+
+/*
  * The other way round, the first call of the outer hit counts, and the second has to
- * remember that. Another point keeps the ops that ftrace calls last.
+ * remember that.
  */
 static void nested_hit_of_a_point_that_moves_back_is_counted_once(struct kunit *test)
 {
-	kpt_probe(test, kpt_traced2);
+	keep_plain_ops(test);
 	check_nested_hit(test, true);
 }
 
@@ -1378,6 +1389,14 @@ static void hit_at_the_end_of_a_move_is_counted_once(struct kunit *test)
 	task = kpt_thread(test, calls_slowly, calls, cpumask_any_but(cpu_online_mask, cpu),
 			  "slowly");
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(*calls)));
+	post = kpt_probe_post(test, kpt_traced);
+	kpt_unregister(test, post);
+	/* The first call of a hit that began before a move has counted, without a note. */
+	keep_plain_ops(test);
+	kunit_release_action(test, remove_between, &slow_between);
+	/* A hit that is in it would call the plain ops again, which come after it from now on. */
+	synchronize_rcu();
+	put_between(test, pr, &slow_between);
 	post = kpt_probe_post(test, kpt_traced);
 	kpt_unregister(test, post);
 	kpt_stop(test, task);
