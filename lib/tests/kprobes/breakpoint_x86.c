@@ -698,15 +698,33 @@ static void call_of_ftrace_is_read_as_it_is(struct kunit *test)
 }
 #endif
 
+/* kgdb patches text with interrupts off, under a lock that sleeps on RT. */
+static void check_kgdb_refuses(struct kunit *test, unsigned long addr)
+{
+	int ret;
+
+	if (!IS_ENABLED(CONFIG_KGDB) || IS_ENABLED(CONFIG_PREEMPT_RT))
+		return;
+	ret = kprobe_test_debug(addr, true);
+	KUNIT_EXPECT_EQ(test, ret, -EBUSY);
+	if (!ret)
+		kprobe_test_debug(addr, false);
+}
+
 /* Debuggers must leave alone the bytes in [@from, @to). */
 static void check_has_text(struct kunit *test, const u8 *addr, unsigned int from,
 			   unsigned int to)
 {
 	unsigned int i;
+	bool has;
 
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ_MSG(test, kprobe_has_text((unsigned long)addr + i),
-				    i >= from && i < to, "byte %u", i);
+	for (i = 0; i < 8; i++) {
+		has = i >= from && i < to;
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_has_text((unsigned long)addr + i), has,
+				    "byte %u", i);
+		if (has)
+			check_kgdb_refuses(test, (unsigned long)addr + i);
+	}
 }
 
 static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)

@@ -906,6 +906,11 @@ static int mend_access(struct fault_probe *fp, struct pt_regs *regs)
 
 #define NOT_CANONICAL	0x5a5a5a5a5a5a5a5aul
 
+static void post_notes_access(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	container_of(pr, struct fault_probe, pr)->got = native_save_fl() & X86_EFLAGS_AC;
+}
+
 /* With SMAP, such an access is a fault unless the flag is set. */
 static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 {
@@ -920,12 +925,15 @@ static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 		fp = fault_alloc(test, at(kpt_call_user, kpt_call_user_at), NULL);
 		if (post)
 			fp->pr.kp.post_handler = kpt_post;
+		fp->pr.on_post = post_notes_access;
 		kpt_register(test, &fp->pr);
 		kpt_settle(test, &fp->pr.kp);
 		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)good), KPT_RESULT(good));
 		KUNIT_EXPECT_EQ(test, fp->faults, 0);
 		KUNIT_EXPECT_EQ(test, fp->pr.pre, 1);
 		KUNIT_EXPECT_EQ(test, fp->pr.post, post);
+		/* The right to access user memory was the instruction's only. */
+		KUNIT_EXPECT_EQ(test, fp->got, 0ul);
 		/* If the memory is not there, the instruction faults. */
 		fp->on_fault = mend_access;
 		KUNIT_EXPECT_EQ(test, kpt_call_user((kpt_fn_t __user *)bad), MENDED);

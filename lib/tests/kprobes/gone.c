@@ -8,6 +8,9 @@
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
+#ifdef CONFIG_X86
+#include <asm/text-patching.h>
+#endif
 
 #include "fixture.h"
 
@@ -349,6 +352,17 @@ static void check_off_is_gone(struct kunit *test, struct module *mod, struct kpt
 	kpt_unregister(test, pr);
 }
 
+/* A debugger may use what is loaded in the same place next. */
+static void check_is_left_to_debuggers(struct kunit *test, void *text)
+{
+#ifdef CONFIG_X86
+	unsigned int i;
+
+	for (i = 0; i < JMP32_INSN_SIZE; i++)
+		KUNIT_EXPECT_FALSE(test, kprobe_has_text((unsigned long)text + i));
+#endif
+}
+
 /*
  * As if the function were the whole text of a module that is being unloaded. The kernel
  * waits for asynchronous functions of modules after it has called the notifiers. Then as if
@@ -379,6 +393,7 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr[round]->kp));
+		check_is_left_to_debuggers(test, text);
 		KUNIT_ASSERT_EQ(test, memcmp(before, text, sizeof(before)), 0);
 		KUNIT_EXPECT_EQ(test, kpt_counts(false).detours.live, detours);
 		KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));

@@ -1243,10 +1243,37 @@ static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool nee
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
+/*
+ * The only reason against a jump is a branch of the function's cold part. Whatever could not
+ * be allocated, there is none.
+ */
+static void no_jump_without(struct kunit *test, void *addr)
+{
+	unsigned int nth, arg;
+	bool more = true;
+
+	for (nth = 1; more && nth < MOST; nth++) {
+		struct kpt_probe *pr = kpt_alloc(test, addr);
+
+		arg = nth;
+		kprobe_test_stop(fail_detour, &arg);
+		kpt_register(test, pr);
+		wait_for_kprobe_optimizer();
+		KUNIT_EXPECT_EQ(test, arg, 0);
+		kprobe_test_stop(NULL, NULL);
+		more = has_failed();
+		KUNIT_EXPECT_FALSE_MSG(test, kprobe_optimized(&pr->kp), "%u", nth);
+		kpt_unregister(test, pr);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	KUNIT_EXPECT_GT(test, nth, 2);
+}
+
 static void detour_without_memory_leaves_a_breakpoint(struct kunit *test)
 {
 	detour_without(test, kpt_plain, kpt_plain, false);
 	detour_without(test, KPT_JUMP_AT(two), kpt_jump_two, true);
+	no_jump_without(test, KPT_JUMP_AT(split));
 }
 
 static void detour_without_pages_leaves_a_breakpoint(struct kunit *test)
@@ -1926,26 +1953,40 @@ static unsigned long marked_from(struct kunit *test, const char *function)
 	return 0;
 }
 
-/* As if this were all text of a module that is unloaded. */
-static void text_goes(struct kunit *test, unsigned long base, unsigned long size,
-		      bool no_memory)
+/*
+ * As if this were all text of a module that is unloaded. The nth allocation fails; if that is 0,
+ * none does. Returns whether one has failed.
+ */
+static bool text_goes(struct kunit *test, unsigned long base, unsigned long size,
+		      unsigned int nth)
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, mod);
+	if (!mod) {
+		KUNIT_FAIL(test, "no memory");
+		return false;
+	}
 	strscpy(mod->name, "kpt_no_module");
 	mod->mem[MOD_TEXT].base = (void *)base;
 	mod->mem[MOD_TEXT].size = size;
-	if (no_memory)
-		fail_nth(1);
+	if (nth)
+		fail_nth(nth);
 	kprobe_test_blacklist(mod, false);
-	has_failed();
+	return nth && has_failed();
+}
+
+static void take_marks_again(struct kunit *test)
+{
+	kprobe_test_blacklist(THIS_MODULE, false);
+	KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
 }
 
 static void text_that_goes_takes_the_marks_that_begin_in_it(struct kunit *test)
 {
-	unsigned long first = (unsigned long)THIS_MODULE->mem[MOD_TEXT].base, start;
-	unsigned int no_memory;
+	unsigned long first = (unsigned long)THIS_MODULE->mem[MOD_TEXT].base, start, section;
+	unsigned int no_memory, nth;
+	bool more = true;
 
 	kpt_needs_debugfs(test);
 	start = marked_from(test, "kpt_marked");
@@ -1958,11 +1999,22 @@ static void text_that_goes_takes_the_marks_that_begin_in_it(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
 		text_goes(test, start, 1, no_memory);
 		KUNIT_EXPECT_TRUE(test, may_be_probed("kpt_marked"));
-
-		kprobe_test_blacklist(THIS_MODULE, false);
-		KUNIT_EXPECT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
-		KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+		take_marks_again(test);
 	}
+
+	/* A list that could not be replaced leaves nothing for the next one. */
+	section = marked_from(test, "kpt_in_section");
+	KUNIT_ASSERT_NE(test, section, 0ul);
+	for (nth = 1; more && nth < MOST; nth++) {
+		more = text_goes(test, start, 1, nth);
+		text_goes(test, section, 1, 0);
+		KUNIT_EXPECT_TRUE_MSG(test, may_be_probed("kpt_marked"), "%u", nth);
+		KUNIT_EXPECT_TRUE_MSG(test, may_be_probed("kpt_in_section"), "%u", nth);
+		take_marks_again(test);
+	}
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	/* The draft, and the list. */
+	KUNIT_EXPECT_GT(test, nth, 3);
 }
 #endif
 

@@ -247,7 +247,8 @@ kunit_with_mitigations()
 	for what in spectre_v2=off spectre_v2=retpoline,lfence ITS stuffing; do
 		param=$what cpu=max,-cx16
 		case $what in
-		spectre_v2=off) says='Spectre V2 : off selected' ;;
+		# Nor is there SMAP, whose instructions are not to be executed then.
+		spectre_v2=off) cpu=max,-cx16,-smap says='Spectre V2 : off selected' ;;
 		spectre_v2=*) says='Spectre V2 : Vulnerable: LFENCE' ;;
 		ITS) param='' cpu=Icelake-Server,-cx16 says='ITS: Mitigation: Aligned' ;;
 		# The base's emulation of CMPXCHG16B returns its result in a

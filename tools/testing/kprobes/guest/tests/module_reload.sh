@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: what was learned about a module's text is forgotten with it: starts of instructions, branches and cold parts are those of the module that is loaded now
+# proves: what was learned about a module's text is forgotten with it: starts of instructions, branches and cold parts are those of the module that is loaded now, or of the one of two that holds the probe
 . "${0%/*}/../lib.sh"
 
 # address FUNCTION: where the module that is loaded has it
 address() { awk -v f="kprobe_reload_$1" '$3 == f { print $1 }' /proc/kallsyms; }
-# how FUNCTION: how its point is hit, and why so, as soon as the optimizer has decided
+# how FUNCTION [MODULE]: how its point is hit, and why so, as soon as the optimizer has decided
 how()
 {
-	await decided "$1"
+	await decided "$@"
 	echo "$state"
 }
 decided()
 {
-	state=$(sed -nE "s/^[0-9a-f]+  ([a-z]+)  .*  kprobe_reload_$1\+0x2  [a-z_]+  (.*)/\1 \2/p" $kp/points)
+	state=$(sed -nE "s/^[0-9a-f]+  ([a-z]+)  .*  kprobe_reload_$1\+0x[02]  ${2:-[a-z_]+}  (.*)/\1 \2/p" $kp/points)
 	case $state in *soon*|'') return 1 ;; esac
 }
 # reload: the second module takes the first one's place
@@ -48,4 +48,24 @@ for name in branch warm; do
 	unload kprobe_example
 	unload kprobe_reload_b
 done
+
+# both FIRST SECOND: the optimizer plans jumps in both modules in one round, of which either may
+# be the first
+both()
+{
+	load kprobe_reload_$1
+	load kprobe_reload_$2
+	load kprobe_batch \
+		symbols=kprobe_reload_$1:kprobe_reload_warm,kprobe_reload_$2:kprobe_reload_warm
+	if [ -e $optimization ]; then
+		matches "first $1, without a cold part" "$(how warm kprobe_reload_a)" 'jump .*'
+		matches "first $1, with a cold part" "$(how warm kprobe_reload_b)" \
+			'breakpoint a branch leads inside.*'
+	fi
+	unload kprobe_batch
+	unload kprobe_reload_$1
+	unload kprobe_reload_$2
+}
+both a b
+both b a
 done_testing
