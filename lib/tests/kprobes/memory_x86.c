@@ -1191,6 +1191,17 @@ static void stop_failing(void *unused)
 	victim = NULL;
 }
 
+/* The @nth allocation for a detour fails. Returns false if there were fewer than that. */
+static bool optimize_without(struct kunit *test, struct kpt_probe *pr, unsigned int nth)
+{
+	kprobe_test_stop(fail_detour, &nth);
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_EQ(test, nth, 0);
+	kprobe_test_stop(NULL, NULL);
+	return has_failed();
+}
+
 /*
  * The point stays a breakpoint, and becomes a jump later. If the jump replaces several
  * instructions, a map of branch targets is @needed. If the slot cache cannot allocate a
@@ -1198,7 +1209,7 @@ static void stop_failing(void *unused)
  */
 static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool needed)
 {
-	unsigned int nth, arg, failed = 0;
+	unsigned int nth, failed = 0;
 	struct kprobe_counts before, now;
 	bool more = true;
 	const char *what;
@@ -1209,13 +1220,7 @@ static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool nee
 
 		drain();
 		before = kpt_counts(true);
-		arg = nth;
-		kprobe_test_stop(fail_detour, &arg);
-		kpt_register(test, pr);
-		wait_for_kprobe_optimizer();
-		KUNIT_EXPECT_EQ(test, arg, 0);
-		kprobe_test_stop(NULL, NULL);
-		more = has_failed();
+		more = optimize_without(test, pr, nth);
 		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
 		if (!kprobe_optimized(&pr->kp)) {
@@ -1249,19 +1254,13 @@ static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool nee
  */
 static void no_jump_without(struct kunit *test, void *addr)
 {
-	unsigned int nth, arg;
 	bool more = true;
+	unsigned int nth;
 
 	for (nth = 1; more && nth < MOST; nth++) {
 		struct kpt_probe *pr = kpt_alloc(test, addr);
 
-		arg = nth;
-		kprobe_test_stop(fail_detour, &arg);
-		kpt_register(test, pr);
-		wait_for_kprobe_optimizer();
-		KUNIT_EXPECT_EQ(test, arg, 0);
-		kprobe_test_stop(NULL, NULL);
-		more = has_failed();
+		more = optimize_without(test, pr, nth);
 		KUNIT_EXPECT_FALSE_MSG(test, kprobe_optimized(&pr->kp), "%u", nth);
 		kpt_unregister(test, pr);
 	}
@@ -1962,10 +1961,7 @@ static bool text_goes(struct kunit *test, unsigned long base, unsigned long size
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
 
-	if (!mod) {
-		KUNIT_FAIL(test, "no memory");
-		return false;
-	}
+	KUNIT_ASSERT_NOT_NULL(test, mod);
 	strscpy(mod->name, "kpt_no_module");
 	mod->mem[MOD_TEXT].base = (void *)base;
 	mod->mem[MOD_TEXT].size = size;
