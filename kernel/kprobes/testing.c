@@ -25,6 +25,9 @@
 #ifdef CONFIG_PPC64_ELF_ABI_V2
 #include <asm/code-patching.h>
 #endif
+#ifdef CONFIG_X86_MCE
+#include "../../arch/x86/kernel/cpu/mce/internal.h"
+#endif
 
 #include "internal.h"
 #ifdef CONFIG_KRETPROBE_POOL
@@ -45,6 +48,36 @@ int kprobe_test_oops(void)
 	return notify_die(DIE_OOPS, "a test", &regs, 0, 0, 0);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops);
+
+#ifdef CONFIG_X86_MCE
+/**
+ * kprobe_test_mce_recovers - test if the kernel could go on after an error of memory
+ * @ip: address of the instruction that has read the memory
+ *
+ * Context: any.
+ * Return: true if it could.
+ */
+bool kprobe_test_mce_recovers(unsigned long ip)
+{
+	struct mce m = {
+		.status = MCI_STATUS_VAL | MCI_STATUS_UC | MCI_STATUS_EN | MCI_STATUS_AR,
+		.mcgstatus = MCG_STATUS_RIPV | MCG_STATUS_EIPV,
+		.cs = __KERNEL_CS,
+		.ip = ip,
+	};
+	struct pt_regs regs = { .ip = ip };
+	bool succor = mce_flags.succor;
+	char *msg;
+
+	guard(preempt)();
+	/* Of AMD's CPUs, some recover from no such error. */
+	mce_flags.succor = 1;
+	mce_severity(&m, &regs, &msg, true);
+	mce_flags.succor = succor;
+	return m.kflags & MCE_IN_KERNEL_RECOV;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_mce_recovers);
+#endif
 
 struct each_symbol {
 	int (*fn)(void *data, const char *name, unsigned long addr);

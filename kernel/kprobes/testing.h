@@ -104,6 +104,7 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
 int kprobe_test_oops(void);
+bool kprobe_test_mce_recovers(unsigned long ip);
 int kprobe_test_debug(unsigned long addr, bool set);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
 unsigned long kprobe_test_label_target(unsigned int nr);

@@ -166,6 +166,28 @@ static bool leaves(struct pt_regs *regs)
 	return ret;
 }
 
+#ifdef CONFIG_X86_MCE
+/* The exception tables have only the original, and say that the kernel can go on. */
+static void error_of_memory_in_a_copy_is_one_of_the_original(struct kunit *test)
+{
+	unsigned char *addr = at(kpt_load_mc, kpt_load_mc_at);
+	struct kpt_probe *pr;
+
+	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)addr));
+	KUNIT_EXPECT_FALSE(test, kprobe_test_mce_recovers((unsigned long)kpt_load_mc));
+	kpt_forbid_jumps(test);
+	pr = kpt_probe(test, addr);
+	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)insn_of(pr).copy));
+	kpt_unregister(test, pr);
+	pr = kpt_probe_post(test, addr);
+	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)insn_of(pr).step));
+	kpt_unregister(test, pr);
+	/* The same instruction with a fix-up for other faults only. */
+	pr = kpt_probe(test, at(kpt_load, kpt_load_at));
+	KUNIT_EXPECT_FALSE(test, kprobe_test_mce_recovers((unsigned long)insn_of(pr).copy));
+}
+#endif
+
 /* Holds the worker that erases the slots of copies. */
 static void hold_slots(enum kprobe_stage stage, void *go)
 {
@@ -801,6 +823,9 @@ static struct kunit_case breakpoint_cases[] = {
 #endif
 	KUNIT_CASE(task_in_an_old_copy_runs_no_handler_of_a_new_probe),
 	KUNIT_CASE(original_of_a_copy_is_known),
+#ifdef CONFIG_X86_MCE
+	KUNIT_CASE(error_of_memory_in_a_copy_is_one_of_the_original),
+#endif
 	KUNIT_CASE(unwinders_know_the_stack_in_a_copy),
 	KUNIT_CASE(vector_instructions_run_as_copies),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),

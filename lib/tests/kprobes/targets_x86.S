@@ -140,6 +140,19 @@ SYM_FUNC_END(kpt_load)
 OFFSET kpt_load_at, .Lload_at, kpt_load
 OFFSET kpt_load_next, .Lload_next, kpt_load
 
+/* A fix-up that also serves for errors of memory, as in copy_mc_fragile(). */
+SYM_FUNC_START(kpt_load_mc)
+	xor	SPARE, SPARE
+.Lload_mc_at:
+	mov	(FIRST), %_ASM_AX
+	RETURN
+.Lload_mc_fault:
+	mov	$KPT_FAULTED, %_ASM_AX
+	RETURN
+	_ASM_EXTABLE_TYPE(.Lload_mc_at, .Lload_mc_fault, EX_TYPE_DEFAULT_MCE_SAFE)
+SYM_FUNC_END(kpt_load_mc)
+OFFSET kpt_load_mc_at, .Lload_mc_at, kpt_load_mc
+
 SYM_FUNC_START(kpt_peek)
 	xor	SPARE, SPARE
 .Lpeek_at:

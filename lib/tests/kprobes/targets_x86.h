@@ -94,6 +94,10 @@ extern const u32 kpt_load_at;
 extern const u32 kpt_load_next;
 #define KPT_FAULTED		0x5afe
 
+/* The same with a fix-up that also serves for errors of memory. */
+unsigned long kpt_load_mc(const unsigned long *from);
+extern const u32 kpt_load_mc_at;
+
 /* The same without a fix-up, and where the next instruction is. */
 unsigned long kpt_peek(const unsigned long *from);
 extern const u32 kpt_peek_at;
