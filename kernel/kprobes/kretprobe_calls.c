@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
@@ -388,6 +389,7 @@ unsigned long __kprobe_hit kretprobe_calls_find(struct task_struct *tsk, void *f
 	}
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kretprobe_calls_find);
 
 /**
  * kprobe_flush_task - free the calls of a task that never returns from them

@@ -328,7 +328,44 @@ void *kprobe_test_covered_word(unsigned int cpu)
 	return &per_cpu(kprobe_cpu, cpu).covered;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered_word);
+
+/**
+ * kprobe_test_running_word - find where kprobe_quiesce() reads what runs
+ * @cpu: the CPU that it looks at
+ *
+ * Context: any.
+ * Return: the address of an element of kprobe_cpu::running.
+ */
+void *kprobe_test_running_word(unsigned int cpu)
+{
+	return &per_cpu(kprobe_cpu, cpu).running[KPROBE_CTX_TASK];
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_running_word);
 #endif
+
+/**
+ * kprobe_test_slots_word - find where kallsyms begins to read the pages of slots
+ *
+ * Context: any.
+ * Return: the address of the first link of slot_cache::pages, of the copies.
+ */
+void *kprobe_test_slots_word(void)
+{
+	return &kprobe_insn_slots.pages.next;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_slots_word);
+
+/**
+ * kprobe_test_blacklist_word - find where the blacklist is read
+ *
+ * Context: any.
+ * Return: the address of kprobe_blacklist.
+ */
+void *kprobe_test_blacklist_word(void)
+{
+	return &kprobe_blacklist;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_blacklist_word);
 
 #ifdef CONFIG_KRETPROBES
 /**

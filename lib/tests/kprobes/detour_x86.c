@@ -13,6 +13,7 @@
 
 #include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "detour_x86.h"
+#include "watch_x86.h"
 
 /* Where the probe of a target goes, computed without a relocation for objtool to see. */
 static unsigned char *detour_target(void *fn, u32 at)
@@ -294,6 +295,38 @@ static void hit_is_shown_before_it_is_known_to_be_none_that_is_late(struct kunit
 	shown = (unsigned long)d + 1;
 	KUNIT_EXPECT_NOT_NULL(test, find_bytes((u8 *)d + d->entry, (u8 *)d + d->branch, &shown,
 					       sizeof(shown)));
+}
+
+static void count_shown(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *shown = w->arg;
+
+	*shown += kprobe_test_shown(KPROBE_CTX_TASK);
+}
+
+/* The same where the dispatcher looks: what it has shown must not be late by then. */
+static void dispatched_hit_is_looked_up_again_after_it_is_shown(struct kunit *test)
+{
+	unsigned int *shown = kunit_kzalloc(test, sizeof(*shown), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe(test, AT(late)), *other;
+	const struct x86_detour *d;
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, shown);
+	other = kpt_probe(test, AT(late));
+	settle(test, pr);
+	d = detour_of(test, pr->kp.addr);
+	KUNIT_ASSERT_EQ(test, d->branch, 0);
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	w = kpt_watch(test, &d->live, sizeof(d->live), raw_smp_processor_id(), count_shown,
+		      shown);
+	KUNIT_EXPECT_EQ(test, kpt_detour_late(7), KPT_RESULT(7ul));
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_EQ(test, w->times, 2);
+	KUNIT_EXPECT_EQ(test, *shown, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, other->pre, 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* A CPU may be executing the bytes that change: SDM Vol. 3, 9.1.3. */
@@ -967,6 +1000,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),
 	KUNIT_CASE(late_hit_runs_both_handlers_of_another_point),
 	KUNIT_CASE(hit_is_shown_before_it_is_known_to_be_none_that_is_late),
+	KUNIT_CASE(dispatched_hit_is_looked_up_again_after_it_is_shown),
 	KUNIT_CASE(running_detour_changes_to_breakpoints_only),
 	KUNIT_CASE(detour_that_would_be_too_long_goes_to_the_dispatcher),
 	KUNIT_CASE(displaced_branches_lead_where_they_did),

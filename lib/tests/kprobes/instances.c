@@ -710,6 +710,123 @@ static void call_that_does_not_return_gives_its_instance_back(struct kunit *test
 		}
 	}
 }
+
+/**
+ * struct list_watch - what has been seen of the calls of the current task
+ * @first:   the first call in its list
+ * @added:   calls that were put before it
+ * @early:   of these, those whose return address had been replaced already
+ * @removed: calls that were removed
+ * @free:    of these, those whose instance was free already
+ */
+struct list_watch {
+	struct llist_node *first;
+	unsigned int added;
+	unsigned int early;
+	unsigned int removed;
+	unsigned int free;
+};
+
+static void look_at_list(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct llist_node *now = current->kretprobe_instances.first;
+	struct list_watch *l = w->arg;
+	struct kretprobe_instance *ri;
+
+	if (now != l->first && now && now->next == l->first) {
+		ri = container_of(now, struct kretprobe_instance, llist);
+		l->added++;
+		l->early += *(unsigned long *)ri->fp != (unsigned long)ri->ret_addr;
+	} else if (now != l->first && l->first && l->first->next == now) {
+		ri = container_of(l->first, struct kretprobe_instance, llist);
+		l->removed++;
+		l->free += !!(*(unsigned long *)kprobe_test_free_word(ri) & ri->bit);
+	}
+	l->first = now;
+}
+
+/*
+ * An unwinder in an interrupt needs the call as long as the stack has the trampoline's
+ * address. And an instance that is free while it is in the list could get into that of
+ * another task.
+ */
+static void calls_are_listed_as_long_as_they_are_needed(struct kunit *test)
+{
+	struct list_watch *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct kpt_probe *leaves = kpt_alloc(test, kpt_asm_entry);
+	unsigned int nr, cpu = raw_smp_processor_id();
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	w = kpt_watch(test, &current->kretprobe_instances.first, sizeof(long), cpu,
+		      look_at_list, l);
+	/* A return of one call, then one of two. */
+	for (nr = 1; nr <= 2; nr++) {
+		inst_probe(test, kpt_asm_entry, 2);
+		*l = (struct list_watch){ };
+		KUNIT_EXPECT_EQ(test, kpt_asm_entry(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, l->added, nr);
+		KUNIT_EXPECT_EQ(test, l->early, 0);
+		KUNIT_EXPECT_EQ(test, l->removed, nr);
+		KUNIT_EXPECT_EQ(test, l->free, 0);
+	}
+	/* Two calls do not return. */
+	inst_probe(test, kpt_asm_outer, 1);
+	leaves->on_pre = leave_both;
+	kpt_register(test, leaves);
+	*l = (struct list_watch){ };
+	KUNIT_EXPECT_EQ(test, kpt_asm_outer(1), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, l->added, 3);
+	KUNIT_EXPECT_EQ(test, l->early, 0);
+	KUNIT_EXPECT_EQ(test, l->removed, 3);
+	KUNIT_EXPECT_EQ(test, l->free, 0);
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* --- Calls of another task ---------------------------------------------------- */
+
+/*
+ * A list that changes during the walk may contain a loop. And what it consists of is freed
+ * by RCU.
+ */
+static void walk_of_another_task_ends(struct kunit *test)
+{
+	struct keeper *k = kunit_kzalloc(test, sizeof(*k), GFP_KERNEL);
+	struct inst_probe *p = inst_probe(test, kpt_inst_keeps, 2);
+	int here = raw_smp_processor_id(), there;
+	struct llist_node *cur = NULL, *next;
+	struct task_struct *task;
+	struct kpt_reader *r;
+
+	there = cpumask_any_but(cpu_online_mask, here);
+	if (there >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, k);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	*k = (struct keeper){ .there = there };
+	task = kpt_thread(test, keeper_fn, k, there, "keeper");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(k->waits)));
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+
+	r = kpt_watch_reader(test, &task->kretprobe_instances.first, sizeof(long),
+			     kpt_watch_preemptible);
+	KUNIT_EXPECT_EQ(test, kretprobe_find_ret_addr(task, p->ri->fp, &cur),
+			(unsigned long)p->ri->ret_addr);
+	KUNIT_EXPECT_PTR_EQ(test, cur, &p->ri->llist);
+	kpt_unwatch_reader(test, r);
+
+	cur = NULL;
+	next = p->ri->llist.next;
+	WRITE_ONCE(p->ri->llist.next, &p->ri->llist);
+	KUNIT_EXPECT_EQ(test, kretprobe_find_ret_addr(task, NULL, &cur), 0ul);
+	KUNIT_EXPECT_NULL(test, cur);
+	WRITE_ONCE(p->ri->llist.next, next);
+	WRITE_ONCE(k->go, true);
+	kpt_stop(test, task);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
 #endif
 
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
@@ -885,6 +1002,8 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_PARAM(registers_are_those_after_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
 	KUNIT_CASE(call_that_does_not_return_gives_its_instance_back),
+	KUNIT_CASE(calls_are_listed_as_long_as_they_are_needed),
+	KUNIT_CASE(walk_of_another_task_ends),
 #endif
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),

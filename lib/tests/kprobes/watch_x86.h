@@ -10,6 +10,8 @@
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
 
 #include "fixture.h"
 
@@ -47,7 +49,7 @@ static inline void kpt_unwatch(struct kunit *test, struct kpt_watch *w)
 }
 
 /*
- * Watches the 4 or 8 bytes at @word on @cpu until the test ends. QEMU before 8.1 does not
+ * Watches the 1, 2, 4 or 8 bytes at @word on @cpu until the test ends. QEMU before 8.1 does not
  * notice atomic operations.
  */
 static inline struct kpt_watch *
@@ -71,6 +73,32 @@ kpt_watch(struct kunit *test, const void *word, size_t size, int cpu,
 	return w;
 }
 
+/*
+ * The notifier chain of the exception is an RCU reader. Without CONFIG_PREEMPT_RCU, that
+ * counts as one more guard against preemption.
+ */
+#define KPT_WATCH_READERS	1
+
+/* Counts in @arg the accesses while preemption is on. */
+static inline void kpt_watch_preemptible(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *times = w->arg, guards = preempt_count() & PREEMPT_MASK;
+
+	*times += guards == (IS_ENABLED(CONFIG_PREEMPT_RCU) ? 0 : KPT_WATCH_READERS);
+}
+
+/* Counts in @arg the accesses outside of RCU readers. */
+static inline void kpt_watch_unread(struct kpt_watch *w, struct pt_regs *regs)
+{
+#ifdef CONFIG_PREEMPT_RCU
+	unsigned int *times = w->arg;
+
+	*times += rcu_preempt_depth() == KPT_WATCH_READERS;
+#else
+	kpt_watch_preemptible(w, regs);
+#endif
+}
+
 /* How long a CPU that is stopped waits for another one. */
 #define KPT_WATCH_MS	5000
 
@@ -82,5 +110,45 @@ kpt_watch(struct kunit *test, const void *word, size_t size, int cpu,
 		mdelay(1);						\
 	__ms < KPT_WATCH_MS;						\
 })
+
+/**
+ * struct kpt_reader - a watch on a word that has to be read under a guard
+ * @w:	   the watch
+ * @times: accesses without the guard
+ */
+struct kpt_reader {
+	struct kpt_watch *w;
+	unsigned int times;
+};
+
+/*
+ * Watches @word on this CPU, which the test has to stay on. @seen is one of the functions
+ * above. One access here, without a guard, shows that it can fail.
+ */
+static inline struct kpt_reader *
+kpt_watch_reader(struct kunit *test, const void *word, size_t size,
+		 void (*seen)(struct kpt_watch *w, struct pt_regs *regs))
+{
+	struct kpt_reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	/* Without it, neither guard can be seen. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		kunit_skip(test, "preemption is not counted");
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->w = kpt_watch(test, word, size, raw_smp_processor_id(), seen, &r->times);
+	READ_ONCE(*(const u8 *)word);
+	barrier();
+	KUNIT_EXPECT_EQ(test, r->w->times, 1);
+	KUNIT_EXPECT_EQ(test, r->times, 1);
+	return r;
+}
+
+/* Ends the watch. The word was read since, each time under the guard. */
+static inline void kpt_unwatch_reader(struct kunit *test, struct kpt_reader *r)
+{
+	kpt_unwatch(test, r->w);
+	KUNIT_EXPECT_GT(test, r->w->times, 1);
+	KUNIT_EXPECT_EQ(test, r->times, 1);
+}
 
 #endif /* _LIB_TESTS_KPROBES_WATCH_X86_H */
