@@ -14,7 +14,8 @@ guests := run test stress abuse slots execute test-everything torture soak survi
 	deb-check
 export KPROBES_NEEDS := \
 	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
-	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest))
+	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest)) \
+	$(filter test-everything kselftest,$(MAKECMDGOALS))
 
 help:
 	@sed -n 's/^#: //p' Makefile

@@ -110,6 +110,10 @@ build_packages=(make:make gcc:gcc ld:binutils bc:bc bison:bison flex:flex
 	/usr/include/stdio.h:libc6-dev)
 guest_packages=(qemu-system-x86_64:qemu-system-x86 /bin/busybox:busybox-static cpio:cpio)
 
+everything_packages=(objdump:binutils stress-ng:stress-ng trinity:trinity ldd:libc-bin
+	perl:perl sha1sum:coreutils)
+kselftest_packages=(rsync:rsync setpriv:util-linux)
+
 need_build() { need "${build_packages[@]}"; }
 need_qemu() { need "${guest_packages[@]}"; }
 
@@ -328,6 +332,23 @@ config_options()
 		/^# CONFIG_.* is not set/ { name = $2 }
 		/^(# )?CONFIG_/ { if (!(name in at)) order[++n] = name; at[name] = $0 }
 		END { for (i = 1; i <= n; i++) print at[order[i]] }'
+}
+
+# config_packages: the packages that building a kernel of CONFIG needs beside the usual ones,
+# as need() has them
+config_packages()
+{
+	local llvm
+
+	llvm=$(config_llvm)
+	[ -z "$llvm" ] || printf '%s\n' "clang-$llvm:clang-$llvm" "ld.lld-$llvm:lld-$llvm" \
+		"llvm-nm-$llvm:llvm-$llvm"
+	case $(config_options) in
+	*CONFIG_MODULE_SIG=y*) printf '%s\n' openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;
+	esac
+	case $(config_options) in
+	*CONFIG_DEBUG_INFO_BTF=y*) echo pahole:dwarves ;;
+	esac
 }
 
 # Directories of modules to build with it: "# modules DIR".

@@ -39,7 +39,7 @@ modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_exam
 
 how_many MINUTES "$minutes"
 how_many POINTS "$points"
-need objdump:binutils stress-ng:stress-ng trinity:trinity ldd:libc-bin perl:perl sha1sum:coreutils
+need "${everything_packages[@]}"
 need_space 500 "the windows"
 scratch
 

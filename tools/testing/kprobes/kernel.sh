@@ -89,15 +89,11 @@ run_make()
 
 need_build
 llvm=$(config_llvm)
-[ -z "$llvm" ] || need "clang-$llvm:clang-$llvm" "ld.lld-$llvm:lld-$llvm" "llvm-nm-$llvm:llvm-$llvm"
 [ -z "$cross" ] || need "${cross}gcc:$cc_package"
+mapfile -t packages < <(config_packages)
+[ ${#packages[@]} -eq 0 ] || need "${packages[@]}"
 case $(config_options) in
-*CONFIG_MODULE_SIG=y*) need openssl:openssl /usr/include/openssl/ssl.h:libssl-dev ;;
-esac
-case $(config_options) in
-*CONFIG_DEBUG_INFO_BTF=y*)
-	need pahole:dwarves
-	pahole=pahole ;;
+*CONFIG_DEBUG_INFO_BTF=y*) pahole=pahole ;;
 esac
 mkdir -p "$out"
 [ -z "$ours" ] || use_tree

@@ -13,7 +13,7 @@ set -euo pipefail
 to=$build/kselftest
 log=$build/kselftest.log
 need_build
-need rsync:rsync setpriv:util-linux
+need "${kselftest_packages[@]}"
 [ -e "$build/$CONFIG/Module.symvers" ] || die "no kernel in build/$CONFIG: make kernel builds it"
 lock kselftest
 rm -rf "$to"

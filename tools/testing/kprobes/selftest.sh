@@ -785,6 +785,16 @@ lacks()
 not ok - flex gcc-aarch64-linux-gnu qemu-system-arm
 not ok - flex qemu-system-x86
 not ok - flex gcc-aarch64-linux-gnu"
+rm -f "$tmp/bin/"{openssl,rsync,stress-ng,trinity}
+for goal in test test-everything kselftest; do
+	env -u MAKEFLAGS -u MAKELEVEL -u ARCH CONFIG=x86_64 PATH="$tmp/bin" KPROBES_BUILD="$tmp/build" \
+		KPROBES_INSTALL=0 make -s -C "$top" $goal 2>&1 </dev/null |
+		sed -n 's/^kprobes: missing packages, .*KPROBES_INSTALL=0:/not ok -/p' |
+		sed 's/ libssl-dev//' || true
+done | sees packages_config "packages that only some kernels or targets need are named with the others" \
+"not ok - flex openssl qemu-system-x86
+not ok - flex openssl qemu-system-x86 stress-ng trinity
+not ok - flex openssl qemu-system-x86 rsync"
 
 # make shell: it ends where there is no terminal, and with make, however that ends.
 mkdir -p "$tmp/logs"

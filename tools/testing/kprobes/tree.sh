@@ -281,6 +281,11 @@ packages=(patch:patch flock:util-linux)
 # part of it after minutes of building. QEMU says which patches it needs, too.
 [[ ${KPROBES_NEEDS:-} != *build* ]] || packages+=("${build_packages[@]}")
 [[ ${KPROBES_NEEDS:-} != *guest* ]] || packages+=("${guest_packages[@]}")
+[[ ${KPROBES_NEEDS:-} != *everything* ]] || packages+=("${everything_packages[@]}")
+[[ ${KPROBES_NEEDS:-} != *kselftest* ]] || packages+=("${kselftest_packages[@]}")
+if [[ ${KPROBES_NEEDS:-} == *build* && -z ${ARCH:-} && -e $here/configs/$CONFIG.config ]]; then
+	mapfile -t -O ${#packages[@]} packages < <(config_packages)
+fi
 need "${packages[@]}"
 mapfile -t emulator < <(emulator_patches)
 [ -e "$base" ] || die "no base at $base: set KPROBES_BASE to a linux 6.12 archive"
