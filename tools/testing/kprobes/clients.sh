@@ -231,7 +231,8 @@ exec 7>"$build/.clients-results.lock"
 hold_results
 for name in "$CONFIG" "stock-$CONFIG"; do
 	file=$build/logs/clients-$name
-	for of in "$build/$name/vmlinux" "$here/guest/lib-clients.sh" "$here/guest/jobs/clients.sh"; do
+	for of in "$build/$name/vmlinux" "$build/$name/kprobes-modules/kprobe_target.ko" \
+		"$here"/guest/{lib,lib-clients,jobs/clients}.sh; do
 		[ "$file.results" -nt "$of" ] || rm -f "$file.results" "$file.deaths"
 	done
 	[ -e "$file.results" ] || touch "$file.results" "$file.deaths"

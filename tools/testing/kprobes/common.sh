@@ -16,7 +16,7 @@ base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
 # What a kernel prints only if something is wrong.
-SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:'
+SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|kprobes: cannot (remove|blacklist|build)|on the return probe blacklist, but'
 
 # A bug of the base, for guests with CPU hotplug: it counts its server for starved tasks as a
 # task of a CPU that goes offline (sched_cpu_dying() checks before it stops the server). Slow

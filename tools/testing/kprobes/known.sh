@@ -6,13 +6,13 @@
 # A result is a line of a file: name, verdict, counts, and what is wrong. The last one of
 # a name counts.
 
-# product: everything that the results of a kernel depend on, except its options: the compiler
+# product: everything that the results of a kernel depend on, except its options: the compilers
 # and the emulator, the base in build/linux, the patches for the emulator, and our files
 product()
 {
 	local tool
 
-	for tool in gcc qemu-system-x86_64; do
+	for tool in gcc qemu-system-x86_64 $(compgen -c | grep -xE '[a-z0-9_]+-linux-gnu[a-z0-9]*-gcc|clang-[0-9]+' | LC_ALL=C sort -u); do
 		"$tool" --version 2>/dev/null | sed -n 1p
 	done
 	cat "$build/.tree/base"

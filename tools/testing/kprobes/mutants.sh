@@ -83,14 +83,14 @@ params_of() { sed -n 's/^Booted-with: //p' "$here/mutants/$1.patch"; }
 # Restores the sources. The next build would do that, too.
 restore() { "$here/tree.sh" >/dev/null; }
 
-# run_guest LOG SECONDS PARAMETERS JOB NAME=VALUE: the job's lines, and how it failed. It has
+# run_guest LOG SECONDS PARAMETERS JOB NAME=VALUE...: the job's lines, and how it failed. It has
 # the files in $tmp/files.
 run_guest()
 {
 	local log=$build/logs/$1 why
 
 	rm -f "$log.console" "$log.out"
-	! "$here/guest.sh" -t "$2" -l "$1" -a "$3" -f "$tmp/files" "$kernel" "$4" "$5" \
+	! "$here/guest.sh" -t "$2" -l "$1" -a "$3" -f "$tmp/files" "$kernel" "${@:4}" \
 		>"$tmp/guest" 2>&1 || return 0
 	why=$(guest_fault "$tmp/guest" "$log" "$2")
 	# Where there is no room, its logs say nothing.
@@ -127,7 +127,8 @@ run_suites()
 		done
 		# shellcheck disable=SC2086
 		make_files "$tmp/files" "$CONFIG" 3000 $tests
-		failed=$(run_guest "$log-tests" "$seconds" "$params" tests TESTS="${tests# }")
+		# The limit of a test is beyond that of the guest, which can tell slow from hung.
+		failed=$(run_guest "$log-tests" "$seconds" "$params" tests TESTS="${tests# }" TEST_SECONDS=2000)
 		cat "$tmp/guest"
 		[ -z "$failed" ] || printf '%s\n' "$failed"
 	fi

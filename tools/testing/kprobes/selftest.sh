@@ -1740,6 +1740,20 @@ attaches()
 attaches 'ffffffff81000000  k  should_fail_bio_not+0x0    [FTRACE]' |
 	sees attached_never "a tool that sets no probe is seen" "not ok - it never set a probe on should_fail_bio"
 
+# skips FAILED: how a test ends that is skipped
+skips()
+{
+	(
+		eval "$(grep '^fail()\|^skip()' "$here/guest/lib.sh")"
+		failed=''
+		rm -f "$tmp/failed"
+		[ -z "$1" ] || fail that
+		skip for a reason
+	) >/dev/null && echo 'not ok - 0' || echo "not ok - $?"
+}
+{ skips ''; skips yes; } | sees skipped_failed "a test that has failed is not skipped" "not ok - 4
+not ok - 1"
+
 # The end of a guest test: end_session ends what it has left, also if it ran out of time
 (
 	eval "$(sed -n '/^limited()/,/^}/p; /^end_session()/,/^}/p' "$here/guest/lib.sh")"

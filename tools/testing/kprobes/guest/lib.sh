@@ -25,7 +25,8 @@ esac
 
 # The file records failures in a subshell.
 fail() { echo "# $*"; failed=1; : >"$tmp/failed"; }
-skip() { echo "# skip: $*"; exit 4; }
+# A test that has failed is not skipped.
+skip() { echo "# skip: $*"; [ -z "$failed" ] && [ ! -e "$tmp/failed" ] || exit 1; exit 4; }
 # is WHAT GOT WANTED
 is() { [ "$2" = "$3" ] || fail "$1: got '$2', wanted '$3'"; }
 # at_least WHAT GOT MINIMUM
@@ -136,6 +137,14 @@ end_session()
 	rm -f "$tmp/session" "$tmp/stop"
 }
 
+# left_modules: those of ours that are still loaded
+left_modules()
+{
+	cut -d' ' -f1 /proc/modules | while read -r module; do
+		[ ! -e "$modules/$module.ko" ] || echo "$module"
+	done
+}
+
 # A test starts and ends without probes; the runner calls this.
 clean()
 {
@@ -147,7 +156,7 @@ clean()
 	echo >$tracing/trace
 	echo 0 >/proc/sys/kernel/kptr_restrict
 	# The latest module comes first. Processes that were killed may keep one busy for a moment.
-	cut -d' ' -f1 /proc/modules | while read -r module; do
-		[ ! -e "$modules/$module.ko" ] || await rmmod "$module"
+	for module in $(left_modules); do
+		await rmmod "$module"
 	done
 }

@@ -54,6 +54,11 @@ for name in "${names[@]}"; do
 		echo "# left probes behind: $left" | head -n 1
 		status=1
 	fi
+	left=$(left_modules)
+	if [ -n "$left" ]; then
+		echo "# left modules behind:" $left
+		status=1
+	fi
 	case $status in
 	0)
 		echo "ok $nr $name"

@@ -74,23 +74,8 @@ for name in $FEATURES; do
 	left=''
 	[ $status -ne 0 ] || left=$(left)
 	[ -z "$left" ] || status=1
-	# The console shows only errors.
-	if splat=$(complaints | grep -aE -m 1 "${SPLATS:?}"); then
-		status=1
-		echo "#! the kernel complains: $splat" >>/tmp/out
-		dmesg | tail -n 60 >>/tmp/out
-	fi
 	read -r ended _ </proc/uptime
 	took="$((${ended%.*} - ${began%.*})) s"
-	case $status in
-	0) echo "ok - $name: $took" ;;
-	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
-	124|137) echo "not ok - $name: did not end in time" ;;
-	*) echo "not ok - $name: $(sed -n 's/^#! //p' /tmp/out | grep . || tail -n 1 /tmp/out)" | head -n 1 ;;
-	esac
-	sed -n "s|^#= |figure - $name: |p" /tmp/out
-	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#*!* */    # /'
-	[ -z "$left" ] || printf '    # left behind: %s\n' "$left"
 	{
 		rmdir $tracing/instances/*
 		for patch in /sys/kernel/livepatch/*/enabled; do
@@ -114,6 +99,21 @@ for name in $FEATURES; do
 		echo 0 >$tracing/function_profile_enabled
 		echo >/sys/kernel/debug/fail_function/inject
 	} >/dev/null 2>&1
+	# After the clean-up, in which it may complain, too. The console shows only errors.
+	if splat=$(complaints | grep -aE -m 1 "${SPLATS:?}"); then
+		status=1
+		echo "#! the kernel complains: $splat" >>/tmp/out
+		dmesg | tail -n 60 >>/tmp/out
+	fi
+	case $status in
+	0) echo "ok - $name: $took" ;;
+	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
+	124|137) echo "not ok - $name: did not end in time" ;;
+	*) echo "not ok - $name: $(sed -n 's/^#! //p' /tmp/out | grep . || tail -n 1 /tmp/out)" | head -n 1 ;;
+	esac
+	sed -n "s|^#= |figure - $name: |p" /tmp/out
+	[ $status -eq 0 ] || tail -n 25 /tmp/out | sed 's/^#*!* */    # /'
+	[ -z "$left" ] || printf '    # left behind: %s\n' "$left"
 	# Stop if a probe cannot be removed: the next feature needs another guest.
 	[ -z "$(left)" ] || break
 done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs the tests in /tests that TESTS names, each in its own shell.
 # Prints a line for each: ok, not ok or skip, its name and what it proves; then
-# the reasons. WATCH names the checkers that watch them, see watch.sh. SLOW is the factor
-# for the time limit.
+# the reasons. WATCH names the checkers that watch them, see watch.sh. TEST_SECONDS is the
+# time limit of a test, SLOW a factor for it.
 # shellcheck disable=SC1091
 . /lib.sh
 . /watch.sh
@@ -18,7 +18,7 @@ run_test()
 	dmesg -n 6
 	marks test "$name"
 	rm -f /tmp/failed
-	limited $((300 * ${SLOW:-1} + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4)) /bin/sh "$1" >/tmp/out 2>&1
+	limited $((${TEST_SECONDS:-300} * ${SLOW:-1} + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4)) /bin/sh "$1" >/tmp/out 2>&1
 	case $? in
 	0) echo "ok - $name: $proves" ;;
 	4) echo "skip - $name: $(sed -n 's/^# skip: //p' /tmp/out)" ;;
@@ -29,6 +29,8 @@ run_test()
 	clean >/dev/null 2>&1
 	left=$(head -n 3 $kp/list)
 	[ -z "$left" ] || printf 'not ok - %s: left probes behind\n%s\n' "$name" "$(echo "$left" | sed 's/^/    # /')"
+	left=$(left_modules)
+	[ -z "$left" ] || printf 'not ok - %s: left modules behind\n    # %s\n' "$name" "$(echo $left)"
 	watch_test "$name"
 }
 
