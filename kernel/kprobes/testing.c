@@ -367,6 +367,30 @@ void *kprobe_test_blacklist_word(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_blacklist_word);
 
+/**
+ * kprobe_test_points_word - find where points are looked up
+ *
+ * Context: any.
+ * Return: the address of addr_table::array, of the points.
+ */
+void *kprobe_test_points_word(void)
+{
+	return &kprobe_point_table.array;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_points_word);
+
+/**
+ * kprobe_test_copies_word - find where pages of copies are looked up
+ *
+ * Context: any.
+ * Return: the address of addr_table::array, of their cache.
+ */
+void *kprobe_test_copies_word(void)
+{
+	return &kprobe_insn_slots.table.array;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_copies_word);
+
 #ifdef CONFIG_KRETPROBES
 /**
  * kprobe_test_handler_word - find where returns read their handler

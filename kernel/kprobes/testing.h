@@ -101,6 +101,8 @@ void *kprobe_test_covered_word(unsigned int cpu);
 void *kprobe_test_running_word(unsigned int cpu);
 void *kprobe_test_slots_word(void);
 void *kprobe_test_blacklist_word(void);
+void *kprobe_test_points_word(void);
+void *kprobe_test_copies_word(void);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);

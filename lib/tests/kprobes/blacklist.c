@@ -10,9 +10,6 @@
 #include <linux/objtool.h>
 
 #include "fixture.h"
-#ifdef CONFIG_X86
-#include "watch_x86.h"
-#endif
 
 /* Neighbours, to show an area that is too large. */
 static notrace KPT_FUNCTION(before_marked, arg + 1)
@@ -853,20 +850,6 @@ static void probes_beside_do_not_change_what_is_refused(struct kunit *test)
 #endif
 }
 
-#ifdef CONFIG_X86
-/* A module that is loaded meanwhile replaces the list. */
-static void blacklist_is_read_by_an_rcu_reader(struct kunit *test)
-{
-	struct kpt_reader *r;
-
-	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-	r = kpt_watch_reader(test, kprobe_test_blacklist_word(), sizeof(long), kpt_watch_unread);
-	kpt_probe(test, kpt_plain);
-	kpt_unwatch_reader(test, r);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-#endif
-
 static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(nokprobe_symbol_is_refused),
 	KUNIT_CASE(kprobes_section_is_refused),
@@ -906,9 +889,6 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
 #endif
 	KUNIT_CASE(probes_beside_do_not_change_what_is_refused),
-#ifdef CONFIG_X86
-	KUNIT_CASE(blacklist_is_read_by_an_rcu_reader),
-#endif
 	KPT_LAST_CASE,
 	{}
 };

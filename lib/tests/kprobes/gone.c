@@ -13,9 +13,6 @@
 #endif
 
 #include "fixture.h"
-#ifdef CONFIG_X86
-#include "watch_x86.h"
-#endif
 
 /* Elsewhere handlers run with interrupts off, so changing text waits for them anyway. */
 #if defined(MODULE) && defined(CONFIG_KPROBES_ON_FTRACE)
@@ -587,33 +584,6 @@ static void unregistering_them_leaves_nothing(struct kunit *test)
 	KUNIT_EXPECT_NULL_MSG(test, what, "left behind: %s", what);
 }
 
-#if defined(CONFIG_X86) && defined(MODULE)
-/* kallsyms looks at modules as an RCU reader. */
-static void count_unguarded(struct kpt_watch *w, struct pt_regs *regs)
-{
-	unsigned int *times = w->arg, before = *times;
-
-	kpt_watch_preemptible(w, regs);
-	if (*times == before)
-		return;
-	*times = before;
-	kpt_watch_unread(w, regs);
-}
-
-/* Until it is held, another CPU could free it. */
-static void module_is_looked_at_with_preemption_off_until_it_is_held(struct kunit *test)
-{
-	struct kpt_reader *r;
-
-	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-	r = kpt_watch_reader(test, &THIS_MODULE->state, sizeof(THIS_MODULE->state),
-			     count_unguarded);
-	kpt_probe(test, kpt_plain);
-	kpt_unwatch_reader(test, r);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-#endif
-
 static struct kunit_case gone_cases[] = {
 	KUNIT_CASE(probes_on_init_text_were_hit),
 #ifdef MODULE
@@ -623,9 +593,6 @@ static struct kunit_case gone_cases[] = {
 #endif
 	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
 	KUNIT_CASE(module_that_notifiers_have_not_seen_is_enoent),
-#ifdef CONFIG_X86
-	KUNIT_CASE(module_is_looked_at_with_preemption_off_until_it_is_held),
-#endif
 	KUNIT_CASE(text_of_a_module_that_goes_runs_without_them),
 	KUNIT_CASE(text_that_goes_has_a_first_and_a_last_byte),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),

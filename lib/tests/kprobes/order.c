@@ -16,9 +16,6 @@
 #include <linux/uaccess.h>
 
 #include "fixture.h"
-#ifdef CONFIG_X86
-#include "watch_x86.h"
-#endif
 
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
 #include "jump_x86.h"
@@ -1128,22 +1125,6 @@ static void pages_of_slots_stay_as_long_as_a_reader_has_found_them(struct kunit 
 	KUNIT_EXPECT_GT(test, r->rounds, READ_TIMES);
 	KUNIT_EXPECT_EQ(test, r->faults, 0);
 }
-
-/* The caller need not be an RCU reader itself. */
-static void pages_of_slots_are_looked_for_by_an_rcu_reader(struct kunit *test)
-{
-	struct kpt_reader *r;
-	char name[KSYM_NAME_LEN];
-	unsigned long addr;
-	char type;
-
-	kpt_probe(test, kpt_plain);
-	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-	r = kpt_watch_reader(test, kprobe_test_slots_word(), sizeof(long), kpt_watch_unread);
-	KUNIT_EXPECT_EQ(test, kprobe_get_kallsym(0, &addr, &type, name), 0);
-	kpt_unwatch_reader(test, r);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
 #endif
 
 /* A page that was full has a slot for the next probe as soon as one is given back. */
@@ -1506,29 +1487,6 @@ static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
 }
 #endif
 
-#ifdef CONFIG_X86
-/*
- * What another CPU shows may be the address of a word in a detour. The detour stays mapped
- * only as long as preemption is off.
- */
-static void what_another_cpu_runs_is_read_with_preemption_off(struct kunit *test)
-{
-	unsigned int here = raw_smp_processor_id(), there;
-	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
-	struct kpt_reader *r;
-
-	there = cpumask_any_but(cpu_online_mask, here);
-	if (there >= nr_cpu_ids)
-		kunit_skip(test, "needs two CPUs");
-	set_cpus_allowed_ptr(current, cpumask_of(here));
-	r = kpt_watch_reader(test, kprobe_test_running_word(there), sizeof(long),
-			     kpt_watch_preemptible);
-	kpt_unregister(test, pr);
-	kpt_unwatch_reader(test, r);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-}
-#endif
-
 #define SITE_CASE(fn)		KUNIT_CASE_PARAM(fn, kpt_site_gen)
 #define SLOW_SITE_CASE(fn)	KPT_CASE_PARAM_SLOW(fn, kpt_site_gen)
 
@@ -1553,9 +1511,6 @@ static struct kunit_case order_cases[] = {
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(every_cpu_is_interrupted_before_handlers_are_looked_for),
 #endif
-#ifdef CONFIG_X86
-	KUNIT_CASE(what_another_cpu_runs_is_read_with_preemption_off),
-#endif
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
@@ -1563,7 +1518,6 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
 #ifdef CONFIG_X86
 	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),
-	KUNIT_CASE(pages_of_slots_are_looked_for_by_an_rcu_reader),
 #endif
 	KUNIT_CASE(slots_of_full_pages_are_used_again),
 #endif

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit suite: what is read without a lock, because preemption or interrupts are off, or
+ * in an RCU reader. Watches on the words that are read tell if that is so at each access.
+ */
+#include <linux/cpumask.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <asm/processor-flags.h>
+
+#include "fixture.h"
+#include "targets_x86.h"
+#include "watch_x86.h"
+
+#ifdef CONFIG_OPTPROBES
+#include "jump_x86.h"
+#endif
+
+/* The words are those of one CPU, or read by other tasks, too. */
+static struct task_struct *guards_task;
+
+static int guards_init(struct kunit *test)
+{
+	guards_task = current;
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	return kpt_case_init(test);
+}
+
+static void guards_exit(struct kunit *test)
+{
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* Counts accesses of the task with preemption on. */
+static void count_preemptible(struct kpt_watch *w, struct pt_regs *regs)
+{
+	if (current == guards_task)
+		kpt_watch_preemptible(w, regs);
+}
+
+/* --- RCU readers ----------------------------------------------------------------- */
+
+/* A module that is loaded meanwhile replaces the list. */
+static void blacklist_is_read_by_an_rcu_reader(struct kunit *test)
+{
+	struct kpt_reader *r;
+
+	r = kpt_watch_reader(test, kprobe_test_blacklist_word(), sizeof(long), kpt_watch_unread);
+	kpt_probe(test, kpt_plain);
+	kpt_unwatch_reader(test, r);
+}
+
+/* The caller of kallsyms need not be an RCU reader itself. */
+static void pages_of_slots_are_looked_for_by_an_rcu_reader(struct kunit *test)
+{
+	struct kpt_reader *r;
+	char name[KSYM_NAME_LEN];
+	unsigned long addr;
+	char type;
+
+	kpt_probe(test, kpt_plain);
+	r = kpt_watch_reader(test, kprobe_test_slots_word(), sizeof(long), kpt_watch_unread);
+	KUNIT_EXPECT_EQ(test, kprobe_get_kallsym(0, &addr, &type, name), 0);
+	kpt_unwatch_reader(test, r);
+}
+
+/* --- Preemption ------------------------------------------------------------------ */
+
+#ifdef MODULE
+/* kallsyms looks at modules as an RCU reader. */
+static void count_unguarded(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *times = w->arg, before = *times;
+
+	kpt_watch_preemptible(w, regs);
+	if (*times == before)
+		return;
+	*times = before;
+	kpt_watch_unread(w, regs);
+}
+
+/* Until it is held, another CPU could free it. */
+static void module_is_looked_at_with_preemption_off_until_it_is_held(struct kunit *test)
+{
+	struct kpt_reader *r;
+
+	r = kpt_watch_reader(test, &THIS_MODULE->state, sizeof(THIS_MODULE->state),
+			     count_unguarded);
+	kpt_probe(test, kpt_plain);
+	kpt_unwatch_reader(test, r);
+}
+#endif
+
+/*
+ * What another CPU shows may be the address of a word in a detour. The detour stays mapped
+ * only as long as preemption is off.
+ */
+static void what_another_cpu_runs_is_read_with_preemption_off(struct kunit *test)
+{
+	unsigned int there = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	struct kpt_reader *r;
+
+	if (there >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	r = kpt_watch_reader(test, kprobe_test_running_word(there), sizeof(long),
+			     kpt_watch_preemptible);
+	kpt_unregister(test, pr);
+	kpt_unwatch_reader(test, r);
+}
+
+/* The caller could go on elsewhere, and find the handler of another task. */
+static void caller_is_looked_at_with_preemption_off(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	struct kpt_reader *r;
+
+	r = kpt_watch_reader(test, kprobe_test_running_word(raw_smp_processor_id()),
+			     sizeof(long), count_preemptible);
+	/* It is enabled already. */
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
+	kpt_unwatch_reader(test, r);
+}
+
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/* The table and the point could be freed in between. */
+static void point_of_an_ftrace_site_is_looked_up_with_preemption_off(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+	struct kpt_reader *r;
+
+	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&pr->kp));
+	r = kpt_watch_reader(test, kprobe_test_points_word(), sizeof(long), count_preemptible);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	kpt_unwatch_reader(test, r);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
+/* The same for a page. Unwinders ask that, for instance. */
+static void page_of_a_slot_is_looked_up_with_preemption_off(struct kunit *test)
+{
+	struct kpt_reader *r;
+	void *slot;
+
+	slot = get_insn_slot();
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	r = kpt_watch_reader(test, kprobe_test_copies_word(), sizeof(long), count_preemptible);
+	KUNIT_EXPECT_TRUE(test, is_kprobe_insn_slot((unsigned long)slot));
+	kpt_unwatch_reader(test, r);
+	free_insn_slot(slot, 0);
+}
+
+#ifdef CONFIG_OPTPROBES
+/* --- Jumps ------------------------------------------------------------------------ */
+
+/* Skips what the jump has displaced. */
+static void skip_displaced(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned int len = pr->kp.addr == (void *)KPT_JUMP_AT(two) ? KPT_JUMP_SIZE :
+								      KPT_THREE_AFTER;
+
+	regs->ax = KPT_JUMP_ARG(regs);
+	regs->ip = (unsigned long)pr->kp.addr + len;
+}
+
+static int skip_from_pre(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	skip_displaced(pr, regs);
+	return 1;
+}
+
+/* Goes on at the second instruction of another jump, in its detour. */
+static void enter_two(struct pt_regs *regs)
+{
+	regs->ax = 0;
+	regs->ip = (unsigned long)KPT_JUMP_AT(two) + KPT_TWO_SECOND;
+}
+
+static int enter_from_pre(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	enter_two(regs);
+	return 1;
+}
+
+static void enter_from_post(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	enter_two(regs);
+}
+
+static void expect_jump(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+}
+
+/**
+ * struct jumps - a combination of handlers
+ * @post:  there is a post-handler
+ * @leave: the last handler changes where execution continues
+ * @pair:  there is a second probe
+ */
+struct jumps {
+	bool post;
+	bool leave;
+	bool pair;
+};
+
+static const struct kpt_jump_target *jump_targets(void)
+{
+	static struct kpt_jump_target targets[4];
+
+	if (!targets[0].fn) {
+		targets[0] = (struct kpt_jump_target)KPT_JUMP_AND_AT(two);
+		targets[1] = (struct kpt_jump_target)KPT_JUMP_AND_AT(emulated);
+		targets[2] = (struct kpt_jump_target)KPT_JUMP_AND_AT(copied);
+	}
+	return targets;
+}
+
+static void check_marks(struct kunit *test, const struct jumps *j)
+{
+	struct kpt_probe *pr[6] = { };
+	const struct kpt_jump_target *t;
+	struct kpt_reader *r;
+	unsigned int i, nr = 0;
+
+	for (t = jump_targets(); t->fn; t++) {
+		pr[nr] = kpt_alloc_with(test, t->addr, true, j->post);
+		if (j->leave && j->post)
+			pr[nr]->on_post = skip_displaced;
+		else if (j->leave)
+			pr[nr]->on_pre = skip_from_pre;
+		kpt_register(test, pr[nr++]);
+		if (j->pair)
+			pr[nr++] = kpt_probe(test, t->addr);
+	}
+	wait_for_kprobe_optimizer();
+	r = kpt_watch_reader(test, kprobe_test_running_word(raw_smp_processor_id()),
+			     sizeof(long), count_preemptible);
+	for (t = jump_targets(); t->fn; t++)
+		KUNIT_EXPECT_EQ_MSG(test, t->fn(7), KPT_RESULT(7ul), "%pS", t->addr);
+	/* At least a mark is set and cleared. */
+	KUNIT_EXPECT_GT(test, r->w->times, 2 * 3);
+	kpt_unwatch_reader(test, r);
+	for (i = 0; i < nr; i++) {
+		expect_jump(test, pr[i]);
+		if (!j->pair || i % 2 == 0)
+			KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+		kpt_unregister(test, pr[i]);
+	}
+}
+
+/*
+ * Otherwise the task could be preempted in between. Its CPU would miss all hits, and the
+ * task would then clear the mark of another CPU, on which a handler runs.
+ */
+static void jump_shows_its_point_with_preemption_off(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		const struct jumps j = { .post = i & 1, .leave = i & 2, .pair = i & 4 };
+
+		check_marks(test, &j);
+	}
+}
+
+/* The other detour could be freed in between. */
+static void detour_to_go_on_in_is_looked_up_with_preemption_off(struct kunit *test)
+{
+	struct kpt_probe *two, *pre, *post;
+	struct kpt_reader *r;
+
+	two = kpt_probe(test, KPT_JUMP_AT(two));
+	pre = kpt_alloc(test, KPT_JUMP_AT(emulated));
+	pre->on_pre = enter_from_pre;
+	kpt_register(test, pre);
+	post = kpt_alloc_with(test, KPT_JUMP_AT(copied), true, true);
+	post->on_post = enter_from_post;
+	kpt_register(test, post);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, two);
+	expect_jump(test, pre);
+	expect_jump(test, post);
+	r = kpt_watch_reader(test, &get_kprobe(two->kp.addr)->ainsn.detour, sizeof(long),
+			     count_preemptible);
+	KUNIT_EXPECT_EQ(test, kpt_jump_emulated(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_copied(8), KPT_RESULT(8ul));
+	KUNIT_EXPECT_GE(test, r->w->times, 1 + 2);
+	kpt_unwatch_reader(test, r);
+	KUNIT_EXPECT_EQ(test, pre->pre, 1);
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+	KUNIT_EXPECT_EQ(test, two->pre, 0);
+}
+
+#ifdef CONFIG_X86_64
+static int let_it_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	return 0;
+}
+
+/* That is on, as for the faulting code; the handler of another task could be found. */
+static void handler_that_faulted_is_looked_for_with_preemption_off(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, (char *)kpt_text(kpt_load) + kpt_load_at);
+	struct kpt_reader *r;
+
+	pr->kp.fault_handler = let_it_fault;
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	r = kpt_watch_reader(test, kprobe_test_running_word(raw_smp_processor_id()),
+			     sizeof(long), count_preemptible);
+	KUNIT_EXPECT_EQ(test, kpt_load((void *)0x5a5a5a5a5a5a5a5aul), KPT_FAULTED);
+	kpt_unwatch_reader(test, r);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
+/* --- Interrupts ------------------------------------------------------------------- */
+
+static void count_interruptible(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *times = w->arg;
+
+	if (current == guards_task)
+		*times += !!(regs->flags & X86_EFLAGS_IF);
+}
+
+/* No point comes or goes meanwhile, as that interrupts every CPU. */
+static void text_without_probes_is_read_with_interrupts_off(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, KPT_JUMP_AT(two));
+	struct kpt_reader *r;
+	u8 text = 0;
+
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	r = kpt_watch_reader(test, pr->kp.addr, 1, count_interruptible);
+	kprobe_text(&text, (unsigned long)pr->kp.addr, sizeof(text));
+	kpt_unwatch_reader(test, r);
+	KUNIT_EXPECT_NE(test, text, JMP32_INSN_OPCODE);
+}
+#endif /* CONFIG_OPTPROBES */
+
+static struct kunit_case guards_cases[] = {
+	KUNIT_CASE(blacklist_is_read_by_an_rcu_reader),
+	KUNIT_CASE(pages_of_slots_are_looked_for_by_an_rcu_reader),
+#ifdef MODULE
+	KUNIT_CASE(module_is_looked_at_with_preemption_off_until_it_is_held),
+#endif
+	KUNIT_CASE(what_another_cpu_runs_is_read_with_preemption_off),
+	KUNIT_CASE(caller_is_looked_at_with_preemption_off),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(point_of_an_ftrace_site_is_looked_up_with_preemption_off),
+#endif
+	KUNIT_CASE(page_of_a_slot_is_looked_up_with_preemption_off),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(jump_shows_its_point_with_preemption_off),
+	KUNIT_CASE(detour_to_go_on_in_is_looked_up_with_preemption_off),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(handler_that_faulted_is_looked_for_with_preemption_off),
+#endif
+	KUNIT_CASE(text_without_probes_is_read_with_interrupts_off),
+#endif
+	KPT_LAST_CASE,
+	{}
+};
+
+static struct kunit_suite guards_suite = {
+	.name = "kprobes_guards",
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
+	.init = guards_init,
+	.exit = guards_exit,
+	.test_cases = guards_cases,
+};
+
+kunit_test_suite(guards_suite);
