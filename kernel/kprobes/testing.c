@@ -419,6 +419,20 @@ void *kprobe_test_free_word(struct kretprobe_instance *ri)
 	return &ri->home->free;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_free_word);
+
+/**
+ * kprobe_test_chain_word - find where the instances of a CPU begin
+ * @ri:	 an instance of the same pool
+ * @cpu: a possible CPU
+ *
+ * Context: any; the probe stays registered.
+ * Return: the address of an element of kretprobe_pool::first.
+ */
+void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu)
+{
+	return &ri->pool->first[cpu];
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_chain_word);
 #endif
 
 /* -------------------------------- Text ---------------------------------- */

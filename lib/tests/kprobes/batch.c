@@ -372,12 +372,27 @@ static void probe_that_cannot_be_armed_leaves_a_disabled_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, post->pre, 0);
 }
 
-/* The last probe with a post-handler leaves, and with it the need for the right. */
+/*
+ * The last probe with a post-handler leaves, and with it the need for the right. A disabled
+ * one needs it, too: enabling it could fail otherwise.
+ */
 static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
-	struct kpt_probe *post = kpt_probe_post(test, kpt_traced2);
+	struct kpt_probe *post = kpt_alloc_with(test, kpt_traced2, true, true);
 	void *addr = site->kp.addr;
+
+	post->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, post);
+	kpt_unregister(test, post);
+	add_rival(test, addr);
+	kunit_release_action(test, remove_rival, addr);
+	post = kpt_probe_post(test, kpt_traced2);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&post->kp), 0);
+	kpt_unregister(test, post);
+	add_rival(test, addr);
+	kunit_release_action(test, remove_rival, addr);
+	post = kpt_probe_post(test, kpt_traced2);
 
 	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, register_ftrace_function(&rival), -EBUSY);

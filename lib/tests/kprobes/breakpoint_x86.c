@@ -85,6 +85,51 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
 }
 
+/* The architecture's part of the point of a registered probe. */
+static struct arch_specific_insn insn_of(struct kpt_probe *pr)
+{
+	struct arch_specific_insn insn = { };
+	struct kprobe *p;
+
+	preempt_disable();
+	p = get_kprobe(pr->kp.addr);
+	if (p)
+		insn = p->ainsn;
+	preempt_enable();
+	return insn;
+}
+
+static void expect_stray(struct kunit *test, const u8 *text)
+{
+	struct pt_regs regs = trap_at(text, NULL), before = regs;
+
+	KUNIT_ASSERT_EQ(test, *text, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
+	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
+}
+
+/* No hit gets there. An oops is better than a task that goes on somewhere. */
+static void filling_of_a_slot_is_no_breakpoint_of_ours(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	const u8 *text;
+	unsigned int i;
+
+	kpt_forbid_jumps(test);
+	pr = kpt_probe_post(test, at(kpt_load, kpt_load_at));
+	text = (u8 *)insn_of(pr).step;
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	/* There is one right after the instruction. */
+	for (i = insn_of(pr).len + 1; i < MAX_INSN_SIZE && text[i] != INT3_INSN_OPCODE; i++)
+		;
+	expect_stray(test, text + i);
+#ifdef CONFIG_OPTPROBES
+	kpt_allow_jumps(test);
+	KUNIT_ASSERT_TRUE(test, kprobe_optimized(&pr->kp));
+	expect_stray(test, (u8 *)insn_of(pr).detour + __ARCH_KPROBE_DETOUR_SIZE - 1);
+#endif
+}
+
 /* A breakpoint at the address of a point, but in user space. */
 static void breakpoint_of_user_space_is_left_alone(struct kunit *test)
 {
@@ -131,20 +176,6 @@ static void breakpoint_at_a_site_of_ftrace_is_no_hit(struct kunit *test)
 #endif
 
 /* --- Copies ----------------------------------------------------------------- */
-
-/* The architecture's part of the point of a registered probe. */
-static struct arch_specific_insn insn_of(struct kpt_probe *pr)
-{
-	struct arch_specific_insn insn = { };
-	struct kprobe *p;
-
-	preempt_disable();
-	p = get_kprobe(pr->kp.addr);
-	if (p)
-		insn = p->ainsn;
-	preempt_enable();
-	return insn;
-}
 
 static unsigned long original(const void *ip)
 {
@@ -817,6 +848,7 @@ static void debuggers_may_use_a_site_of_ftrace(struct kunit *test)
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
+	KUNIT_CASE(filling_of_a_slot_is_no_breakpoint_of_ours),
 	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(breakpoint_at_a_site_of_ftrace_is_no_hit),

@@ -214,6 +214,61 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 }
 #endif
 
+#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) && defined(CONFIG_KPROBES_ON_FTRACE)
+/**
+ * struct again - a handler that is covered, and goes on
+ * @shown: it is shown as running again
+ * @over:  runs of the handler that covers it
+ */
+struct again {
+	bool shown;
+	unsigned int over;
+};
+
+static struct again again;
+
+static int covers_for_a_moment(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	again.over++;
+	return 0;
+}
+
+static int goes_on_and_calls(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_fn_t fn = kpt_ends_interrupt;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	__preempt_count_add(HARDIRQ_OFFSET);
+	fn(1);
+	again.shown = kprobe_test_shown(KPROBE_CTX_TASK);
+	kpt_plain2(5);
+	return 0;
+}
+
+/* So its own hits are missed, and unregistering waits for it. */
+static void handler_that_was_covered_is_shown_again(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_traced), *inner = kpt_probe(test, kpt_plain2);
+	static struct kretprobe rp;
+
+	again = (struct again){ };
+	memset(&rp, 0, sizeof(rp));
+	rp.kp.addr = kpt_text(kpt_ends_interrupt);
+	rp.handler = covers_for_a_moment;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	pr->on_pre = goes_on_and_calls;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&pr->kp));
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	unregister_kretprobe(&rp);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, again.over, 1);
+	KUNIT_EXPECT_TRUE(test, again.shown);
+	KUNIT_EXPECT_EQ(test, inner->pre, 0);
+	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 1ul);
+}
+#endif
+
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES) && defined(CONFIG_KPROBES_ON_FTRACE)
 extern unsigned char kpt_ends_here[];
 
@@ -276,6 +331,7 @@ static struct kunit_case covered_cases[] = {
 	KUNIT_CASE(post_handler_does_not_run_over_a_handler),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
+	KUNIT_CASE(handler_that_was_covered_is_shown_again),
 	KUNIT_CASE(task_that_ends_in_a_covering_handler_leaves_none_covered),
 #endif
 	KPT_LAST_CASE,

@@ -396,6 +396,11 @@ static void detour_that_would_be_too_long_goes_to_the_dispatcher(struct kunit *t
 
 	for (i = 1; !d->branch && i <= 16; i++)
 		KUNIT_EXPECT_EQ(test, *(end - i), INT3_INSN_OPCODE);
+	/* The branch becomes a breakpoint when the jump is gone. It is a JNZ, if there is one. */
+	if (d->branch) {
+		KUNIT_EXPECT_EQ(test, *((u8 *)d + d->branch), 0x0f);
+		KUNIT_EXPECT_EQ(test, *((u8 *)d + d->branch + 1), 0x85);
+	}
 	KUNIT_EXPECT_EQ(test, kpt_detour_long(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
@@ -550,6 +555,48 @@ static void displaced_branch_through_memory_is_as_safe_as_others(struct kunit *t
 		return;
 	jump_probe(test, AT(jump_mem), false);
 	KUNIT_EXPECT_EQ(test, returns_by_itself(entry_of(AT(jump_mem))), by_itself);
+}
+
+/*
+ * A call of the instruction after the next one, once or twice. Then the return addresses are
+ * dropped from the stack again.
+ */
+static const u8 calls_once[] = {
+	CALL_INSN_OPCODE, INT3_INSN_SIZE, 0, 0, 0, INT3_INSN_OPCODE,
+#ifdef CONFIG_X86_64
+	0x48,
+#endif
+	0x8d, 0x64, 0x24, sizeof(long),
+};
+
+static const u8 calls_twice[] = {
+	CALL_INSN_OPCODE, INT3_INSN_SIZE, 0, 0, 0, INT3_INSN_OPCODE,
+	CALL_INSN_OPCODE, INT3_INSN_SIZE, 0, 0, 0, INT3_INSN_OPCODE,
+#ifdef CONFIG_X86_64
+	0x48,
+#endif
+	0x8d, 0x64, 0x24, 2 * sizeof(long),
+};
+
+static bool calls(const unsigned char *addr, const u8 *code, unsigned int nr)
+{
+	return find_code(entry_of(addr), code, nr);
+}
+
+/*
+ * A branch through memory ends in a return. The CPU predicts that it goes where the latest
+ * call came from, so that has to be a trap, and none of the calls before.
+ */
+static void displaced_branch_through_memory_is_predicted_to_a_trap(struct kunit *test)
+{
+	jump_probe(test, AT(call_mem), false);
+	KUNIT_EXPECT_TRUE(test, calls(AT(call_mem), calls_twice, sizeof(calls_twice)));
+	jump_probe(test, AT(call_stack), false);
+	KUNIT_EXPECT_TRUE(test, calls(AT(call_stack), calls_twice, sizeof(calls_twice)));
+	if (KPT_JUMP_TABLES)
+		return;
+	jump_probe(test, AT(jump_mem), false);
+	KUNIT_EXPECT_TRUE(test, calls(AT(jump_mem), calls_once, sizeof(calls_once)));
 }
 
 /* --- The places in a detour ---------------------------------------------- */
@@ -1008,6 +1055,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(displaced_jump_is_as_safe_as_others),
 	KUNIT_CASE(displaced_return_is_as_safe_as_others),
 	KUNIT_CASE(displaced_branch_through_memory_is_as_safe_as_others),
+	KUNIT_CASE(displaced_branch_through_memory_is_predicted_to_a_trap),
 #ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(hit_at_an_ftrace_site_counts_as_many_calls_as_returns),

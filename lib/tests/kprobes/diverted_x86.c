@@ -731,6 +731,38 @@ static void list_that_is_begun_again_does_not_wait_again(struct kunit *test)
 	let_go(test, w);
 }
 
+/* The detour that has been made calls the handlers that were there before. */
+static void counting_is_switched_on_the_way(struct kunit *test)
+{
+	static const char *const column[] = { "-", "2" };
+	unsigned int on;
+	const char *line;
+	char hits[24];
+	struct way *w;
+	int found;
+
+	kpt_needs_debugfs(test);
+	/* Ends with counting off, as it was. */
+	for (on = 2; on--; ) {
+		struct kpt_probe *pr = probe_on_two(test, false);
+
+		kpt_write(test, &kpt_debugfs, "kprobes/hits", on ? "0" : "1");
+		w = bring(test, pr);
+		kpt_write(test, &kpt_debugfs, "kprobes/hits", on ? "1" : "0");
+		call(test);
+		let_go(test, w);
+		expect_jump(test, pr);
+		call(test);
+		KUNIT_EXPECT_EQ(test, pr->pre, 2);
+		/* After the address, how it is hit, and the number of probes. */
+		line = kpt_jump_reason(test, &pr->kp);
+		found = sscanf(line, "%*s %*s %*s %23s", hits);
+		KUNIT_ASSERT_EQ_MSG(test, found, 1, "%s", line);
+		KUNIT_EXPECT_STREQ(test, hits, column[on]);
+		kpt_unregister(test, pr);
+	}
+}
+
 static void all_on(void *test)
 {
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
@@ -1504,6 +1536,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(list_is_read_on_the_way),
 	KUNIT_CASE_SLOW(reader_waits_for_points_that_were_queued_meanwhile),
 	KUNIT_CASE_SLOW(list_that_is_begun_again_does_not_wait_again),
+	WAY_CASE(counting_is_switched_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),

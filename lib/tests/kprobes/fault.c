@@ -10,6 +10,7 @@
 #include <asm/trapnr.h>
 
 #include "fixture.h"
+#include "watch_x86.h"
 
 /* The result if a fault handler, rather than a fix-up, has set it. */
 #define MENDED		0x1234ul
@@ -24,6 +25,7 @@
  * @trapnr:   its argument then
  * @regs:     the registers then
  * @got:      what the faulting handler got
+ * @hidden:   times that the handler was not shown as running after its fault
  */
 struct fault_probe {
 	struct kpt_probe pr;
@@ -33,6 +35,7 @@ struct fault_probe {
 	int trapnr;
 	struct pt_regs regs;
 	unsigned long got;
+	unsigned int hidden;
 };
 
 static int record_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
@@ -102,6 +105,7 @@ static int pre_peeks(struct kpt_probe *pr, struct pt_regs *regs)
 	struct fault_probe *fp = container_of(pr, struct fault_probe, pr);
 
 	fp->got = kpt_peek(pr->arg);
+	fp->hidden += !kprobe_test_running();
 	return 0;
 }
 
@@ -115,6 +119,7 @@ static int pre_loads(struct kpt_probe *pr, struct pt_regs *regs)
 	struct fault_probe *fp = container_of(pr, struct fault_probe, pr);
 
 	fp->got = kpt_load(pr->arg);
+	fp->hidden += !kprobe_test_running();
 	return 0;
 }
 
@@ -123,6 +128,7 @@ static int pre_divides(struct kpt_probe *pr, struct pt_regs *regs)
 	struct fault_probe *fp = container_of(pr, struct fault_probe, pr);
 
 	fp->got = kpt_divide((unsigned long)pr->arg);
+	fp->hidden += !kprobe_test_running();
 	return 0;
 }
 
@@ -149,6 +155,7 @@ static void check_mended(struct kunit *test, struct fault_probe *fp, void *where
 	KUNIT_EXPECT_FALSE(test, user_mode(&fp->regs));
 	KUNIT_EXPECT_FALSE(test, fp->pr.preemptible);
 	KUNIT_EXPECT_EQ(test, fp->pr.kp.nmissed, 0ul);
+	KUNIT_EXPECT_EQ(test, fp->hidden, 0);
 }
 
 static void fault_in_pre_handler_is_dealt_with(struct kunit *test)
@@ -339,6 +346,64 @@ static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *t
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
+/**
+ * struct hits_now - hits between any two accesses to the handlers of a point
+ * @fp:	   a probe of it
+ * @on:	   hit it
+ * @hits:  how many hits the probe had
+ * @wrong: how many of these lacked its fault handler, or its post-handler
+ */
+struct hits_now {
+	struct fault_probe *fp;
+	bool on;
+	unsigned int hits;
+	unsigned int wrong;
+};
+
+/* A hit from an NMI. */
+static void hit_now(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct hits_now *n = w->arg;
+	unsigned int pre = n->fp->pr.pre, post = n->fp->pr.post;
+
+	if (!n->on)
+		return;
+	n->fp->got = MENDED;
+	kpt_traced(7);
+	n->hits += n->fp->pr.pre - pre;
+	n->wrong += n->fp->got != MENDED || n->fp->pr.post - post != n->fp->pr.pre - pre;
+}
+
+/* A hit that finds the pre-handler finds the others, too. */
+static void probe_that_is_linked_or_enabled_is_complete(struct kunit *test)
+{
+	struct hits_now *n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
+	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
+	unsigned int cpu = raw_smp_processor_id(), round;
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, n);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	n->fp = fault_alloc(test, kpt_traced, mend_return);
+	n->fp->pr.on_pre = pre_loads;
+	n->fp->pr.arg = kpt_bad_address(test);
+	n->fp->pr.kp.post_handler = kpt_post;
+	w = kpt_watch(test, kprobe_test_only_word(&stays->kp), sizeof(long), cpu, hit_now, n);
+	for (round = 1; round <= 2; round++) {
+		n->on = true;
+		if (round == 1)
+			kpt_register(test, &n->fp->pr);
+		else
+			KUNIT_EXPECT_EQ(test, enable_kprobe(&n->fp->pr.kp), 0);
+		n->on = false;
+		KUNIT_EXPECT_GE(test, n->hits, round);
+		KUNIT_EXPECT_EQ(test, n->wrong, 0);
+		KUNIT_EXPECT_EQ(test, disable_kprobe(&n->fp->pr.kp), 0);
+	}
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 /* As if there were an oops in the fault handler. Code that runs next here may fault as well. */
 static int abandon_and_hit(struct fault_probe *fp, struct pt_regs *regs)
 {
@@ -1072,6 +1137,7 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
 	STATE_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
 #ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(probe_that_is_linked_or_enabled_is_complete),
 	KUNIT_CASE(fault_handler_that_was_abandoned_keeps_none_from_running),
 #endif
 	STATE_CASE(handlers_are_those_of_the_time_of_registration),

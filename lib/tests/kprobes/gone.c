@@ -441,6 +441,17 @@ static void text_that_goes_has_a_first_and_a_last_byte(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	kpt_unregister(test, pr);
+
+	/* If its init function fails, a module goes together with its init text. */
+	pr = kpt_probe(test, fn);
+	mod->mem[MOD_TEXT].size = 0;
+	mod->mem[MOD_INIT_TEXT].base = at;
+	mod->mem[MOD_INIT_TEXT].size = 1;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+	KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 0);
+	kpt_unregister(test, pr);
 }
 
 /* Another module may get the memory. */

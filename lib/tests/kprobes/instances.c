@@ -785,6 +785,34 @@ static void calls_are_listed_as_long_as_they_are_needed(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+/* Otherwise an interrupt could use it for another call in between. */
+static void instance_is_not_read_once_it_is_free(struct kunit *test)
+{
+	struct kpt_free_watch *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct inst_probe *outer = inst_probe(test, kpt_asm_entry, 2);
+	struct inst_probe *inner = inst_probe(test, kpt_asm_entry, 2);
+	unsigned int cpu = raw_smp_processor_id();
+	struct kpt_watch *next, *addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	KUNIT_EXPECT_EQ(test, kpt_asm_entry(7), KPT_RESULT(7ul));
+	f->ri = inner->ri;
+	KUNIT_ASSERT_NOT_NULL(test, f->ri);
+	next = kpt_watch(test, &f->ri->llist.next, sizeof(long), cpu, kpt_watch_free, f);
+	addr = kpt_watch(test, &f->ri->ret_addr, sizeof(long), cpu, kpt_watch_free, f);
+	KUNIT_EXPECT_EQ(test, kpt_asm_entry(7), KPT_RESULT(7ul));
+	kpt_unwatch(test, next);
+	kpt_unwatch(test, addr);
+	KUNIT_EXPECT_PTR_EQ(test, inner->ri, f->ri);
+	/* Written at the entry, and read at the return. */
+	KUNIT_EXPECT_GE(test, next->times, 2);
+	KUNIT_EXPECT_GE(test, addr->times, 2);
+	KUNIT_EXPECT_EQ(test, f->times, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 2);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 /* --- Calls of another task ---------------------------------------------------- */
 
 /*
@@ -1003,6 +1031,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(tail_call_returns_in_order),
 	KUNIT_CASE(call_that_does_not_return_gives_its_instance_back),
 	KUNIT_CASE(calls_are_listed_as_long_as_they_are_needed),
+	KUNIT_CASE(instance_is_not_read_once_it_is_free),
 	KUNIT_CASE(walk_of_another_task_ends),
 #endif
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)

@@ -24,6 +24,7 @@
 
 #include "insn_x86.h"
 #include "jump_x86.h"
+#include "watch_x86.h"
 
 #define AT(name)	KPT_JUMP_AT(name)
 
@@ -374,10 +375,37 @@ static void branch_target_in_the_cold_part_refuses(struct kunit *test)
 	pr->kp.symbol_name = "kpt_jump_cooled.cold";
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
-	expect_no_jump(test, pr);
+	expect_no_jump_because(test, pr, "a branch leads inside");
 	KUNIT_ASSERT_FALSE(test, is_jump(pr->kp.addr));
 	KUNIT_EXPECT_EQ(test, kpt_jump_cooled(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+/* The function enters the part at two places, and the part branches back. */
+static void function_and_its_cold_part_share_no_code_with_others(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(cooled)), *cold = kpt_alloc(test, NULL);
+
+	cold->kp.symbol_name = "kpt_jump_cooled.cold";
+	cold->kp.offset = KPT_COOLED_LATER;
+	settle(test, cold);
+	KUNIT_EXPECT_EQ(test, kpt_jump_cooled(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, cold->pre, 3);
+}
+
+/* Functions of the kernel image, which are not called: see testing.S. */
+static void branch_target_of_a_cold_part_of_the_kernel_refuses(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, NULL), *other = kpt_alloc(test, NULL);
+
+	pr->kp.symbol_name = "kprobe_test_split";
+	pr->kp.offset = 2;
+	kpt_register(test, pr);
+	other->kp.symbol_name = "kprobe_test_apart";
+	other->kp.offset = 2;
+	settle(test, other);
+	expect_no_jump_because(test, pr, "a branch leads inside");
 }
 
 DEFINE_STATIC_KEY_FALSE(kpt_jump_label_key);
@@ -844,6 +872,25 @@ static void neighbour_that_is_switched_off_and_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, inside->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+
+/* The detour knows one probe. Another one must not be enabled without its handlers there. */
+static void disabled_probe_on_a_jump_is_hit_once_it_is_enabled(struct kunit *test)
+{
+	struct kpt_probe *pr = jump_probe(test, AT(two));
+	struct kpt_probe *other = kpt_alloc_with(test, AT(two), true, true);
+
+	other->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, other);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, other->pre, 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&other->kp), 0);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, other->pre, 1);
+	KUNIT_EXPECT_EQ(test, other->post, 1);
 }
 
 static void jumps_stand_side_by_side(struct kunit *test)
@@ -1387,6 +1434,70 @@ static void handler_may_move_the_stack_pointer_and_leave(struct kunit *test)
 	}
 }
 
+#ifdef CONFIG_X86_64
+/**
+ * struct copied_regs - the registers that a detour moves down the stack
+ * @pr:	  the probe whose handler has lowered the stack pointer
+ * @to:	  where they go
+ * @over: accesses there while they lay below the stack pointer
+ */
+struct copied_regs {
+	struct kpt_probe *pr;
+	unsigned long to;
+	unsigned int over;
+};
+
+static int lower_stack_and_leave(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct copied_regs *c = pr->arg;
+
+	if (!(pr->pre & 1))
+		return 0;
+	regs->sp -= 160;
+	regs->ip = (unsigned long)pr->kp.addr;
+	/* After the return address of detour_leave(). */
+	c->to = regs->sp - sizeof(long) - sizeof(*regs);
+	return 1;
+}
+
+/* A POP of the word leaves the stack pointer right above it. */
+static void look_at_stack_pointer(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct copied_regs *c = w->arg;
+
+	c->over += regs->sp > c->to + sizeof(long);
+}
+
+/* An interrupt would overwrite them. */
+static void registers_are_never_below_the_stack_pointer(struct kunit *test)
+{
+	struct copied_regs *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	unsigned int cpu = raw_smp_processor_id(), i;
+	unsigned long to[2];
+	struct kpt_watch *w = NULL;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	c->pr = kpt_alloc(test, AT(sp));
+	c->pr->on_pre = lower_stack_and_leave;
+	c->pr->arg = c;
+	settle(test, c->pr);
+	/* The first time tells where to watch. */
+	for (i = 0; i < 2; i++) {
+		if (i)
+			w = kpt_watch(test, (void *)to[0], sizeof(long), cpu,
+				      look_at_stack_pointer, c);
+		KUNIT_EXPECT_EQ(test, kpt_jump_sp(0), -160ul);
+		to[i] = c->to;
+	}
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_EQ(test, to[0], to[1]);
+	KUNIT_EXPECT_GE(test, w->times, 2);
+	KUNIT_EXPECT_EQ(test, c->over, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 static void several_probes_run_in_order(struct kunit *test)
 {
 	struct kpt_probe *pr[4];
@@ -1565,6 +1676,7 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 		{ kpt_jump_popf, AT(popf), X86_EFLAGS_DF },
 		{ kpt_jump_std_copied, AT(std_copied), X86_EFLAGS_DF },
 		{ kpt_jump_std_shared, AT(std_shared), X86_EFLAGS_DF },
+		{ kpt_jump_std_split, AT(std_split), X86_EFLAGS_DF },
 		{ kpt_jump_stac, AT(stac), X86_EFLAGS_AC },
 	};
 	unsigned int i, jump;
@@ -2521,6 +2633,8 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(function_that_cannot_be_decoded_is_left_alone),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
+	KUNIT_CASE(function_and_its_cold_part_share_no_code_with_others),
+	KUNIT_CASE(branch_target_of_a_cold_part_of_the_kernel_refuses),
 	KUNIT_CASE(branch_target_of_one_of_two_cold_parts_refuses),
 	KUNIT_CASE(branch_target_of_a_numbered_cold_part_refuses),
 	KUNIT_CASE(branch_target_of_the_cold_part_of_merged_functions_refuses),
@@ -2547,6 +2661,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(neighbour_at_each_inner_byte_turns_it_back),
 	KUNIT_CASE(neighbour_that_was_first_keeps_it_a_breakpoint),
 	KUNIT_CASE(neighbour_that_is_switched_off_and_on),
+	KUNIT_CASE(disabled_probe_on_a_jump_is_hit_once_it_is_enabled),
 	KUNIT_CASE(jumps_stand_side_by_side),
 	KUNIT_CASE(probes_on_every_byte_are_all_hit),
 	KUNIT_CASE(disable_restores_the_text_and_enable_the_jump),
@@ -2612,6 +2727,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
 	KUNIT_CASE(handler_may_move_the_stack_pointer_and_leave),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(registers_are_never_below_the_stack_pointer),
+#endif
 	KPT_LAST_CASE,
 	{}
 };

@@ -138,8 +138,16 @@ KPT_JUMP_TARGET(returns3);
 KPT_JUMP_TARGET(returns4);
 KPT_JUMP_TARGET(returns5);
 
-/* The function branches into the bytes at the entry of its cold part. */
-unsigned long kpt_jump_cooled(unsigned long arg);
+/*
+ * The function branches into the bytes at the entry of its cold part. At the probe, and
+ * where it says in the cold part, is an instruction of five bytes or more.
+ */
+KPT_JUMP_TARGET(cooled);
+#ifdef CONFIG_X86_64
+#define KPT_COOLED_LATER	5
+#else
+#define KPT_COOLED_LATER	4
+#endif
 
 /* As kpt_load(), but the load is the second of two instructions. */
 KPT_JUMP_TARGET(load);
@@ -173,6 +181,8 @@ KPT_JUMP_TARGET(popf);
 KPT_JUMP_TARGET(stac);
 KPT_JUMP_TARGET(std_copied);
 KPT_JUMP_TARGET(std_shared);
+/* That, and its cold part sets the flag. */
+KPT_JUMP_TARGET(std_split);
 
 /* Returns by how much a handler moved the stack pointer. */
 KPT_JUMP_TARGET(sp);

@@ -304,6 +304,7 @@ SYM_START(kpt_jump_cooled.cold, SYM_L_LOCAL, SYM_A_NONE)
 	xor	%eax, %eax
 .Lcooled_inside:
 	ADD_ARG
+	{disp32} lea 0(%_ASM_AX), %_ASM_AX
 	dec	%ecx
 	jmp	.Lcooled_back
 SYM_FUNC_END(kpt_jump_cooled.cold)
@@ -311,6 +312,7 @@ SYM_FUNC_END(kpt_jump_cooled.cold)
 
 SYM_FUNC_START(kpt_jump_cooled)
 	GET_ARG
+	AT cooled
 	mov	$3, %ecx
 	jmp	kpt_jump_cooled.cold
 .Lcooled_back:
@@ -505,6 +507,28 @@ SYM_START(kpt_jump_shares_std, SYM_L_LOCAL, SYM_A_NONE)
 SYM_FUNC_END(kpt_jump_shares_std)
 STACK_FRAME_NON_STANDARD kpt_jump_std_shared
 STACK_FRAME_NON_STANDARD kpt_jump_shares_std
+
+/* Its cold part does. */
+	.pushsection .text.unlikely, "ax", @progbits
+SYM_START(kpt_jump_std_split.cold, SYM_L_LOCAL, SYM_A_NONE)
+	std
+	jmp	.Lstd_split_back
+SYM_FUNC_END(kpt_jump_std_split.cold)
+	.popsection
+
+SYM_FUNC_START(kpt_jump_std_split)
+	GET_ARG
+	xor	%eax, %eax
+	jmp	kpt_jump_std_split.cold
+.Lstd_split_back:
+	AT std_split
+	{disp32} lea 0(%_ASM_AX,ARG,1), %_ASM_AX
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_std_split)
+STACK_FRAME_NON_STANDARD kpt_jump_std_split
+STACK_FRAME_NON_STANDARD kpt_jump_std_split.cold
 
 SYM_FUNC_START(kpt_jump_popf)
 	GET_ARG

@@ -346,6 +346,86 @@ static void return_reads_its_handler_when_the_point_is_shown(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_X86
+/**
+ * struct leaver - a call that returns while its pool is released
+ * @nth:    at this access to the instances of the last CPU
+ * @inside: it is under way
+ * @go:	    it may return
+ * @done:   it has returned
+ */
+struct leaver {
+	unsigned int nth;
+	bool inside;
+	bool go;
+	bool done;
+};
+
+static noinline notrace unsigned long kpt_late_waits(struct leaver *l)
+{
+	WRITE_ONCE(l->inside, true);
+	while (!READ_ONCE(l->go) && !kthread_should_stop())
+		cpu_relax();
+	return 1;
+}
+
+static int leave_then(void *arg)
+{
+	struct leaver *l = arg;
+
+	kpt_late_waits(l);
+	WRITE_ONCE(l->done, true);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void let_it_leave(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct leaver *l = w->arg;
+
+	if (w->times != l->nth)
+		return;
+	WRITE_ONCE(l->go, true);
+	kpt_spin_until(READ_ONCE(l->done));
+}
+
+/*
+ * The pool tells calls that it is dead, and then takes the instances that are free, CPU by
+ * CPU. The call gives back one of the first CPU when that has been done for the others:
+ * either the pool or the call has to drop its reference.
+ */
+static void call_that_returns_during_the_release_frees_the_pool(struct kunit *test)
+{
+	unsigned int before = kpt_counts(false).pools, nth;
+	unsigned int first = cpumask_first(cpu_possible_mask);
+	unsigned int last = cpumask_last(cpu_possible_mask);
+	struct leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct task_struct *task;
+	struct late_probe *p;
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	if (first == last || !cpu_online(first) || !cpu_online(last))
+		kunit_skip(test, "needs two CPUs");
+	set_cpus_allowed_ptr(current, cpumask_of(last));
+	for (nth = 1; nth <= 2; nth++) {
+		*l = (struct leaver){ .nth = nth };
+		p = late_probe(test, kpt_late_waits, num_possible_cpus());
+		task = kpt_thread(test, leave_then, l, first, "leaver");
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(l->inside)));
+		w = kpt_watch(test, kprobe_test_chain_word(p->ri, last), sizeof(long), last,
+			      let_it_leave, l);
+		kpt_unregister_return(test, &p->rp);
+		kpt_unwatch(test, w);
+		KUNIT_EXPECT_TRUE(test, READ_ONCE(l->done));
+		expect_pools(test, before);
+		kpt_stop(test, task);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 /* --- From a softirq ----------------------------------------------------------- */
 
 /**
@@ -499,6 +579,12 @@ static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 	struct late_probe *p = late_probe(test, kpt_late_victim, 1);
 	unsigned long missed;
 	unsigned int i, cpu;
+#ifdef CONFIG_X86
+	struct kpt_free_watch *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct kpt_watch *w = NULL;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+#endif
 
 	KUNIT_ASSERT_NOT_NULL(test, v);
 	v->pr.kp.addr = (void *)kpt_traced;
@@ -522,7 +608,18 @@ static void a_task_that_ends_in_a_handler_leaves_nothing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, v->pr.pre, 1);
 		KUNIT_EXPECT_EQ(test, v->pr.kp.nmissed, missed);
 		KUNIT_EXPECT_EQ(test, missed, 0ul);
+#ifdef CONFIG_X86
+		/* Before it is free, it says which call is next. */
+		f->ri = p->ri;
+		w = w ?: kpt_watch(test, &p->ri->llist.next, sizeof(long), cpu,
+				   kpt_watch_free, f);
+#endif
 	}
+#ifdef CONFIG_X86
+	/* In each round two calls, the first of which ends with its task. */
+	KUNIT_EXPECT_GE(test, w->times, 2 * 2 * 2);
+	KUNIT_EXPECT_EQ(test, f->times, 0);
+#endif
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 #endif
@@ -588,6 +685,7 @@ static struct kunit_case late_cases[] = {
 #endif
 #ifdef CONFIG_X86
 	KUNIT_CASE(return_reads_its_handler_when_the_point_is_shown),
+	KUNIT_CASE(call_that_returns_during_the_release_frees_the_pool),
 #endif
 	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
 	KUNIT_CASE(tasks_that_end_late_free_the_pool),

@@ -151,4 +151,24 @@ static inline void kpt_unwatch_reader(struct kunit *test, struct kpt_reader *r)
 	KUNIT_EXPECT_EQ(test, r->times, 1);
 }
 
+#ifdef CONFIG_KRETPROBE_POOL
+/**
+ * struct kpt_free_watch - a watch on an instance
+ * @ri:	   the instance
+ * @times: accesses to it while it was free
+ */
+struct kpt_free_watch {
+	struct kretprobe_instance *ri;
+	unsigned int times;
+};
+
+/* Another call may have it then. */
+static inline void kpt_watch_free(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct kpt_free_watch *f = w->arg;
+
+	f->times += !!(*(unsigned long *)kprobe_test_free_word(f->ri) & f->ri->bit);
+}
+#endif
+
 #endif /* _LIB_TESTS_KPROBES_WATCH_X86_H */
