@@ -24,4 +24,4 @@ exec python3 tools/testing/kunit/kunit.py run --arch=x86_64 \
 	--make_options=KCPPFLAGS=-fmacro-prefix-map=../linux/= \
 	--kernel_args="$(guest_time)" \
 	--qemu_args='-smp 2 -accel tcg,thread=multi -cpu max,-cx16,-la57' \
-	--timeout=900 "$@"
+	--timeout=1800 "$@"
