@@ -349,6 +349,28 @@ static void branch_target_of_code_without_a_symbol_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+/* The same the other way round: the branch leads to code without a symbol. */
+static void code_without_a_symbol_gets_no_jump(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, NULL);
+	kpt_fn_t fn = kpt_jump_twice;
+
+	if (!IS_MODULE(CONFIG_KPROBES_SANITY_TEST))
+		kunit_skip(test, "the suite is built in");
+	/* Objtool does not see that it returns. */
+	OPTIMIZER_HIDE_VAR(fn);
+	pr->kp.symbol_name = "kpt_jump_before_twice";
+	pr->kp.offset = kpt_jump_twice_at;
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "the function shares code with others");
+	KUNIT_ASSERT_FALSE(test, is_jump(pr->kp.addr));
+	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, fn(-7ul), KPT_RESULT(-7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 /* A function that does not run into the next one shares no code with it. */
 static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 {
@@ -2627,6 +2649,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
 	KUNIT_CASE(branch_target_of_code_without_a_symbol_refuses),
+	KUNIT_CASE(code_without_a_symbol_gets_no_jump),
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(label_whose_address_is_taken_refuses),

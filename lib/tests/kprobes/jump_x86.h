@@ -161,6 +161,12 @@ KPT_JUMP_TARGET(fentry);
 /* Branches to code that has no symbol, which branches back. */
 KPT_JUMP_TARGET(nameless);
 
+/*
+ * Branches to either of two instructions of code that has no symbol. The probe goes to the
+ * first of them, from the start of the function before that code.
+ */
+KPT_JUMP_TARGET(twice);
+
 /* A return of one byte: directly before another function, */
 KPT_JUMP_TARGET(last);
 /* and with padding, of traps or of a NOP. */

@@ -432,6 +432,26 @@ SYM_FUNC_START(kpt_jump_nameless)
 	RETURN
 SYM_FUNC_END(kpt_jump_nameless)
 
+/* After it is code without a symbol, with two entries, that ends by itself. */
+SYM_FUNC_START(kpt_jump_before_twice)
+	RETURN
+SYM_FUNC_END(kpt_jump_before_twice)
+	OFFSET kpt_jump_twice_at, .Ltwice, kpt_jump_before_twice
+.Ltwice:
+	xor	%eax, %eax
+.Ltwice_second:
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+
+SYM_FUNC_START(kpt_jump_twice)
+	GET_ARG
+	test	FIRST, FIRST
+	jns	.Ltwice
+	xor	%eax, %eax
+	jmp	.Ltwice_second
+SYM_FUNC_END(kpt_jump_twice)
+
 SYM_FUNC_START(kpt_jump_padded)
 	lea	1(FIRST,FIRST,2), %_ASM_AX
 	AT padded

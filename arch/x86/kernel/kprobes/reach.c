@@ -66,6 +66,7 @@
 static struct {
 	unsigned long start;	/* of the function, or 0 */
 	unsigned long end;
+	unsigned long named;	/* its end, as its symbol has it */
 	unsigned long *targets;	/* a bit for each byte that is branched to */
 	bool odd;		/* it may change what compiled code relies on: reach_is_odd() */
 	bool falls;		/* it runs into the next function */
@@ -202,6 +203,37 @@ static bool reach_is_nameless(unsigned long target)
 		return false;
 	symbol = kallsyms_lookup(function.start, &size, &offset, NULL, name);
 	return !symbol || !kprobe_cold_base(symbol);
+}
+
+/*
+ * Such code has a place between symbols, too. To kallsyms it is a part of the symbol before
+ * it, but that says where its function ends. Code after that belongs to another function,
+ * which is not known. Assembly may not say where it ends.
+ */
+static unsigned long reach_named_end(unsigned long start, unsigned long end)
+{
+#ifdef CONFIG_MODULES
+	struct mod_kallsyms *symbols;
+	unsigned long size = 0;
+	struct module *mod;
+	unsigned int i;
+
+	guard(preempt)();
+	guard(rcu)();
+	mod = __module_text_address(start);
+	if (!mod)
+		return end;
+	symbols = rcu_dereference(mod->kallsyms);
+	for (i = 1; i < symbols->num_symtab; i++) {
+		const Elf_Sym *symbol = &symbols->symtab[i];
+
+		if (kallsyms_symbol_value(symbol) == start)
+			size = max_t(unsigned long, size, symbol->st_size);
+	}
+	if (size)
+		return start + size;
+#endif
+	return end;
 }
 
 /* Note the bytes of the function that code in [start, end) branches to. */
@@ -485,6 +517,7 @@ static int reach_look_at_function(unsigned long addr)
 		return -ENOMEM;
 	function.start = addr - offset;
 	function.end = function.start + size;
+	function.named = reach_named_end(function.start, function.end);
 	function.odd = false;
 	function.why = reach_scan(function.start, function.end) ?:
 		       reach_scan_other_part() ?: reach_scan_neighbours();
@@ -677,6 +710,8 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	 * Segment registers are likewise those of the kernel.
 	 */
 	ret = reach_look_at_function(addr);
+	if (!ret && addr >= function.named)
+		ret = KPROBE_WHY_SHARED;
 	plan->odd = ret || function.odd;
 	if (plan->insn[0].len < JMP32_INSN_SIZE) {
 		if (ret)
