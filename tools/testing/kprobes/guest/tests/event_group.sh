@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: events switched as a group all start and all stop, one that cannot be switched on does not stop the others, and the traces of an event go when it is removed
+# proves: events switched as a group all start and all stop, at once, one that cannot be switched on does not stop the others, and the traces of an event go when it is removed
 # preempt: full
 . "${0%/*}/../lib.sh"
 
@@ -117,6 +117,48 @@ echo 1 >$tracing/events/kt/enable || fail "cannot switch the group on with ftrac
 armed "with ftrace" 3
 is "probes that are off with ftrace" "$(grep -c DISABLED $kp/list)" 0
 echo 0 >$tracing/events/kt/enable
+echo >$tracing/kprobe_events
+
+# However many they are, their text changes at once: each change interrupts the other CPUs. An
+# event whose module has been unloaded, or its init text, does not make it one by one.
+changes() { awk '$1 == "CAL:" { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }' /proc/interrupts; }
+# counted COMMAND: sets times to the interrupts meanwhile
+counted()
+{
+	before=$(changes)
+	eval "$1" || fail "$1"
+	times=$(($(changes) - before))
+}
+# at_once WHAT COMMAND: it interrupts others far less often than each event does alone
+at_once()
+{
+	counted "$2"
+	echo "# $1: $times interrupts, one by one $alone"
+	[ "$times" -ge 1 ] && [ $((times * 3)) -lt "$alone" ] || fail "$1: $times interrupts"
+}
+rmmod kprobe_target || fail "kprobe_target is in use"
+event 'p:many/gone kprobe_target:kprobe_target_starts'
+many=0
+for name in $(grep -E '^pci_[a-z_]+$' $tracing/available_filter_functions | sort | uniq -u | head -n 80); do
+	echo "p:many/$name $name" 2>/dev/null >>$tracing/kprobe_events && many=$((many + 1))
+done
+at_least "events" $many 70
+each() { for file in $tracing/events/many/*/enable; do echo "$1" >"$file"; done; }
+counted "each 1"
+alone=$times
+counted "each 0"
+[ "$times" -ge "$alone" ] || alone=$times
+at_once "switching them on" "echo 1 >$tracing/events/many/enable"
+load kprobe_target
+is "events whose text is gone" "$(grep -c GONE $kp/list)" 1
+on() { is "probes that are on $1" "$(grep -vc 'DISABLED\|GONE' $kp/list)" "$2"; }
+on "at first" $many
+at_once "switching them off" "echo 0 >$tracing/events/many/enable"
+on "when off" 0
+at_once "switching them on again" "echo 1 >$tracing/events/many/enable"
+on "again" $many
+at_once "switching all events off" "echo >$tracing/set_event"
+on "when all events are off" 0
 echo >$tracing/kprobe_events
 is "the list in the end" "$(cat $kp/list)" ""
 done_testing

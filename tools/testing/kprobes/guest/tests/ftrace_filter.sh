@@ -63,6 +63,11 @@ echo kprobe_target_recurse >$tracing/set_ftrace_filter
 patched "with another filter" kprobe_target_add 1 kprobe_target_recurse 2
 echo >$tracing/set_ftrace_filter
 at_least "patched without a filter" "$(wc -l <$tracing/enabled_functions)" 1000
+# One that is no longer empty deselects all others.
+echo kprobe_target_recurse >$tracing/set_ftrace_filter
+patched "with a filter again" kprobe_target_add 1 kprobe_target_recurse 2
+filter kprobe_target_recurse
+patched "with the same filter" kprobe_target_add 1 kprobe_target_recurse 2
 echo nop >$tracing/current_tracer
 calls "when the tracer has gone" 0 10
 
