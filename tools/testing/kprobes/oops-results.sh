@@ -58,9 +58,11 @@ oops_verdict()
 			for (i = wanted + 1; i <= reports && what != "hang" && what != "fixed"; i++)
 				print "one more report: " nr[i]
 			if (how == "insn") {
-				if (n[2] == "first")
+				if (n[2] == "first") {
 					need("instruction", "\nRIP: 0010:" fn "\\+")
-				else
+					# mov (%rcx), %rdx; and no breakpoint or jump
+					need("code", "\nCode: [0-9a-f ]*<48> 8b 11 ")
+				} else
 					need("instruction", "\nkprobes: the instruction that crashed is displaced from " fn "\\+")
 				need("caller of the probed function", "\n oops_caller\\+")
 				never("a handler that has not crashed", "a handler of the probe")
