@@ -510,28 +510,41 @@ static void direct_trampoline_shares_the_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, post->post, 2);
 }
 
-/* An ops with that right can be given the function by its address, which is not the site's. */
+static noinline unsigned long third_traced(void)
+{
+	barrier();
+	return 3;
+}
+
+/*
+ * An ops with that right can be given the function by its address, which is not the site's;
+ * alone, or with others, wherever it is among them.
+ */
 static void direct_trampoline_shares_what_is_named_by_address(struct kunit *test)
 {
-	unsigned long ips[] = { (unsigned long)kpt_traced2 };
+	unsigned long ips[] = {
+		(unsigned long)third_traced, (unsigned long)kpt_traced2,
+		(unsigned long)third_traced,
+	};
 	struct kpt_probe *other = kpt_probe(test, kpt_traced);
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
 	unsigned int i;
 
 	add_rival(test, other->kp.addr);
 	add_direct(test, site->kp.addr);
-	for (i = 1; i <= 2; i++) {
-		KUNIT_EXPECT_EQ(test, i == 1 ? ftrace_set_filter_ips(&rival, ips, 1, 0, 0) :
-				ftrace_set_filter_ip(&rival, ips[0], 0, 0), 0);
+	for (i = 1; i <= 3; i++) {
+		KUNIT_EXPECT_EQ(test, i < 3 ? ftrace_set_filter_ips(&rival, ips + i - 1, 2, 0, 0) :
+				ftrace_set_filter_ip(&rival, ips[1], 0, 0), 0);
 		KUNIT_EXPECT_EQ(test, direct.on, i);
 		KUNIT_EXPECT_EQ(test, direct.off, i - 1);
 		KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
-		KUNIT_EXPECT_EQ(test, i == 1 ? ftrace_set_filter_ips(&rival, ips, 1, 1, 0) :
-				ftrace_set_filter_ip(&rival, ips[0], 1, 0), 0);
+		KUNIT_EXPECT_EQ(test, third_traced(), 3ul);
+		KUNIT_EXPECT_EQ(test, i < 3 ? ftrace_set_filter_ips(&rival, ips + i - 1, 2, 1, 0) :
+				ftrace_set_filter_ip(&rival, ips[1], 1, 0), 0);
 		KUNIT_EXPECT_EQ(test, direct.on, i);
 		KUNIT_EXPECT_EQ(test, direct.off, i);
 	}
-	KUNIT_EXPECT_EQ(test, site->pre, 2);
+	KUNIT_EXPECT_EQ(test, site->pre, 3);
 }
 
 static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
