@@ -448,6 +448,7 @@ static const struct hit_path out_of_bounds[] = {
 	{ "startup_32_smp" },
 #endif
 	{ "start_secondary" },
+	{ "cpuhp_ap_sync_alive" },
 	{ "cr4_init" },
 	{ "cpu_init_exception_handling" },
 	{ "load_current_idt" },
@@ -552,7 +553,8 @@ static const char * const more_out_of_bounds[] = {
 	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
 	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
 	"native_gdt_invalidate", "idt_invalidate", "snp_register_ghcb_early",
-	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry",
+	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "load_ucode_ap",
+	"load_ucode_intel_ap", "load_ucode_amd_ap",
 	/* Called by a CPU that has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",

@@ -101,6 +101,11 @@ static const char *const offline_path[] __initconst = {
 	"native_write_gdt_entry", "native_write_msr", "native_write_cr0", "native_write_cr3",
 	"native_write_cr4", "do_trace_write_msr", "snp_register_ghcb_early",
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry",
+	/*
+	 * Here the CPU waits for the one that brings it online. If that gives up, it goes on
+	 * waiting, while no lock of CPU hotplug is held.
+	 */
+	"load_ucode_ap", "load_ucode_intel_ap", "load_ucode_amd_ap", "cpuhp_ap_sync_alive",
 #ifdef CONFIG_X86_32
 	/* start_secondary() does this before it loads the IDT. */
 	"__flush_tlb_all", "native_flush_tlb_global", "flush_tlb_local",
