@@ -426,6 +426,23 @@ static void call_that_returns_during_the_release_frees_the_pool(struct kunit *te
 }
 #endif
 
+#if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
+/* A CPU that is slow to come online is given up, but may still run, and return. */
+static void calls_of_an_idle_task_are_freed_if_its_cpu_is_dead(struct kunit *test)
+{
+	struct late_probe *p = late_probe(test, kpt_traced, 2);
+
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	preempt_disable();
+	KUNIT_EXPECT_TRUE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), false));
+	KUNIT_EXPECT_FALSE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), true));
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, kpt_traced(8), KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 2);
+}
+#endif
+
 /* --- From a softirq ----------------------------------------------------------- */
 
 /**
@@ -686,6 +703,9 @@ static struct kunit_case late_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(return_reads_its_handler_when_the_point_is_shown),
 	KUNIT_CASE(call_that_returns_during_the_release_frees_the_pool),
+#ifdef CONFIG_HOTPLUG_CPU
+	KUNIT_CASE(calls_of_an_idle_task_are_freed_if_its_cpu_is_dead),
+#endif
 #endif
 	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
 	KUNIT_CASE(tasks_that_end_late_free_the_pool),
