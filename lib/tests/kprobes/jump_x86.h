@@ -139,8 +139,8 @@ KPT_JUMP_TARGET(returns4);
 KPT_JUMP_TARGET(returns5);
 
 /*
- * The function branches into the bytes at the entry of its cold part. At the probe, and
- * where it says in the cold part, is an instruction of five bytes or more.
+ * The function branches into the bytes at the entry of its cold part. At the probe, and at
+ * KPT_COOLED_LATER in the cold part, are a short instruction and a long one.
  */
 KPT_JUMP_TARGET(cooled);
 #ifdef CONFIG_X86_64

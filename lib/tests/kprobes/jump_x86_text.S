@@ -304,6 +304,7 @@ SYM_START(kpt_jump_cooled.cold, SYM_L_LOCAL, SYM_A_NONE)
 	xor	%eax, %eax
 .Lcooled_inside:
 	ADD_ARG
+	nop
 	{disp32} lea 0(%_ASM_AX), %_ASM_AX
 	dec	%ecx
 	jmp	.Lcooled_back
@@ -313,6 +314,7 @@ SYM_FUNC_END(kpt_jump_cooled.cold)
 SYM_FUNC_START(kpt_jump_cooled)
 	GET_ARG
 	AT cooled
+	nop
 	mov	$3, %ecx
 	jmp	kpt_jump_cooled.cold
 .Lcooled_back:
