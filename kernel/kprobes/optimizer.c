@@ -323,6 +323,12 @@ static void optimizer_wait_for_tasks(void)
 	if (IS_ENABLED(CONFIG_KPROBE_OPTINSN))
 		return;
 
+	/*
+	 * A CPU that comes online or goes offline is not interrupted, and RCU does not wait for
+	 * it. It has arrived after this; one that starts now sees the detours.
+	 */
+	cpus_read_lock();
+	cpus_read_unlock();
 	/* Hits that were about to enter the old copies have done so after this. */
 	arch_kprobes_sync();
 	mutex_unlock(&kprobe_mutex);
