@@ -493,6 +493,10 @@ void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t
 bool kprobe_text_reserved(unsigned long start, unsigned long end);
 void kprobe_label_targets(unsigned long start, unsigned long end,
 			  unsigned long *map);
+#ifdef CONFIG_MODULES
+void kprobe_lock_modules(void);
+void kprobe_unlock_modules(void);
+#endif
 int kprobe_add_ksym_blacklist(unsigned long entry);
 int kprobe_add_area_blacklist(unsigned long start, unsigned long end);
 int kprobe_add_name_blacklist(const char *name);

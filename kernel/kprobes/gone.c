@@ -13,6 +13,9 @@
 
 #include <asm/sections.h>
 
+#ifdef CONFIG_MODULES
+#include "../module/internal.h"
+#endif
 #include "internal.h"
 
 /*
@@ -68,6 +71,28 @@ void kprobe_free_init_mem(void)
 }
 
 #ifdef CONFIG_MODULES
+/**
+ * kprobe_lock_modules - keep the exception tables of modules as they are
+ *
+ * When a module is live, those of its init text are cut off.
+ *
+ * Context: may sleep; until kprobe_unlock_modules() no lock of kprobes may be taken.
+ */
+void kprobe_lock_modules(void)
+{
+	mutex_lock(&module_mutex);
+}
+
+/**
+ * kprobe_unlock_modules - undo kprobe_lock_modules()
+ *
+ * Context: that of kprobe_lock_modules().
+ */
+void kprobe_unlock_modules(void)
+{
+	mutex_unlock(&module_mutex);
+}
+
 /**
  * struct coming_module - a module that is being loaded
  * @list: in @coming

@@ -543,18 +543,37 @@ static bool reach_fixup_within(const struct exception_table_entry *e,
 
 extern struct exception_table_entry __start___ex_table[], __stop___ex_table[];
 
+static bool reach_may_fault_within(unsigned long first, unsigned long last)
+{
+	unsigned long at;
+
+	for (at = first; at <= last; at++) {
+		if (search_exception_tables(at))
+			return true;
+	}
+	return false;
+}
+
 #ifdef CONFIG_MODULES
-static bool reach_module_fixup_within(unsigned long first, unsigned long last)
+/* The entries of init text leave the table when the module is live, under this lock. */
+static bool reach_module_faults_within(unsigned long first, unsigned long last)
 {
 	struct module *mod;
+	bool ret;
 
-	guard(preempt)();
-	mod = __module_text_address(first);
-	return mod && reach_fixup_within(mod->extable, mod->extable + mod->num_exentries,
-					 first, last);
+	kprobe_lock_modules();
+	ret = reach_may_fault_within(first, last);
+	scoped_guard(preempt) {
+		mod = __module_text_address(first);
+		if (mod && !ret)
+			ret = reach_fixup_within(mod->extable, mod->extable + mod->num_exentries,
+						 first, last);
+	}
+	kprobe_unlock_modules();
+	return ret;
 }
 #else
-static bool reach_module_fixup_within(unsigned long first, unsigned long last)
+static bool reach_module_faults_within(unsigned long first, unsigned long last)
 {
 	return false;
 }
@@ -563,15 +582,10 @@ static bool reach_module_fixup_within(unsigned long first, unsigned long last)
 /* Does a fix-up lead into these bytes, or may an instruction in them fault and sleep? */
 static bool reach_faults_within(unsigned long first, unsigned long last)
 {
-	unsigned long at;
-
-	for (at = first; at <= last; at++) {
-		if (search_exception_tables(at))
-			return true;
-	}
-	if (core_kernel_text(first))
-		return reach_fixup_within(__start___ex_table, __stop___ex_table, first, last);
-	return reach_module_fixup_within(first, last);
+	if (!core_kernel_text(first))
+		return reach_module_faults_within(first, last);
+	return reach_may_fault_within(first, last) ||
+	       reach_fixup_within(__start___ex_table, __stop___ex_table, first, last);
 }
 
 static bool reach_ftrace_site_within(unsigned long first, unsigned long last)
