@@ -29,8 +29,8 @@ run_test()
 	clean >/dev/null 2>&1
 	left=$(head -n 3 $kp/list)
 	[ -z "$left" ] || printf 'not ok - %s: left probes behind\n%s\n' "$name" "$(echo "$left" | sed 's/^/    # /')"
-	left=$(left_modules)
-	[ -z "$left" ] || printf 'not ok - %s: left modules behind\n    # %s\n' "$name" "$(echo $left)"
+	left=$(left_modules | xargs)
+	[ -z "$left" ] || printf 'not ok - %s: left modules behind\n    # %s\n' "$name" "$left"
 	watch_test "$name"
 }
 

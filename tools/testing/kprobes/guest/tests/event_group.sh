@@ -134,7 +134,7 @@ at_once()
 {
 	counted "$2"
 	echo "# $1: $times interrupts, one by one $alone"
-	[ "$times" -ge 1 ] && [ $((times * 3)) -lt "$alone" ] || fail "$1: $times interrupts"
+	if [ "$times" -lt 1 ] || [ $((times * 3)) -ge "$alone" ]; then fail "$1: $times interrupts"; fi
 }
 rmmod kprobe_target || fail "kprobe_target is in use"
 event 'p:many/gone kprobe_target:kprobe_target_starts'
@@ -143,7 +143,7 @@ for name in $(grep -E '^pci_[a-z_]+$' $tracing/available_filter_functions | sort
 	echo "p:many/$name $name" 2>/dev/null >>$tracing/kprobe_events && many=$((many + 1))
 done
 at_least "events" $many 70
-each() { for file in $tracing/events/many/*/enable; do echo "$1" >"$file"; done; }
+each() { for file in "$tracing"/events/many/*/enable; do echo "$1" >"$file"; done; }
 counted "each 1"
 alone=$times
 counted "each 0"
