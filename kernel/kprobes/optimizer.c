@@ -323,6 +323,7 @@ static void optimizer_wait_for_tasks(void)
 	if (IS_ENABLED(CONFIG_KPROBE_OPTINSN))
 		return;
 
+	mutex_unlock(&kprobe_mutex);
 	/*
 	 * A CPU that comes online or goes offline is not interrupted, and RCU does not wait for
 	 * it. It has arrived after this; one that starts now sees the detours.
@@ -331,7 +332,6 @@ static void optimizer_wait_for_tasks(void)
 	cpus_read_unlock();
 	/* Hits that were about to enter the old copies have done so after this. */
 	arch_kprobes_sync();
-	mutex_unlock(&kprobe_mutex);
 
 	kprobe_test_stage(KPROBE_STAGE_DIVERTED);
 	kprobe_wait_for_tasks();
