@@ -218,5 +218,5 @@ torture_result()
 	esac
 	echo "memory_deaths $(dmesg | grep -ci 'out of memory\|oom-kill')"
 	cat $torture/result || fail "no result"
-	dmesg | sed -n 's/^\[[^]]*\] \(kprobe_torture: \)/# \1/p' | grep -v taints | head -n 10
+	dmesg | sed -n 's/^\[[^]]*\] \(kprobe_torture: \)/# \1/p' | grep -vE 'taints|tainting' | head -n 10
 }
