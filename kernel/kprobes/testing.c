@@ -65,7 +65,8 @@ bool kprobe_test_mce_recovers(unsigned long ip)
 		.cs = __KERNEL_CS,
 		.ip = ip,
 	};
-	struct pt_regs regs = { .ip = ip };
+	/* The operand is memory of the kernel. */
+	struct pt_regs regs = { .ip = ip, .ax = ip, .di = ip };
 	bool succor = mce_flags.succor;
 	char *msg;
 
