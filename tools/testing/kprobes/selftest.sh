@@ -1854,6 +1854,15 @@ not ok - ok good a 0 -
 not ok - not ok aside aside 0 ended with status 1"
 
 # kselftests
+# The name may be made from a variable.
+{ grep -L '^# needs: ' "$here"/guest/tests/*.sh || true; } |
+	xargs sed -nE 's/^[^#]*\<load ([a-z_0-9]+)([^a-z_0-9$].*)?$/\1/p' | sort -u >"$tmp/wants-modules"
+grep -oE '[a-z_0-9]+\.o\>' "$top/tools/testing/selftests/kprobes/modules/Makefile" |
+	sed 's/\.o$//' | sort -u >"$tmp/has-modules"
+{
+	[ "$(wc -l <"$tmp/wants-modules")" -ge 5 ] || echo 'not ok - no test loads a module'
+	comm -23 "$tmp/wants-modules" "$tmp/has-modules" | sed 's/^/not ok - is not built: /'
+} | sees kselftest_modules "kselftests build each module that a test loads" ''
 cat >"$tmp/kselftest" <<'END'
 TAP version 13
 # ok 1 busy_cpu # SKIP softirqs are threads here

@@ -273,7 +273,7 @@ hit()
 	cat $tracing/kprobe_profile >before
 	call add 7
 	awk '
-		FILENAME == "there" { split($1, n, "/"); where[n[2]] = $2; on[n[2]] = $3; next }
+		FILENAME == "there" { split($1, path, "/"); where[path[2]] = $2; on[path[2]] = $3; next }
 		FILENAME == "before" { was[$1] = $2 + $3; next }
 		where[$1] == "add" {
 			n++

@@ -26,8 +26,9 @@ stacks()
 		awk -v tmp="$tmp" '
 			function check()
 			{
-				what = hidden ? "shows a trampoline" : !shown ? "shows no function" :
-				       !whole && n < 64 ? "ends early" : ""
+				what = !whole && n < 64 ? "ends early" : ""
+				if (!shown) what = "shows no function"
+				if (hidden) what = "shows a trampoline"
 				print what ? "bad" : "good", traced + 0
 				if (what) print what ": " stack >(tmp "/bad_new")
 				stack = ""
