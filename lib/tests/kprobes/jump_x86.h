@@ -143,11 +143,7 @@ KPT_JUMP_TARGET(returns5);
  * KPT_COOLED_LATER in the cold part, are a short instruction and a long one.
  */
 KPT_JUMP_TARGET(cooled);
-#ifdef CONFIG_X86_64
 #define KPT_COOLED_LATER	5
-#else
-#define KPT_COOLED_LATER	4
-#endif
 
 /* As kpt_load(), but the load is the second of two instructions. */
 KPT_JUMP_TARGET(load);
