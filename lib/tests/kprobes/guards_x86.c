@@ -207,42 +207,33 @@ struct jumps {
 	bool pair;
 };
 
-static const struct kpt_jump_target *jump_targets(void)
-{
-	static struct kpt_jump_target targets[4];
-
-	if (!targets[0].fn) {
-		targets[0] = (struct kpt_jump_target)KPT_JUMP_AND_AT(two);
-		targets[1] = (struct kpt_jump_target)KPT_JUMP_AND_AT(emulated);
-		targets[2] = (struct kpt_jump_target)KPT_JUMP_AND_AT(copied);
-	}
-	return targets;
-}
-
 static void check_marks(struct kunit *test, const struct jumps *j)
 {
-	struct kpt_probe *pr[6] = { };
-	const struct kpt_jump_target *t;
+	const struct kpt_jump_target targets[] = {
+		KPT_JUMP_AND_AT(two), KPT_JUMP_AND_AT(emulated), KPT_JUMP_AND_AT(copied),
+	};
+	struct kpt_probe *pr[2 * ARRAY_SIZE(targets)];
 	struct kpt_reader *r;
 	unsigned int i, nr = 0;
 
-	for (t = jump_targets(); t->fn; t++) {
-		pr[nr] = kpt_alloc_with(test, t->addr, true, j->post);
+	for (i = 0; i < ARRAY_SIZE(targets); i++) {
+		pr[nr] = kpt_alloc_with(test, targets[i].addr, true, j->post);
 		if (j->leave && j->post)
 			pr[nr]->on_post = skip_displaced;
 		else if (j->leave)
 			pr[nr]->on_pre = skip_from_pre;
 		kpt_register(test, pr[nr++]);
 		if (j->pair)
-			pr[nr++] = kpt_probe(test, t->addr);
+			pr[nr++] = kpt_probe(test, targets[i].addr);
 	}
 	wait_for_kprobe_optimizer();
 	r = kpt_watch_reader(test, kprobe_test_running_word(raw_smp_processor_id()),
 			     sizeof(long), count_preemptible);
-	for (t = jump_targets(); t->fn; t++)
-		KUNIT_EXPECT_EQ_MSG(test, t->fn(7), KPT_RESULT(7ul), "%pS", t->addr);
+	for (i = 0; i < ARRAY_SIZE(targets); i++)
+		KUNIT_EXPECT_EQ_MSG(test, targets[i].fn(7), KPT_RESULT(7ul), "%pS",
+				    targets[i].addr);
 	/* At least a mark is set and cleared. */
-	KUNIT_EXPECT_GT(test, r->w->times, 2 * 3);
+	KUNIT_EXPECT_GT(test, r->w->times, 2 * ARRAY_SIZE(targets));
 	kpt_unwatch_reader(test, r);
 	for (i = 0; i < nr; i++) {
 		expect_jump(test, pr[i]);

@@ -1459,12 +1459,10 @@ static void handler_may_move_the_stack_pointer_and_leave(struct kunit *test)
 #ifdef CONFIG_X86_64
 /**
  * struct copied_regs - the registers that a detour moves down the stack
- * @pr:	  the probe whose handler has lowered the stack pointer
  * @to:	  where they go
  * @over: accesses there while they lay below the stack pointer
  */
 struct copied_regs {
-	struct kpt_probe *pr;
 	unsigned long to;
 	unsigned int over;
 };
@@ -1495,15 +1493,15 @@ static void registers_are_never_below_the_stack_pointer(struct kunit *test)
 {
 	struct copied_regs *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	unsigned int cpu = raw_smp_processor_id(), i;
-	unsigned long to[2];
+	struct kpt_probe *pr = kpt_alloc(test, AT(sp));
 	struct kpt_watch *w = NULL;
+	unsigned long to[2];
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
-	c->pr = kpt_alloc(test, AT(sp));
-	c->pr->on_pre = lower_stack_and_leave;
-	c->pr->arg = c;
-	settle(test, c->pr);
+	pr->on_pre = lower_stack_and_leave;
+	pr->arg = c;
+	settle(test, pr);
 	/* The first time tells where to watch. */
 	for (i = 0; i < 2; i++) {
 		if (i)
