@@ -6,19 +6,30 @@
 # A result is a line of a file: name, verdict, counts, and what is wrong. The last one of
 # a name counts.
 
-# product: everything that the results of a kernel depend on, except its options: the compilers
+# product: everything that the results of a kernel depend on, except its options: the compiler
 # and the emulator, the base in build/linux, the patches for the emulator, and our files
 product()
 {
 	local tool
 
-	for tool in gcc qemu-system-x86_64 $(compgen -c | grep -xE '[a-z0-9_]+-linux-gnu[a-z0-9]*-gcc|clang-[0-9]+' | LC_ALL=C sort -u); do
+	for tool in gcc qemu-system-x86_64; do
 		"$tool" --version 2>/dev/null | sed -n 1p
 	done
 	cat "$build/.tree/base"
 	emulator_patches | xargs -r -d '\n' cat
 	(cd "$top" && find arch include kernel lib samples patches -type f |
 		LC_ALL=C sort | xargs -d '\n' cat)
+}
+
+# other_compilers: the versions of those that build for other architectures, and of clang. Results
+# for x86 by gcc do not depend on them, and stay when one is installed.
+other_compilers()
+{
+	local tool
+
+	for tool in $(compgen -c | grep -xE '[a-z0-9_]+-linux-gnu[a-z0-9]*-gcc|clang-[0-9]+' | LC_ALL=C sort -u); do
+		"$tool" --version 2>/dev/null | sed -n 1p
+	done
 }
 
 # tested: everything that test results on the kernel of CONFIG depend on: what is built, and

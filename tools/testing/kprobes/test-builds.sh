@@ -319,6 +319,7 @@ ccache_env
 known_start "$state" < <(
 	cd "$here" && cat configs/builds.config arches.sh warnings.sh builds-results.sh test-builds.sh
 	product
+	other_compilers
 )
 [ -s "$known" ] || rm -f "$state"/compiled-*
 total=$(wc -l <"$tmp/builds")

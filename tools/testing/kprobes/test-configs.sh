@@ -174,6 +174,7 @@ known_start "$state" < <(
 		cat "$state/$n.config"
 	done <"$tmp/kernels"
 	product
+	other_compilers
 )
 
 say "$total kernels, $minutes minutes (build/logs/config-*, build/configs/results)"
