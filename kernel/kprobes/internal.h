@@ -66,7 +66,8 @@
  *	    ftrace_lock
  *	      cpus_read_lock()		(stop_machine() and static keys, also for ftrace)
  *		jump_label_mutex
- *		  text_mutex		(patching, see kprobe_text_lock())
+ *		  static_call_mutex
+ *		    text_mutex		(patching, see kprobe_text_lock())
  *	  module_mutex			(a leaf: symbols and exception tables of modules)
  *	  slot_mutex			(a leaf: executable memory)
  *	  pool_mutex			(a leaf: instances of return probes)

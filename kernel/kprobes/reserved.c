@@ -159,11 +159,15 @@ static bool reserved_in_module(unsigned long start, unsigned long end)
 	struct module *mod;
 	bool near, held, ret;
 
-	/* Loading a module sorts its jump labels under this lock. */
+	/*
+	 * Loading a module sorts its jump labels under this lock. It sorts its static calls
+	 * under one that only their owner can take.
+	 */
 	jump_label_lock();
 	scoped_guard(preempt) {
 		mod = __module_text_address(start);
-		near = !mod || reserved_near_in_module(mod, start, end);
+		near = !mod || READ_ONCE(mod->state) == MODULE_STATE_COMING ||
+		       reserved_near_in_module(mod, start, end);
 		held = mod && near && try_module_get(mod);
 	}
 	jump_label_unlock();

@@ -165,6 +165,7 @@ void *kprobe_array_more(void *array, unsigned int nr, unsigned int *room, size_t
 	*room = more;
 	return new;
 }
+EXPORT_SYMBOL_IF_KUNIT(kprobe_array_more);
 
 /**
  * kprobe_resolve - find the address to probe

@@ -431,6 +431,9 @@ static void slots_reclaim(struct work_struct *work)
 	mutex_unlock(&slot_mutex);
 
 	kprobe_test_stage(KPROBE_STAGE_RETIRED);
+	/* No grace period waits for a CPU on its way online. It may execute a slot before RCU sees it. */
+	cpus_read_lock();
+	cpus_read_unlock();
 	kprobe_wait_for_tasks();
 	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
 		slot_cache_erase(slot_caches[i], &waiting[i]);

@@ -286,6 +286,19 @@ unsigned int kprobe_test_covered(unsigned int cpu)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered);
 #endif
 
+/**
+ * kprobe_test_symbol - find a lock, for instance, that other code keeps to itself
+ * @name: its symbol
+ *
+ * Context: any.
+ * Return: its address, or NULL if the kernel knows no such symbol.
+ */
+void *kprobe_test_symbol(const char *name)
+{
+	return (void *)kallsyms_lookup_name(name);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_symbol);
+
 /* --------------------- Words that a test can watch ----------------------- */
 
 /**
@@ -548,16 +561,20 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_label_target);
  * @addr: the address
  *
  * Context: may sleep.
- * Return: true if kprobe_label_targets() knows one that does.
+ * Return: true if kprobe_label_targets() knows one that does, and tells only of the range
+ * that it is asked for.
  */
 bool kprobe_test_is_label_target(unsigned long addr)
 {
 	const unsigned int before = 8, after = 8;
 	DECLARE_BITMAP(map, 8 + 8) = { };
+	DECLARE_BITMAP(beyond, 8 + 8) = { };
 
-	scoped_guard(mutex, &kprobe_mutex)
+	scoped_guard(mutex, &kprobe_mutex) {
 		kprobe_label_targets(addr - before, addr + after, map);
-	return test_bit(before, map);
+		kprobe_label_targets(addr - before, addr, beyond);
+	}
+	return test_bit(before, map) && !test_bit(before, beyond);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_is_label_target);
 #endif

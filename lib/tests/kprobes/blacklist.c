@@ -852,6 +852,31 @@ static void probes_beside_do_not_change_what_is_refused(struct kunit *test)
 #endif
 }
 
+/* Room for as many elements as it says, and not one more. */
+static void array_grows_before_its_end(struct kunit *test)
+{
+	unsigned int room = 0, i;
+	u64 *array, *more;
+
+	array = kprobe_array_more(NULL, 0, &room, sizeof(*array));
+	KUNIT_ASSERT_NOT_NULL(test, array);
+	KUNIT_ASSERT_GT(test, room, 1);
+	for (i = 0; i < room - 1; i++)
+		array[i] = i;
+	KUNIT_EXPECT_PTR_EQ(test, kprobe_array_more(array, i, &room, sizeof(*array)), (void *)array);
+	KUNIT_EXPECT_EQ(test, room, i + 1);
+	array[i] = i;
+	i++;
+	more = kprobe_array_more(array, i, &room, sizeof(*array));
+	if (!more)
+		kvfree(array);
+	KUNIT_ASSERT_NOT_NULL(test, more);
+	KUNIT_EXPECT_GT(test, room, i);
+	while (i--)
+		KUNIT_EXPECT_EQ(test, more[i], i);
+	kvfree(more);
+}
+
 static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(nokprobe_symbol_is_refused),
 	KUNIT_CASE(kprobes_section_is_refused),
@@ -863,6 +888,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(blacklist_begins_and_ends_with_the_symbol),
 #endif
 	KUNIT_CASE(pieces_of_refused_functions_are_refused),
+	KUNIT_CASE(array_grows_before_its_end),
 #ifndef CONFIG_CFI_CLANG
 	KUNIT_CASE(cold_parts_of_functions_are_no_entries),
 #endif

@@ -506,16 +506,23 @@ static void hits_are_counted_when_that_is_on(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *a = kpt_probe(test, kpt_addr(site)), *b;
+	void **only = kprobe_test_only_word(&a->kp), *was;
 	bool jump;
 
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/hits"), "0\n");
 	wait_for_kprobe_optimizer();
 	jump = kprobe_optimized(&a->kp);
+	was = READ_ONCE(*only);
 	call_times(test, site, 3);
 	expect_hits(test, site, "-");
 
 	count_hits(test);
 	KUNIT_EXPECT_STREQ(test, read_file(test, "kprobes/hits"), "1\n");
+	KUNIT_EXPECT_PTR_NE(test, READ_ONCE(*only), was);
+	/* The counter is freed when counting ends. */
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/hits", "0"), 1l);
+	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(*only), was);
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/hits", "1"), 1l);
 	expect_hits(test, site, "0");
 	call_times(test, site, 3);
 	expect_hits(test, site, "3");

@@ -404,6 +404,65 @@ static void probe_that_is_linked_or_enabled_is_complete(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+#ifdef CONFIG_KRETPROBES
+/**
+ * struct returns_now - calls between any two accesses to the handlers of a point
+ * @rp:	    a return probe of it
+ * @on:	    make the calls
+ * @hits:   how often its handler ran
+ * @hidden: how many of these runs could not be waited for
+ */
+struct returns_now {
+	struct kretprobe rp;
+	bool on;
+	unsigned int hits;
+	unsigned int hidden;
+};
+
+static int return_now(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	struct returns_now *r = container_of(get_kretprobe(ri), struct returns_now, rp);
+
+	r->hits++;
+	r->hidden += !kprobe_test_running();
+	return 0;
+}
+
+/* A call from an NMI. */
+static void call_now(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct returns_now *r = w->arg;
+
+	if (r->on)
+		kpt_traced(7);
+}
+
+/* The same for a return: the handler runs for a point. */
+static void return_probe_that_is_linked_is_complete(struct kunit *test)
+{
+	struct returns_now *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
+	unsigned int cpu = raw_smp_processor_id();
+	struct kpt_watch *w;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	r->rp.kp.addr = (kprobe_opcode_t *)kpt_traced;
+	r->rp.handler = return_now;
+	w = kpt_watch(test, kprobe_test_only_word(&stays->kp), sizeof(long), cpu, call_now, r);
+	r->on = true;
+	ret = register_kretprobe(&r->rp);
+	r->on = false;
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	unregister_kretprobe(&r->rp);
+	KUNIT_EXPECT_GE(test, r->hits, 1);
+	KUNIT_EXPECT_EQ(test, r->hidden, 0);
+}
+#endif
+
 /* As if there were an oops in the fault handler. Code that runs next here may fault as well. */
 static int abandon_and_hit(struct fault_probe *fp, struct pt_regs *regs)
 {
@@ -1138,6 +1197,9 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(probe_that_is_linked_or_enabled_is_complete),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(return_probe_that_is_linked_is_complete),
+#endif
 	KUNIT_CASE(fault_handler_that_was_abandoned_keeps_none_from_running),
 #endif
 	STATE_CASE(handlers_are_those_of_the_time_of_registration),

@@ -5,6 +5,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/init.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -413,6 +414,63 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	check_off_is_gone(test, mod, off);
 }
 
+/**
+ * struct going - a task that runs text while its module goes
+ * @calls: calls of kpt_going()
+ * @wrong: how many of them returned something else
+ */
+struct going {
+	unsigned int calls;
+	unsigned int wrong;
+};
+
+static int call_going(void *arg)
+{
+	struct going *g = arg;
+	kpt_fn_t fn = kpt_going;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	while (!kthread_should_stop()) {
+		g->wrong += fn(7) != KPT_RESULT(7ul);
+		WRITE_ONCE(g->calls, g->calls + 1);
+		cond_resched_tasks_rcu_qs();
+	}
+	return 0;
+}
+
+#define GOING_ROUNDS	24
+
+/* Asynchronous functions of a module may still run. A breakpoint without a point is an oops. */
+static void text_of_a_module_runs_while_it_goes(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	struct going *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+	unsigned int round, calls, cpu, here = raw_smp_processor_id();
+	struct task_struct *task;
+	struct kpt_probe *pr;
+
+	cpu = cpumask_any_but(cpu_online_mask, here);
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	mod->mem[MOD_TEXT].base = kpt_text(kpt_going);
+	mod->mem[MOD_TEXT].size = kpt_size(test, kpt_going);
+	task = kpt_thread(test, call_going, g, cpu, "going");
+	for (round = 0; round < GOING_ROUNDS; round++) {
+		pr = kpt_probe(test, kpt_going);
+		if (round % 2)
+			wait_for_kprobe_optimizer();
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(pr->pre)));
+		KUNIT_ASSERT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+		calls = READ_ONCE(g->calls);
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(g->calls) - calls > 2));
+		kpt_unregister(test, pr);
+	}
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, g->wrong, 0);
+}
+
 /* As if the text were one byte long: the byte before the probe, after it, and at it. */
 static void text_that_goes_has_a_first_and_a_last_byte(struct kunit *test)
 {
@@ -604,6 +662,7 @@ static struct kunit_case gone_cases[] = {
 #endif
 	KUNIT_CASE(module_that_is_being_unloaded_is_enoent),
 	KUNIT_CASE(module_that_notifiers_have_not_seen_is_enoent),
+	KUNIT_CASE(text_of_a_module_runs_while_it_goes),
 	KUNIT_CASE(text_of_a_module_that_goes_runs_without_them),
 	KUNIT_CASE(text_that_goes_has_a_first_and_a_last_byte),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),

@@ -6,7 +6,10 @@
 #include <linux/cpumask.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/string.h>
 #include <linux/sched.h>
+#include <linux/static_call.h>
 #include <asm/processor-flags.h>
 
 #include "fixture.h"
@@ -73,6 +76,8 @@ static void count_unguarded(struct kpt_watch *w, struct pt_regs *regs)
 {
 	unsigned int *times = w->arg, before = *times;
 
+	if (current != guards_task)
+		return;
 	kpt_watch_preemptible(w, regs);
 	if (*times == before)
 		return;
@@ -88,6 +93,46 @@ static void module_is_looked_at_with_preemption_off_until_it_is_held(struct kuni
 	r = kpt_watch_reader(test, &THIS_MODULE->state, sizeof(THIS_MODULE->state),
 			     count_unguarded);
 	kpt_probe(test, kpt_plain);
+	kpt_unwatch_reader(test, r);
+}
+
+/* The file would read the name after the module was freed. */
+static void check_name(struct kunit *test, const char *file)
+{
+	struct kpt_reader *r;
+
+	kpt_needs_debugfs(test);
+	kpt_probe(test, kpt_plain);
+	wait_for_kprobe_optimizer();
+	r = kpt_watch_reader(test, THIS_MODULE->name, 1, count_unguarded);
+	KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_read(test, &kpt_debugfs, file), "kpt_plain"));
+	kpt_unwatch_reader(test, r);
+}
+
+static void list_shows_the_name_of_a_module_with_preemption_off(struct kunit *test)
+{
+	check_name(test, "kprobes/list");
+}
+
+static void points_show_the_name_of_a_module_with_preemption_off(struct kunit *test)
+{
+	check_name(test, "kprobes/points");
+}
+#endif
+
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/* Another CPU's hits would be missed from then on, or a handler that runs not be shown. */
+static void what_runs_is_marked_with_preemption_off(struct kunit *test)
+{
+	struct kpt_reader *r;
+
+	r = kpt_watch_reader(test, kprobe_test_running_word(raw_smp_processor_id()),
+			     sizeof(long), count_preemptible);
+	kprobe_busy_begin();
+	kprobe_busy_end();
+	KUNIT_EXPECT_GE(test, r->w->times, 3);
+	kprobe_test_oops();
+	KUNIT_EXPECT_GE(test, r->w->times, 4);
 	kpt_unwatch_reader(test, r);
 }
 #endif
@@ -151,6 +196,128 @@ static void page_of_a_slot_is_looked_up_with_preemption_off(struct kunit *test)
 	kpt_unwatch_reader(test, r);
 	free_insn_slot(slot, 0);
 }
+
+/* --- Other guards ----------------------------------------------------------------- */
+
+static kprobe_opcode_t *guards_text;
+
+/* Tells in @arg if a debugger was let in when the byte was read last, before hits find it. */
+static void let_debuggers_in(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *in = w->arg;
+
+	if (!get_kprobe(guards_text))
+		*in = !kprobe_has_text((unsigned long)guards_text);
+}
+
+/* If a debugger sets a breakpoint after the text was read, the probe would overwrite it. */
+static void debuggers_keep_out_while_the_text_of_a_point_is_read(struct kunit *test)
+{
+	struct kprobe p = { .flags = KPROBE_FLAG_DISABLED };
+	unsigned long middle;
+	struct kpt_reader *r;
+
+	guards_text = kpt_text(kpt_zeropad) + kpt_zeropad_at;
+	middle = (unsigned long)guards_text + 1;
+	p.addr = guards_text;
+	r = kpt_watch_reader(test, guards_text, 1, let_debuggers_in);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&p), 0);
+	KUNIT_EXPECT_GT(test, r->w->times, 1);
+	KUNIT_EXPECT_EQ(test, r->times, 0);
+	kpt_unwatch(test, r->w);
+	unregister_kprobe(&p);
+	KUNIT_EXPECT_FALSE(test, kprobe_has_text((unsigned long)guards_text));
+
+	/* Nor longer than that, if there will be no point. */
+	memset(&p, 0, sizeof(p));
+	p.addr = (kprobe_opcode_t *)middle;
+	KUNIT_EXPECT_EQ(test, register_kprobe(&p), -EILSEQ);
+	KUNIT_EXPECT_FALSE(test, kprobe_has_text(middle));
+}
+
+/**
+ * struct locked - watches on a word that has to be read under a lock, on all CPUs
+ * @lock:     the lock
+ * @w:	      the watches
+ * @nr:	      how many
+ * @unlocked: accesses without the lock
+ */
+struct locked {
+	struct mutex *lock;
+	struct kpt_watch *w[8];
+	unsigned int nr;
+	unsigned int unlocked;
+};
+
+static void __maybe_unused count_unlocked(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct locked *l = w->arg;
+
+	l->unlocked += !mutex_is_locked(l->lock);
+}
+
+/* One access without the lock shows that it can fail. The optimizer runs on any CPU. */
+static void __maybe_unused watch_lock(struct kunit *test, struct locked *l, const char *lock,
+				      const void *word, size_t size)
+{
+	unsigned int cpu;
+
+	memset(l, 0, sizeof(*l));
+	l->lock = kprobe_test_symbol(lock);
+	if (!l->lock)
+		kunit_skip(test, "the symbol of the lock is not known");
+	for_each_online_cpu(cpu) {
+		KUNIT_ASSERT_LT(test, l->nr, ARRAY_SIZE(l->w));
+		l->w[l->nr++] = kpt_watch(test, word, size, cpu, count_unlocked, l);
+	}
+	READ_ONCE(*(const u8 *)word);
+	barrier();
+	KUNIT_EXPECT_EQ(test, l->unlocked, 1);
+}
+
+static void __maybe_unused unwatch_lock(struct kunit *test, struct locked *l)
+{
+	unsigned int times = 0;
+
+	while (l->nr--) {
+		times += l->w[l->nr]->times;
+		kpt_unwatch(test, l->w[l->nr]);
+	}
+	KUNIT_EXPECT_GT(test, times, 1);
+	KUNIT_EXPECT_EQ(test, l->unlocked, 1);
+}
+
+#if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
+DEFINE_STATIC_CALL(guards_call, kpt_plain);
+
+static noinline __noclone notrace unsigned long guards_call_plain(unsigned long arg)
+{
+	return static_call(guards_call)(arg) + 1;
+}
+
+static void module_has_come(void *unused)
+{
+	THIS_MODULE->state = MODULE_STATE_LIVE;
+	kprobe_test_module_event(THIS_MODULE, MODULE_STATE_LIVE);
+}
+
+/* Until it is live, another CPU may be sorting them. */
+static void static_calls_of_a_module_that_comes_are_read_under_their_lock(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct locked l;
+
+	KUNIT_ASSERT_EQ(test, guards_call_plain(7), KPT_RESULT(7ul) + 1);
+	KUNIT_ASSERT_GT(test, THIS_MODULE->num_static_call_sites, 0);
+	KUNIT_ASSERT_EQ(test, kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING), 0);
+	THIS_MODULE->state = MODULE_STATE_COMING;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, module_has_come, NULL), 0);
+	watch_lock(test, &l, "static_call_mutex", THIS_MODULE->static_call_sites, sizeof(s32));
+	kpt_register(test, pr);
+	unwatch_lock(test, &l);
+	kpt_unregister(test, pr);
+}
+#endif
 
 #ifdef CONFIG_OPTPROBES
 /* --- Jumps ------------------------------------------------------------------------ */
@@ -286,6 +453,38 @@ static void detour_to_go_on_in_is_looked_up_with_preemption_off(struct kunit *te
 	KUNIT_EXPECT_EQ(test, two->pre, 0);
 }
 
+#ifdef MODULE
+static void check_lock(struct kunit *test, const char *lock, const void *word, size_t size)
+{
+	struct kpt_probe *pr;
+	struct locked l;
+
+	watch_lock(test, &l, lock, word, size);
+	pr = kpt_probe(test, KPT_JUMP_AT(two));
+	wait_for_kprobe_optimizer();
+	unwatch_lock(test, &l);
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_two(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
+/* The entries of init text may leave the table. */
+static void exception_table_of_a_module_is_read_under_its_lock(struct kunit *test)
+{
+	check_lock(test, "module_mutex", &THIS_MODULE->num_exentries,
+		   sizeof(THIS_MODULE->num_exentries));
+}
+
+#ifdef CONFIG_JUMP_LABEL
+/* Another CPU may be sorting those of a module that comes. */
+static void jump_labels_of_a_module_are_read_under_their_lock(struct kunit *test)
+{
+	KUNIT_ASSERT_GT(test, THIS_MODULE->num_jump_entries, 0);
+	check_lock(test, "jump_label_mutex", THIS_MODULE->jump_entries, sizeof(s32));
+}
+#endif
+#endif
+
 #ifdef CONFIG_X86_64
 static int let_it_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
 {
@@ -341,6 +540,11 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(pages_of_slots_are_looked_for_by_an_rcu_reader),
 #ifdef MODULE
 	KUNIT_CASE(module_is_looked_at_with_preemption_off_until_it_is_held),
+	KUNIT_CASE(list_shows_the_name_of_a_module_with_preemption_off),
+	KUNIT_CASE(points_show_the_name_of_a_module_with_preemption_off),
+#endif
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	KUNIT_CASE(what_runs_is_marked_with_preemption_off),
 #endif
 	KUNIT_CASE(what_another_cpu_runs_is_read_with_preemption_off),
 	KUNIT_CASE(caller_is_looked_at_with_preemption_off),
@@ -348,9 +552,19 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(point_of_an_ftrace_site_is_looked_up_with_preemption_off),
 #endif
 	KUNIT_CASE(page_of_a_slot_is_looked_up_with_preemption_off),
+	KUNIT_CASE(debuggers_keep_out_while_the_text_of_a_point_is_read),
+#if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
+	KUNIT_CASE(static_calls_of_a_module_that_comes_are_read_under_their_lock),
+#endif
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(jump_shows_its_point_with_preemption_off),
 	KUNIT_CASE(detour_to_go_on_in_is_looked_up_with_preemption_off),
+#ifdef MODULE
+	KUNIT_CASE(exception_table_of_a_module_is_read_under_its_lock),
+#ifdef CONFIG_JUMP_LABEL
+	KUNIT_CASE(jump_labels_of_a_module_are_read_under_their_lock),
+#endif
+#endif
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(handler_that_faulted_is_looked_for_with_preemption_off),
 #endif

@@ -439,15 +439,26 @@ static void call_all(struct kunit *test)
 
 /* --- Registering -------------------------------------------------------------- */
 
+static unsigned int faults;
+
 static int fault_handler(struct kprobe *p, struct pt_regs *regs, int trapnr)
 {
+	faults++;
 	return 0;
+}
+
+static int reads_what_faults(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long value;
+
+	return !copy_from_kernel_nofault(&value, pr->arg, sizeof(value));
 }
 
 struct memory_set {
 	struct kpt_probe pr[NR_FNS];
 	struct kprobe *kps[NR_FNS];
 	unsigned char text[NR_FNS][16];
+	void *bad;
 };
 
 /**
@@ -485,11 +496,18 @@ KUNIT_ARRAY_PARAM_DESC(kinds, kinds, name);
 
 static void fill(struct memory_set *set, const struct memory_kind *kind)
 {
+	void *bad = set->bad;
 	unsigned int i;
 
 	memset(set, 0, sizeof(*set));
+	set->bad = bad;
 	for (i = 0; i < kind->nr; i++) {
 		struct kprobe *p = &set->pr[i].kp;
+
+		if (kind->fault && bad) {
+			set->pr[i].on_pre = reads_what_faults;
+			set->pr[i].arg = bad;
+		}
 
 		p->addr = (kprobe_opcode_t *)probed[kind->first + i];
 		p->pre_handler = kpt_pre;
@@ -558,6 +576,7 @@ static void register_without(struct kunit *test, const struct memory_kind *kind)
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, set);
+	set->bad = kpt_bad_address(test);
 	for (i = 0; kind->there && i < kind->nr; i++)
 		there[i] = kpt_probe(test, probed[kind->first + i]);
 	for (nth = 1; more && nth < MOST; nth++) {
@@ -580,7 +599,9 @@ static void register_without(struct kunit *test, const struct memory_kind *kind)
 			if (there[i])
 				there[i]->pre = 0;
 		}
+		faults = 0;
 		call_all(test);
+		KUNIT_EXPECT_EQ_MSG(test, faults, kind->fault ? kind->nr : 0, "%u", nth);
 		for (i = 0; i < kind->nr; i++) {
 			KUNIT_EXPECT_EQ_MSG(test, set->pr[i].pre, 1, "%u", nth);
 			KUNIT_EXPECT_EQ_MSG(test, set->pr[i].post, kind->post, "%u", nth);
@@ -647,14 +668,17 @@ static void block_of_pages_without_memory_is_a_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages + 1);
 }
 
-/* A copy that traps after the instruction is allocated after the other one. */
-static void probe_without_memory_for_its_second_copy_is_not_registered(struct kunit *test)
+/*
+ * A copy that traps after the instruction is allocated after the other one. With @other, a
+ * probe that is there already has that.
+ */
+static void check_second_copy(struct kunit *test, bool other)
 {
 	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct kpt_probe *pr, *there = NULL;
 	u8 *addr = (u8 *)kpt_load;
 	struct kprobe_counts before, now;
 	unsigned long value = 5;
-	struct kpt_probe *pr;
 	const char *what;
 	int ret;
 
@@ -669,6 +693,8 @@ static void probe_without_memory_for_its_second_copy_is_not_registered(struct ku
 		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
 		s->nr++;
 	}
+	if (other)
+		there = kpt_probe(test, addr + kpt_load_at);
 	before = kpt_counts(true);
 	KUNIT_ASSERT_EQ(test, before.copies.pages, 1);
 	pr = kpt_alloc_with(test, addr + kpt_load_at, true, true);
@@ -682,10 +708,26 @@ static void probe_without_memory_for_its_second_copy_is_not_registered(struct ku
 	now = kpt_counts(true);
 	what = kpt_differs(&before, &now);
 	KUNIT_EXPECT_NULL_MSG(test, what, "%s", what);
+	if (other) {
+		KUNIT_EXPECT_EQ(test, kpt_load(&value), value);
+		KUNIT_EXPECT_EQ(test, there->pre, 1);
+	}
 	kpt_register(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_load(&value), value);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	if (other)
+		KUNIT_EXPECT_EQ(test, there->pre, 2);
+}
+
+static void probe_without_memory_for_its_second_copy_is_not_registered(struct kunit *test)
+{
+	check_second_copy(test, false);
+}
+
+static void probe_stays_if_another_lacks_memory_for_a_second_copy(struct kunit *test)
+{
+	check_second_copy(test, true);
 }
 
 #ifdef CONFIG_X86_64
@@ -885,20 +927,24 @@ struct crowd {
 	struct kprobe *kps[NR_CROWD];
 };
 
-static void crowd_fill(struct crowd *c)
+/* All on one point, or each on its own. */
+static void crowd_fill(struct crowd *c, bool one)
 {
 	unsigned int i;
 
 	memset(c, 0, sizeof(*c));
 	for (i = 0; i < NR_CROWD; i++) {
-		c->kp[i].addr = kpt_long_text + kpt_long_text_starts[i];
+		c->kp[i].addr = kpt_long_text + kpt_long_text_starts[one ? 0 : i];
 		c->kp[i].flags = KPROBE_FLAG_DISABLED;
 		c->kps[i] = &c->kp[i];
 	}
 }
 
-/* Only the allocations of arrays fail: those for the batch, and for a table that grows. */
-static void registering_many_without_memory_for_arrays_changes_nothing(struct kunit *test)
+/*
+ * Only the allocations of arrays fail: those for the batch, and for a table that grows. All
+ * of them are needed.
+ */
+static void check_crowd(struct kunit *test, bool one)
 {
 	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	unsigned int round, failed[NR_ARRAYS] = { };
@@ -910,17 +956,17 @@ static void registering_many_without_memory_for_arrays_changes_nothing(struct ku
 	only_failer = "__kvmalloc_node_noprof";
 	for (round = 0; round < CROWD_ROUNDS; round++) {
 		before = kpt_counts(false);
-		crowd_fill(c);
+		crowd_fill(c, one);
 		fail_nth(1 + round % NR_ARRAYS);
 		ret = register_kprobes(c->kps, NR_CROWD);
-		victim = NULL;
+		KUNIT_EXPECT_EQ_MSG(test, !!ret, has_failed(), "%u", round);
 		if (ret) {
 			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", round);
 			failed[round % NR_ARRAYS]++;
 			now = kpt_counts(false);
 			what = kpt_differs(&before, &now);
 			KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", round, what);
-			crowd_fill(c);
+			crowd_fill(c, one);
 			KUNIT_ASSERT_EQ(test, register_kprobes(c->kps, NR_CROWD), 0);
 		}
 		unregister_kprobes(c->kps, NR_CROWD);
@@ -929,6 +975,17 @@ static void registering_many_without_memory_for_arrays_changes_nothing(struct ku
 	KUNIT_EXPECT_EQ(test, failed[0], CROWD_ROUNDS / NR_ARRAYS);
 	KUNIT_EXPECT_EQ(test, failed[1], CROWD_ROUNDS / NR_ARRAYS);
 	KUNIT_EXPECT_GT(test, failed[2], 0);
+}
+
+static void registering_many_without_memory_for_arrays_changes_nothing(struct kunit *test)
+{
+	check_crowd(test, false);
+}
+
+/* Only the table of users grows. */
+static void many_probes_of_a_point_without_memory_for_arrays_change_nothing(struct kunit *test)
+{
+	check_crowd(test, true);
 }
 
 /* Unregistering has to work without memory. */
@@ -1121,7 +1178,7 @@ static void leavers_leave(struct kunit *test, void *arg)
 	unregister_kprobes(l->c.kps, NR_CROWD);
 	/* The tables of points and users are replaced. */
 	for (i = 0; i < 8; i++) {
-		crowd_fill(&l->c);
+		crowd_fill(&l->c, false);
 		KUNIT_EXPECT_EQ(test, register_kprobes(l->c.kps, NR_CROWD), 0);
 		unregister_kprobes(l->c.kps, NR_CROWD);
 	}
@@ -1134,7 +1191,7 @@ static bool leavers_are_kept(struct kunit *test, struct leavers *l)
 	memset(&l->rp, 0, sizeof(l->rp));
 	l->rp.kp.addr = (kprobe_opcode_t *)kpt_plain;
 	l->rp.maxactive = 4;
-	crowd_fill(&l->c);
+	crowd_fill(&l->c, false);
 	for (i = 0; i < NR_CROWD; i++)
 		l->c.kp[i].fault_handler = fault_handler;
 	fail_nth(UINT_MAX);
@@ -1768,8 +1825,11 @@ static int make_list_again(struct module *empty)
 	return kprobe_test_blacklist(empty, true);
 }
 
-/* The module was not loaded, so its marks must not get into the next list either. */
-static void loading_marks_without_memory_changes_nothing(struct kunit *test)
+/*
+ * The module was not loaded, so its marks must not get into the next list either. Returns how
+ * many allocations are needed: with @all, each of them.
+ */
+static unsigned int load_marks_without(struct kunit *test, bool all)
 {
 	struct module *empty = kunit_kzalloc(test, sizeof(*empty), GFP_KERNEL);
 	unsigned int nth, failed = 0;
@@ -1785,6 +1845,8 @@ static void loading_marks_without_memory_changes_nothing(struct kunit *test)
 		fail_nth(nth);
 		ret = kprobe_test_blacklist(THIS_MODULE, true);
 		more = has_failed();
+		if (all)
+			KUNIT_EXPECT_EQ_MSG(test, !!ret, more, "%u", nth);
 		KUNIT_EXPECT_EQ_MSG(test, may_be_probed("kpt_marked"), !!ret, "%u", nth);
 		if (ret) {
 			failed++;
@@ -1800,8 +1862,16 @@ static void loading_marks_without_memory_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
 	KUNIT_EXPECT_FALSE(test, may_be_probed("get_kprobe"));
 	KUNIT_EXPECT_LT(test, nth, MOST);
+	return failed;
+}
+
+static void loading_marks_without_memory_changes_nothing(struct kunit *test)
+{
 	/* A draft that grows, the names, and the list. */
-	KUNIT_EXPECT_GE(test, failed, 3);
+	KUNIT_EXPECT_GE(test, load_marks_without(test, false), 3);
+	/* The arrays among these. */
+	only_failer = "__kvmalloc_node_noprof";
+	KUNIT_EXPECT_GE(test, load_marks_without(test, true), 2);
 }
 
 /*
@@ -2199,6 +2269,7 @@ static struct kunit_case memory_cases[] = {
 	KPT_CASE_PARAM_SLOW(registering_without_memory_changes_nothing, kinds_gen_params),
 	KUNIT_CASE_PARAM(registering_without_pages_changes_nothing, kinds_gen_params),
 	KUNIT_CASE_SLOW(registering_many_without_memory_for_arrays_changes_nothing),
+	KUNIT_CASE_SLOW(many_probes_of_a_point_without_memory_for_arrays_change_nothing),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE_SLOW(registering_counted_probes_without_memory_changes_nothing),
 #endif
@@ -2206,6 +2277,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(refused_probes_lose_no_memory),
 	KUNIT_CASE(block_of_pages_without_memory_is_a_page),
 	KUNIT_CASE(probe_without_memory_for_its_second_copy_is_not_registered),
+	KUNIT_CASE(probe_stays_if_another_lacks_memory_for_a_second_copy),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(registering_at_a_branch_without_pages_changes_nothing),
 #endif

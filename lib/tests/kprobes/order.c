@@ -10,6 +10,7 @@
 #include <linux/ftrace.h>
 #include <linux/interrupt.h>
 #include <linux/irqflags.h>
+#include <linux/percpu-rwsem.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/timekeeping.h>
@@ -378,10 +379,11 @@ static struct kpt_probe *leaver_on(struct kunit *test, const struct kpt_site *si
 			      kpt_probe_post(test, kpt_addr(site));
 }
 
-/* It is not the only one that is waited for, nor the first. */
-static void leave_in_a_batch(struct kunit *test, struct kpt_probe *other, struct kpt_probe *pr)
+/* It is not the only one that is waited for, nor the first, and the last one needs no wait. */
+static void leave_in_a_batch(struct kunit *test, struct kpt_probe *other, struct kpt_probe *pr,
+			     struct kpt_probe *off)
 {
-	struct kprobe *kps[] = { &other->kp, &pr->kp };
+	struct kprobe *kps[] = { &other->kp, &pr->kp, &off->kp };
 	unsigned int i;
 
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
@@ -401,7 +403,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	struct slow *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	unsigned int cpu = post ? cpumask_first(cpu_online_mask) : cpumask_last(cpu_online_mask);
 	unsigned int hits;
-	struct kpt_probe *leaver = NULL, *after = NULL, *other = NULL;
+	struct kpt_probe *leaver = NULL, *after = NULL, *other = NULL, *off = NULL;
 	struct stop stop = { .look = let_go, .arg = s };
 	struct task_struct *task;
 	bool synced;
@@ -426,8 +428,12 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	} else {
 		s->pr.on_pre = pre_takes_its_time;
 	}
-	if (how == LEAVES)
+	if (how == LEAVES) {
 		other = kpt_probe(test, kpt_plain2);
+		off = kpt_alloc(test, kpt_plain2);
+		off->kp.flags = KPROBE_FLAG_DISABLED;
+		kpt_register(test, off);
+	}
 	if (who == ONE_BEFORE)
 		leaver = leaver_on(test, site);
 	kpt_register(test, &s->pr);
@@ -454,7 +460,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(s->inside)));
 
 	if (how == LEAVES)
-		leave_in_a_batch(test, other, leaver ?: &s->pr);
+		leave_in_a_batch(test, other, leaver ?: &s->pr, off);
 	else if (how == IS_SWITCHED_OFF)
 		KUNIT_EXPECT_EQ(test, disable_kprobe(leaver ? &leaver->kp : &s->pr.kp), 0);
 	else
@@ -1487,6 +1493,34 @@ static void task_on_the_way_to_a_moving_point_hits_it(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+static void look_at_hotplug(struct stop *stop)
+{
+	struct percpu_rw_semaphore *lock = stop->arg;
+
+	if (!percpu_is_read_locked(lock))
+		stop->arg = NULL;
+}
+
+/* One that comes meanwhile would be neither interrupted nor waited for. */
+static void no_cpu_comes_while_handlers_are_waited_for(struct kunit *test)
+{
+	struct percpu_rw_semaphore *lock = kprobe_test_symbol("cpu_hotplug_lock");
+	struct stop stop = { .at = KPROBE_STAGE_SYNCED, .look = look_at_hotplug, .arg = lock };
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+
+	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU) || !lock)
+		kunit_skip(test, "no CPU comes, or the symbol of the lock is not known");
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(!percpu_is_read_locked(lock)));
+	stop_at(test, &stop);
+	kpt_unregister(test, pr);
+	go_on(test);
+	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_PTR_EQ(test, stop.arg, (void *)lock);
+}
+#endif
+
 #define SITE_CASE(fn)		KUNIT_CASE_PARAM(fn, kpt_site_gen)
 #define SLOW_SITE_CASE(fn)	KPT_CASE_PARAM_SLOW(fn, kpt_site_gen)
 
@@ -1510,6 +1544,7 @@ static struct kunit_case order_cases[] = {
 	SLOW_SITE_CASE(probe_beside_a_slow_handler_may_be_disabled),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(every_cpu_is_interrupted_before_handlers_are_looked_for),
+	KUNIT_CASE(no_cpu_comes_while_handlers_are_waited_for),
 #endif
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT

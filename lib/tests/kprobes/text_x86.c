@@ -76,36 +76,67 @@ static void debugger_leaves(void *addr)
 	kprobe_test_debug((unsigned long)addr, false);
 }
 
-/* Tries the second byte of the first instruction from @at on that has one. */
-static void try_under_debugger(struct kunit *test, unsigned int at)
+static void debugger_comes(struct kunit *test, u8 *addr)
+{
+	KUNIT_ASSERT_EQ(test, kprobe_test_debug((unsigned long)addr, true), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, debugger_leaves, addr), 0);
+	KUNIT_EXPECT_EQ(test, *addr, INT3_INSN_OPCODE);
+}
+
+/* The first instruction from @at on that has a second byte. */
+static u8 *long_instruction(struct kunit *test, unsigned int at)
 {
 	unsigned int i = 0;
-	u8 *addr;
 
 	while (kpt_long_text_starts[i] < at ||
 	       kpt_long_text_starts[i + 1] < kpt_long_text_starts[i] + 2)
 		KUNIT_ASSERT_NE(test, kpt_long_text_starts[++i + 1], 0);
-	addr = kpt_long_text + kpt_long_text_starts[i];
+	return kpt_long_text + kpt_long_text_starts[i];
+}
+
+/* Tries the second byte. */
+static void try_under_debugger(struct kunit *test, u8 *addr)
+{
 	KUNIT_EXPECT_EQ(test, kpt_refused(addr + 1), -EILSEQ);
-	KUNIT_ASSERT_EQ(test, kprobe_test_debug((unsigned long)addr, true), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, debugger_leaves, addr), 0);
-	KUNIT_EXPECT_EQ(test, *addr, INT3_INSN_OPCODE);
+	debugger_comes(test, addr);
 	KUNIT_EXPECT_EQ(test, kpt_refused(addr + 1), -EILSEQ);
 	kunit_release_action(test, debugger_leaves, addr);
 	KUNIT_EXPECT_NE(test, *addr, INT3_INSN_OPCODE);
 	KUNIT_EXPECT_EQ(test, kpt_refused(addr), 0);
 }
 
-/* INT3 is one byte long, but not the instruction under it. Once near a known start, once not. */
-static void breakpoint_of_a_debugger_is_no_instruction(struct kunit *test)
+static void need_debugger(struct kunit *test)
 {
 	/* kgdb patches text with interrupts off, under a lock that sleeps on RT. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		kunit_skip(test, "kgdb cannot patch text there");
 	if (!IS_ENABLED(CONFIG_KGDB))
 		kunit_skip(test, "needs CONFIG_KGDB");
-	try_under_debugger(test, 16);
-	try_under_debugger(test, 512);
+}
+
+/* INT3 is one byte long, but not the instruction under it. Once near a known start, once not. */
+static void breakpoint_of_a_debugger_is_no_instruction(struct kunit *test)
+{
+	need_debugger(test);
+	try_under_debugger(test, long_instruction(test, 16));
+	try_under_debugger(test, long_instruction(test, 512));
+}
+
+/* The debugger uses an entry of its table again, which comes before that of the other one. */
+static void breakpoint_of_a_debugger_is_known_after_another_was_moved(struct kunit *test)
+{
+	u8 *first, *last;
+
+	need_debugger(test);
+	first = long_instruction(test, 16);
+	last = long_instruction(test, 512);
+	debugger_comes(test, first);
+	debugger_comes(test, last);
+	kunit_release_action(test, debugger_leaves, first);
+	debugger_comes(test, first);
+	KUNIT_EXPECT_EQ(test, *last, INT3_INSN_OPCODE);
+	KUNIT_EXPECT_EQ(test, kpt_refused(first + 1), -EILSEQ);
+	KUNIT_EXPECT_EQ(test, kpt_refused(last + 1), -EILSEQ);
 }
 
 /*
@@ -292,6 +323,7 @@ static struct kunit_case text_cases[] = {
 	KUNIT_CASE_SLOW(a_probe_sits_on_the_start_of_an_instruction_only),
 	KUNIT_CASE_SLOW(starts_are_found_among_breakpoints_and_jumps),
 	KUNIT_CASE(breakpoint_of_a_debugger_is_no_instruction),
+	KUNIT_CASE(breakpoint_of_a_debugger_is_known_after_another_was_moved),
 	KUNIT_CASE_SLOW(starts_in_the_kernel_are_those_of_decoding_all),
 	KUNIT_CASE(what_an_alternative_has_replaced_is_no_start),
 	KUNIT_CASE(text_is_read_at_both_ends_of_memory),

@@ -180,6 +180,7 @@ struct x86_text {
 int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr);
 int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr);
 void x86_text_batch(void);
+void x86_text_prepare(unsigned long addr);
 bool x86_text_debugged(u8 byte, unsigned long addr);
 int x86_boundary_check(unsigned long addr);
 

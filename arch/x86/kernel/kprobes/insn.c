@@ -686,6 +686,7 @@ int x86_insn_prepare(struct kprobe *p)
 	 * text.
 	 */
 	mutex_lock(&text_mutex);
+	x86_text_prepare(addr);
 	why = "not the start of an instruction";
 	ret = x86_boundary_check(addr);
 	if (!ret) {

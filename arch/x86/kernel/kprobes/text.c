@@ -204,6 +204,26 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
 
+/*
+ * The point whose text is being looked at, or 0. It is not in the table yet. A debugger stops
+ * this CPU, too: it either sees this, or has set its breakpoint before the text is read.
+ */
+static unsigned long preparing;
+
+/**
+ * x86_text_prepare - keep debuggers away from the text of a point that is not in the table
+ * @addr: the address of the point
+ *
+ * This holds until the next point of the batch, or the end of the batch.
+ *
+ * Context: kprobe_mutex and text_mutex held.
+ */
+void x86_text_prepare(unsigned long addr)
+{
+	kprobe_assert_held(&text_mutex);
+	WRITE_ONCE(preparing, addr);
+}
+
 /**
  * kprobe_has_text - is this byte a probe's, or part of its jump, now or soon?
  * @addr: its address
@@ -224,9 +244,11 @@ bool kprobe_has_text(unsigned long addr)
 	/* This is not kernel text, and get_kprobe() must not be asked for ~0UL. */
 	if (addr < TASK_SIZE_MAX || addr == ~0UL)
 		return false;
+	if (addr == READ_ONCE(preparing))
+		return true;
 	guard(preempt_notrace)();
 	p = get_kprobe((void *)addr);
-	if (p && !kprobe_ftrace(p) && !kprobe_gone(p))
+	if (p && !kprobe_ftrace(p))
 		return true;
 #ifdef CONFIG_OPTPROBES
 	for (back = 1; back < JMP32_INSN_SIZE; back++) {
@@ -267,13 +289,14 @@ bool x86_text_debugged(u8 byte, unsigned long addr)
 static unsigned long cursor;
 
 /**
- * x86_text_batch - begin or end a batch of points: forget the last start
+ * x86_text_batch - begin or end a batch of points: forget the last start and point
  *
  * Context: kprobe_mutex held.
  */
 void x86_text_batch(void)
 {
 	cursor = 0;
+	WRITE_ONCE(preparing, 0);
 }
 
 static int text_decode_up_to(unsigned long at, unsigned long addr)
