@@ -4,6 +4,17 @@
 CONFIG ?= x86_64
 T := tools/testing/kprobes
 export CONFIG SYMBOL OFFSET TEST PARTS MINUTES SCENARIO MUTANT DEB_CONFIG
+# A kernel is built once, for one CONFIG. These choose it themselves.
+apart := $(filter run gcov test-clients,$(MAKECMDGOALS))
+ifneq ($(and $(apart),$(filter-out $(firstword $(apart)),$(MAKECMDGOALS))),)
+$(error make $(firstword $(apart)) builds a kernel of its own: give it no other target)
+endif
+ifeq ($(origin ARCH),command line)
+ifneq ($(filter-out test ftracetest,$(MAKECMDGOALS)),)
+$(error ARCH= is for make test and make ftracetest only: all other targets are for x86)
+endif
+endif
+
 # Guests end when this make does, however it ends.
 export KPROBES_OWNER := $(shell echo $$PPID)
 

@@ -50,7 +50,7 @@ guest()
 	say "measuring $part of $name (build/logs/bench-$part-$name.*)" >&2
 	"$here/guest.sh" -a nokaslr -l "bench-$part-$name" -f "$files" \
 		-s 'blocked for more than' "$@" >"$tmp/lines" || status=1
-	grep '^failed' "$tmp/lines" >&2 || true
+	! grep '^failed' "$tmp/lines" >&2 || status=1
 	[ $status = 0 ] || echo "unfinished $part" >>"$tmp/lines"
 	return $status
 }

@@ -12,6 +12,9 @@ src=$build/linux
 stock_src=$build/stock/linux-source-6.12
 base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 
+# What was given to make is not for the builds of kernels and tools: -j, for instance.
+unset MAKEFLAGS MAKEOVERRIDES MFLAGS
+
 # Guests end with the process that started all this: make, or the first script.
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
@@ -29,8 +32,13 @@ WRITTEN_TWICE='text patching: written twice for this emulator'
 say() { printf 'kprobes: %s\n' "$*"; }
 die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 
-# how_many NAME VALUE [LEAST]: is it a number that is large enough?
-how_many() { [ "$2" -ge "${3:-1}" ] 2>/dev/null || die "$1=$2: has to be a number${3:+, at least $3}"; }
+# how_many NAME VALUE [LEAST]: is it a number that is large enough? Not one that a shell takes
+# for an octal one.
+how_many()
+{
+	[[ $2 =~ ^(0|[1-9][0-9]*)$ ]] && [ "$2" -ge "${3:-1}" ] 2>/dev/null ||
+		die "$1=$2: has to be a number${3:+, at least $3}"
+}
 
 # the_kernel: set kernel to the folder of the requested kernel, which has to exist, and name
 # to its name.
@@ -332,6 +340,16 @@ config_options()
 		/^# CONFIG_.* is not set/ { name = $2 }
 		/^(# )?CONFIG_/ { if (!(name in at)) order[++n] = name; at[name] = $0 }
 		END { for (i = 1; i <= n; i++) print at[order[i]] }'
+}
+
+# check_config: is there such a config, and is its kernel for this machine?
+check_config()
+{
+	fragment_lines "$CONFIG.config" >/dev/null || exit 1
+	case $(config_arch) in
+	x86_64 | i386) ;;
+	*) die "CONFIG=$CONFIG: is not for x86: make test ARCH=$(config_arch)" ;;
+	esac
 }
 
 # config_packages: the packages that building a kernel of CONFIG needs beside the usual ones,

@@ -51,21 +51,19 @@ debug_show()
 # KERNEL SOURCES
 debug_sum()
 {
-	local kernel id p=0 f=0 lines=0 line
+	local kernel id p=0 f=0 left=0 line
 
 	while read -r kernel id; do
 		line=$(debug_show "$1" "$kernel" "$id")
 		echo "$line"
-		lines=$((lines + 1))
 		if [[ $line =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
 			p=$((p + BASH_REMATCH[1]))
 			f=$((f + BASH_REMATCH[2]))
 		else
-			f=$((f + 1))
+			left=$((left + 1))
 		fi
 	done
-	[ $lines -gt 0 ] || f=1
 	echo
-	echo "$p passed, $f failed"
-	[ $f -eq 0 ]
+	echo "$p passed, $f failed; kernels left: $left"
+	[ $f -eq 0 ] && [ $p -gt 0 ]
 }

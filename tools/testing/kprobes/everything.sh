@@ -18,7 +18,7 @@
 #   WORK_SECONDS=n of workload for each window, as breakpoints and as jumps (default 5)
 #   DENSE=1        windows of neighbouring instructions: few of them can become jumps,
 #                  because their probes are in each other's way
-#   AGAIN=1        forget what earlier runs have done
+#   AGAIN=1        forget what earlier runs have done, unless WINDOW= is given
 #   WINDOW=n       only this one, done or not
 #   KERNEL=name    another kernel under build/ (default $CONFIG)
 set -euo pipefail
@@ -222,7 +222,8 @@ halve()
 
 id=$(cat "$kernel/vmlinux" "$kernel"/kprobes-modules/*.ko "$0" "$here/everything-results.sh" \
 	"$here/guest/jobs/everything.sh" | sha1sum | cut -c1-16)
-if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
+# A window that is asked for runs in any case.
+if { [ -n "${AGAIN:-}" ] && [ -z "${WINDOW:-}" ]; } || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	prepare
 fi
 mkdir -p "$tmp/files/bin" "$tmp/files/lib64" "$build/logs"
@@ -347,5 +348,6 @@ left=$((total - $(wc -l <"$state/done")))
 say "$((total - left)) of $total windows done, $left left; $failures failed now"
 [ "$failures" -eq 0 ] || exit 1
 # A single window answers for itself.
-[ -n "${WINDOW:-}" ] || [ ! -s "$state/bad" ] || exit 1
+[ -n "${WINDOW:-}" ] || [ ! -s "$state/bad" ] ||
+	die "everything: points failed in an earlier run, see build/${state##*/}/bad: AGAIN=1 starts over"
 [ -s "$state/done" ] || die "everything: no window was completed"

@@ -43,17 +43,37 @@ tested()
 	fragment_lines "$CONFIG.config"
 }
 
-# known_start DIR: forget the results there if they are not for the sources on standard input,
-# or not wanted (AGAIN=1)
+# known_start DIR [NAME...]: forget the results there if they are not for the sources on standard
+# input. With AGAIN=1, forget those of these names, or all.
 known_start()
 {
 	local id
 
 	known=$1/results
+	shift
 	id=$(sha1sum | cut -c1-16)
-	[ -z "${AGAIN:-}" ] && [ "$(cat "$1/id" 2>/dev/null)" = "$id" ] && return
-	: >"$known"
-	echo "$id" >"$1/id"
+	if [ "$(cat "${known%/*}/id" 2>/dev/null)" != "$id" ]; then
+		: >"$known"
+		echo "$id" >"${known%/*}/id"
+	elif [ -n "${AGAIN:-}" ]; then
+		forget "$known" "$@"
+	fi
+}
+
+# forget FILE [NAME...]: the lines there whose first word is one of these, or all
+forget()
+{
+	local file=$1
+
+	shift
+	if [ $# -gt 0 ]; then
+		awk -v names="$*" '
+			BEGIN { for (n = split(names, name, " "); n; n--) gone[name[n]] }
+			!($1 in gone)' "$file" >"$file.new"
+		mv "$file.new" "$file"
+	else
+		: >"$file"
+	fi
 }
 
 # known_add NAME VERDICT COUNTS WHY

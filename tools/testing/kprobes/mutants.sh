@@ -7,7 +7,7 @@
 #
 #   MUTANT=glob      only those with a matching name
 #   MINUTES=n        none is started after this many (default 60)
-#   AGAIN=1          forget the results of earlier runs
+#   AGAIN=1          forget what earlier runs of these have done
 #
 # The tests have to pass without a mutant: those that are needed run first. A mutant is
 # caught if a test fails, or its guest's kernel complains, crashes or hangs. If none does,
@@ -49,9 +49,11 @@ done
 "$here/tree.sh" >/dev/null
 # The results are valid only for these sources, tests and scripts.
 id=$(tested | sha1sum | cut -c1-16)
-if [ -n "${AGAIN:-}" ] || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
+if [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	: >"$state/results"
 	echo "$id" >"$state/id"
+elif [ -n "${AGAIN:-}" ]; then
+	forget "$state/results" "${mutants[@]}"
 fi
 
 # key MUTANT: its result is valid only for this version of the patch

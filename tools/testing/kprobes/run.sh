@@ -7,7 +7,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-[[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|[0-9]+)$ ]] || die "OFFSET=$OFFSET is not a number"
+[[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|0|[1-9][0-9]*)$ ]] || die "OFFSET=$OFFSET is not a number"
 [ "${1:-}" != --check ] || exit 0
 [ -z "${OFFSET:-}" ] || OFFSET=$((OFFSET))
 # The only clock of the small kernel is the TSC, which is compared with the guest's timer at

@@ -938,10 +938,25 @@ not ok - kprobes: apt-get could not install package-of-it: see"
 
 # What the scripts are asked for
 asks() { ("$@") 2>&1 | sed "s/^kprobes: /not ok - /" || true; }
-{ asks how_many NR 1000 1000; asks how_many NR x; asks how_many NR 999 1000; } |
+{ asks how_many NR 1000 1000; asks how_many NR x; asks how_many NR 08; asks how_many NR 999 1000; } |
 	sees how_many "a number that is none, or too small, is refused" \
 "not ok - NR=x: has to be a number
+not ok - NR=08: has to be a number
 not ok - NR=999: has to be a number, at least 1000"
+{
+	CONFIG=missing asks check_config | sed 's/: have .*//'
+	CONFIG=arm64 asks check_config
+	CONFIG=i386 asks check_config
+} | sees check_config "a kernel that there is not, or that no guest here runs, is refused before anything is built" \
+"not ok - no config missing.config
+not ok - CONFIG=arm64: is not for x86: make test ARCH=arm64"
+for goals in 'run test' 'test gcov' 'torture ARCH=arm64' 'kernel test' 'test ARCH=arm64'; do
+	# shellcheck disable=SC2086
+	make -n -C "$top" $goals >/dev/null 2>"$tmp/goals" || sed -n 's/^Makefile:[0-9]*: \*\*\* /not ok - /p' "$tmp/goals"
+done | sees make_goals "make refuses goals that need another kernel each, and ARCH= where it has no effect" \
+"not ok - make run builds a kernel of its own: give it no other target.  Stop.
+not ok - make gcov builds a kernel of its own: give it no other target.  Stop.
+not ok - ARCH= is for make test and make ftracetest only: all other targets are for x86.  Stop."
 (
 	build=$tmp
 	KERNEL=missing asks the_kernel
@@ -1863,6 +1878,12 @@ grep -oE '[a-z_0-9]+\.o\>' "$top/tools/testing/selftests/kprobes/modules/Makefil
 	[ "$(wc -l <"$tmp/wants-modules")" -ge 5 ] || echo 'not ok - no test loads a module'
 	comm -23 "$tmp/wants-modules" "$tmp/has-modules" | sed 's/^/not ok - is not built: /'
 } | sees kselftest_modules "kselftests build each module that a test loads" ''
+{
+	{ grep -L '^# needs: ' "$here"/guest/tests/*.sh || true; } |
+		xargs grep -nE '(^|[^$a-z])/(tmp|modules|lib\.sh)\>' /dev/null |
+		grep -v '/\.\./lib\.sh"' | sed 's,.*/tests/,not ok - ,' || true
+} |
+	sees kselftest_paths "tests that run on any machine use no folder of a guest" ''
 cat >"$tmp/kselftest" <<'END'
 TAP version 13
 # ok 1 busy_cpu # SKIP softirqs are threads here
@@ -2007,8 +2028,12 @@ debugged debug_good "a kernel that has passed is good" '7 passed, 0 failed, 3 sk
 { debug_known "$tmp/known" rt 0123 || echo "not ok - unknown"
   ! debug_known "$tmp/known" rt 4567 || echo "not ok - known"; } |
 	sees debug_known "a kernel that has passed is known until the sources change" ''
-{ echo rt 4567 | debug_sum "$tmp/known" || true; } | tail -n 1 | sed 's/^/not ok - /' |
-	sees debug_not_run "a kernel that has not run fails" "not ok - 0 passed, 1 failed"
+{ echo rt 4567 | debug_sum "$tmp/known" || echo failed; } | tail -n 2 | sed 's/^/not ok - /' |
+	sees debug_not_run "nothing that has run is a failure" "not ok - 0 passed, 0 failed; kernels left: 1
+not ok - failed"
+{ printf '%s\n' 'rt 0123' 'kcsan 0123' | debug_sum "$tmp/known" || echo failed; } | tail -n 1 | sed 's/^/not ok - /' |
+	sees debug_left "a kernel for which there was no time is left, and no failure" \
+		"not ok - 7 passed, 0 failed; kernels left: 1"
 debugged debug_failed "a kernel with a test that failed fails" '7 passed, 2 failed, 3 skipped, 60 s: stress: proves something' \
 	1 's/^ok/not ok/; s/0 failed/2 failed/'
 debugged debug_cut "a run without counts fails" '0 passed, 1 failed, 3 skipped, 60 s: has no result: ' 0 '4d'
@@ -2027,11 +2052,13 @@ mkdir "$tmp/known-one"
 	printf '%s\n' a b c d | { known_sum builds || true; } | sed 's/^/not ok - /'
 	known_start "$tmp/known-one" <<<one
 	echo "not ok - $(known_verdict a)"
+	AGAIN=1 known_start "$tmp/known-one" a <<<one
+	echo "not ok - $(known_verdict a) $(known_verdict b)"
 	known_start "$tmp/known-one" <<<two
-	echo "not ok - $(known_verdict a)"
+	echo "not ok - $(known_verdict b)"
 ) | sees known "what has passed is known until the sources change, and counted" "$(printf 'not ok - %s\n' \
 	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
-	'1 passed, 1 failed, 1 left, of 4 builds' passed '')"
+	'1 passed, 1 failed, 1 left, of 4 builds' passed ' failed' '')"
 # Results depend on each of these: when one changes, they are out of date.
 mkdir -p "$tmp/repository/tools/testing/kprobes" "$tmp/repository/build/.tree"
 for dir in arch include kernel lib samples patches; do
@@ -2130,6 +2157,12 @@ survived()
 		sees "$1" "$2" "not ok - $3"
 }
 survived survive_good "a kernel that has done all of it survives" survives 0 '' ''
+survived survive_base "what the base is known to warn of is not counted, what follows it is" \
+	'warns 1 times: that+0x1/0x2' 0 '$a [    3.0] ------------[ cut here ]------------\
+[    3.1] Dying CPU not properly vacated!\
+[    3.1] WARNING: CPU: 1 PID: 2 at kernel/sched/core.c:8 sched_cpu_dying+0x1/0x2\
+[    3.2] ---[ end trace 0000000000000000 ]---\
+[    3.3] WARNING: CPU: 1 PID: 2 at that+0x1/0x2' ''
 survived survive_hang "a guest that makes no progress hangs" 'hangs: no call in 90 s' 1 '' \
 	'1!d; s/.*/kprobes: guest: survive printed nothing for 90 s: see that/'
 survived survive_slow "a guest that is not done is not said to hang" 'not done in 900 s' 1 '' \

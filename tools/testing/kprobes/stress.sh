@@ -13,7 +13,7 @@ set -euo pipefail
 minutes=${MINUTES:-30}
 the_kernel
 log=$build/logs/stress-$name
-load=$build/stress-load
+load=$build/stress-load-$name
 need_build
 how_many MINUTES "$minutes"
 need_space 4000 "the compile job"

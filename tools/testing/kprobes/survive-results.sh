@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Judges how a guest of survive.sh has ended. Sourced by it, and by its self-test.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 
 # survive_verdict STATUS CONSOLE OUTPUT [KILLER]: one line. "survives" means that all calls were
 # made, that the kernel did not complain, and that no handler was late, missed or called for
@@ -14,7 +14,11 @@ survive_verdict()
 
 	broken=$(grep -aoE 'BUG: [^.]*|Oops[:a-z ]*|general protection fault|stack segment|double fault|Kernel panic.*|kernel BUG.*|soft lockup.*|(self-detected|detected) .*stall.*|blocked for more than' "$2" |
 		head -n 1 | sed 's/ \?[:,-] \?\(address\|0000\|CPU\).*//; s/[[:space:]]*$//') || true
-	warnings=$(grep -ac 'WARNING: ' "$2") || true
+	# What the base warns of, it says before the line with "WARNING: ".
+	warnings=$(tr -d '\0' <"$2" | awk -v base="$BASE_REPORTS" '
+		/cut here|end trace/ { known = 0 }
+		$0 ~ base { known = 1 }
+		/WARNING: / && !known { sub(/.* at /, ""); print $1 }')
 	bad=$(awk -v killer="${4:-}" '
 		function add(what) { s = s (s == "" ? "" : ", ") what }
 		NF == 2 && ($1 ~ /^(late|unseen|spoiled|inexact|unequal|errors)$/ || $1 ~ /^left_/) && $2 != 0 {
@@ -51,8 +55,8 @@ survive_verdict()
 		echo "fails: $(tail -n 1 "$3")"
 	elif [ -n "$bad" ]; then
 		echo "wrong: $bad"
-	elif [ "$warnings" -gt 0 ]; then
-		echo "warns $warnings times: $(grep -am 1 -o 'WARNING: .*' "$2" | sed 's/.* at \([^ ]*\).*/\1/')"
+	elif [ -n "$warnings" ]; then
+		echo "warns $(wc -l <<<"$warnings") times: ${warnings%%$'\n'*}"
 	else
 		echo "survives"
 	fi

@@ -10,7 +10,7 @@
 #   MINUTES=n                  none is started after this many (default 60)
 #   BUILDS="arm64-* *-tiny*"   only those whose names match
 #   ARCHES="riscv64 s390x"     of these architectures, see arches.sh
-#   AGAIN=1                    forget the results of earlier runs
+#   AGAIN=1                    forget what earlier runs of these have done
 #
 # kbuild says which files a configuration compiles. A warning about our files (W=1,
 # objtool and the assembler included), an object that is not made, and any warning about
@@ -316,7 +316,8 @@ lock builds
 need_space 3000 "compiling in many configurations"
 ccache_env
 # What is built, and what judges it. The script is part of that.
-known_start "$state" < <(
+# shellcheck disable=SC2046
+known_start "$state" ${BUILDS:+$(cut -d' ' -f1 "$tmp/builds")} < <(
 	cd "$here" && cat configs/builds.config arches.sh warnings.sh builds-results.sh test-builds.sh
 	product
 	other_compilers

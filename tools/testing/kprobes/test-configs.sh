@@ -8,7 +8,7 @@
 #
 #   MINUTES=n        none is started after this many (default 60)
 #   KERNELS="3 7"    only these
-#   AGAIN=1          forget the results of earlier runs
+#   AGAIN=1          forget what earlier runs of these have done
 #
 # Every pair of values of different factors occurs in a kernel. The set is the same in
 # every run, and a run resumes where the last one stopped, if the sources are the same.
@@ -167,7 +167,8 @@ for n in ${KERNELS:-}; do
 done
 
 # What each kernel is, what it is made of, and what judges it. The script is part of that.
-known_start "$state" < <(
+# shellcheck disable=SC2086
+known_start "$state" ${KERNELS:-} < <(
 	cd "$here" && cat configs/{generic,space-x86}.config common.sh arches.sh kernel.sh warnings.sh \
 		boot.sh names.sh results.sh ktap.awk test-configs.sh
 	while read -r n values; do

@@ -14,10 +14,10 @@
 #
 #   MINUTES=n             none is started after this many (default 120)
 #   KERNELS="rt kcsan"    only these
-#   AGAIN=1               forget the results of earlier runs
+#   AGAIN=1               forget what earlier runs of these have done
 #
 # A line for each kernel; its whole output is in build/logs/test-debug-*.txt. The counts
-# are of all tests, and a kernel without a result counts as one that failed.
+# are of all tests, and a kernel that ran without a result counts as one that failed.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -38,8 +38,11 @@ if [ "${1:-}" = list ]; then
 fi
 mkdir -p "$build/logs" "$build/test-debug"
 known=$build/test-debug/results
-[ -z "${AGAIN:-}" ] || rm -rf "$known" "$build/test-debug/"*-*
 touch "$known"
+for kernel in ${AGAIN:+$KERNELS}; do
+	forget "$known" "$kernel"
+	rm -rf "$build/test-debug/$kernel-"*
+done
 # id KERNEL: a result counts for these sources only: what is built, what runs, and what
 # has to run
 id()

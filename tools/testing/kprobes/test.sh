@@ -43,6 +43,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/files.sh
 . "$here/files.sh"
 
+check_config
 kernel=${KERNEL:-$CONFIG}
 expected=$here/expected/$kernel
 # Some runs are for the default kernel only, or one that is like it but for counting.
@@ -163,6 +164,13 @@ guest()
 	fi
 }
 
+# picks_ran RUN: of the suites and cases that TEST= picks, those that have not run have failed
+picks_ran()
+{
+	[ -z "${TEST:-}" ] || kunit_picks "$1" | of_suites "$(suites_of "$1")" |
+		picked_lines "$1" "$results" | record expected ''
+}
+
 # kunit_in_guest RUN PREFIX WATCH SECONDS [EACH]: with EACH one suite after the other
 kunit_in_guest()
 {
@@ -183,6 +191,7 @@ kunit_in_guest()
 		kunit_lines "${picks:+1}" <"$build/logs/$log.console"
 		cat "$build/logs/$log.txt"
 	} | record "$run" "$prefix"
+	picks_ran "$run"
 }
 
 # kunit_run RUN GLOB SAYS PARAMETERS OPTION...: suites of that name in a guest that is booted
@@ -206,6 +215,7 @@ kunit_run()
 		grep -aqE "$says" "$build/logs/$log.console" ||
 			echo "not ok - kunit: the kernel does not say \"$says\": see build/logs/$log.console"
 	} | record "$run" "$run: "
+	picks_ran "$run"
 }
 
 # The suites whose result depends on preemption, on the number of CPUs, which decides how much
@@ -285,6 +295,7 @@ kunit_by_tool()
 		fi
 		warnings_of "$build/kunit" "$log.out" | sed 's/^/not ok - kunit: /'
 	} | record kunit.py 'kunit.py: '
+	picks_ran kunit.py
 }
 
 # guest_tests RUN PREFIX PARAMS WATCH FILE...: runs those of the tests that match. A test whose
@@ -477,7 +488,6 @@ fi
 if [ -e "$expected" ]; then
 	grep -vE "^${left_out:-#} " "$expected" >"$list"
 	expected_lines "$list" "$results" "${TEST:-}" | record expected ''
-	[ -z "${TEST:-}" ] || kunit_picks kunit | of_suites "$(suites_of kunit)" | picked_lines kunit "$results" | record expected ''
 elif [[ $kernel != stock-* ]]; then
 	echo "not ok - expected: no list of the tests that have to run: $expected is missing" | record expected ''
 fi

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: wrong calls to the API, with targets of all kinds, from all CPUs at once, from handlers and from contexts that must not sleep, are refused with the right error and leave nothing over
-. /lib.sh
+. "${0%/*}/../lib.sh" || exit 1
 
-[ -e /modules/kprobe_abuse.ko ] || skip "no kprobe_abuse for this kernel"
+[ -e "$modules/kprobe_abuse.ko" ] || skip "no kprobe_abuse for this kernel"
 abuse=/sys/kernel/debug/kprobe_abuse
 calls=15000
 ! grep -q ' kasan_report$' /proc/kallsyms || calls=4000

@@ -25,8 +25,8 @@ awk '
 		base = $3
 		sub(/\..*/, "", base)
 		if (base in name && !($3 in name)) print $3
-	}' $kp/blacklist /proc/kallsyms >/tmp/pieces
-is "pieces of refused functions that are not" "$(cat /tmp/pieces)" ""
+	}' $kp/blacklist /proc/kallsyms >"$tmp/pieces"
+is "pieces of refused functions that are not" "$(cat "$tmp/pieces")" ""
 is "probes set in spite of it" "$(cat $kp/list)" ""
 echo 'p:kt/vfs_read vfs_read' >>$tracing/kprobe_events || fail "nothing can be probed"
 is "a probe where one may be" "$(grep -c ' vfs_read+' $kp/list)" 1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: hits and returns on a CPU that was offline when the probes were set are counted, and stay counted when it goes offline; its idle task loses no instance
+# needs: guest
 # own guest: a CPU goes
 . "${0%/*}/../lib.sh"
 

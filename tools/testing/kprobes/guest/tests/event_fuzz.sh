@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over
-. /lib.sh
+. "${0%/*}/../lib.sh" || exit 1
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
 # As in abuse.sh.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: the control files show addresses to readers that kallsyms shows them to, with and without CAP_SYSLOG, as the process that opened the file may; users cannot read the files; and no page is ever writable and executable while text is patched
+# needs: guest
 . /lib.sh
 
 paranoid=/proc/sys/kernel/perf_event_paranoid
