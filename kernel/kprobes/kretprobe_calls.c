@@ -457,19 +457,26 @@ core_initcall(calls_hotplug_init);
  * @ri:	    the call, which has returned
  * @cpu:    a CPU that the caller runs on, so that the idle task does not
  * @online: it had been online; otherwise it has not come online in time
+ * @again:  the second time it has not
  *
  * Context: any, preemption off.
  * Return: true if the call is kept.
  */
-bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online)
+bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
+			    bool again)
 {
 	struct llist_head *calls = &idle_thread_get(cpu)->kretprobe_instances;
 	struct llist_node *first = calls->first;
 	bool keeps;
 
+	per_cpu(calls_of_idle, cpu) = online;
+	if (again) {
+		/* It dies without a call. */
+		calls->first = NULL;
+		calls_flush_idle(cpu);
+	}
 	ri->llist.next = NULL;
 	calls->first = &ri->llist;
-	per_cpu(calls_of_idle, cpu) = online;
 	calls_flush_idle(cpu);
 	keeps = calls->first;
 	calls->first = first;

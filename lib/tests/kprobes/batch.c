@@ -986,6 +986,39 @@ static void target_that_is_gone_by_then_is_enoent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 }
+
+#if defined(CONFIG_X86_KERNEL_IBT) && defined(CONFIG_OPTPROBES)
+static void replace_endbr(enum kprobe_stage stage, void *endbr)
+{
+	if (stage == KPROBE_STAGE_RESOLVED)
+		memset(endbr, BYTES_NOP1, ENDBR_INSN_SIZE);
+}
+
+/* As if another module were there: a function does not begin in front of the address any more. */
+static void address_that_is_in_another_module_by_then_is_enoent(struct kunit *test)
+{
+	struct kprobe_counts before = kpt_counts(false), now;
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	u8 *endbr = kpt_writable(test, kpt_plain), was[ENDBR_INSN_SIZE];
+	int ret;
+
+	memcpy(was, endbr, sizeof(was));
+	kprobe_test_stop(replace_endbr, endbr);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	ret = kpt_try_register(test, &pr->kp);
+	kunit_release_action(test, no_stop, NULL);
+	memcpy(endbr, was, sizeof(was));
+	KUNIT_EXPECT_EQ(test, ret, -ENOENT);
+	if (!ret)
+		kpt_unregister(test, pr);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
+	pr->kp.addr = (kprobe_opcode_t *)kpt_plain;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
 #endif
 
 static struct kunit_case batch_cases[] = {
@@ -1023,6 +1056,9 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(target_that_is_never_where_it_was_is_enoent),
 	KUNIT_CASE(target_that_was_a_refused_one_is_found),
 	KUNIT_CASE(target_that_is_gone_by_then_is_enoent),
+#if defined(CONFIG_X86_KERNEL_IBT) && defined(CONFIG_OPTPROBES)
+	KUNIT_CASE(address_that_is_in_another_module_by_then_is_enoent),
+#endif
 #endif
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,

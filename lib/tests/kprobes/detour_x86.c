@@ -1024,6 +1024,33 @@ static void check_branch_counts(struct kunit *test, void *addr, kpt_fn_t fn)
 	}
 }
 
+static int return_nothing(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 0;
+}
+
+/* The trampoline's own return is not counted. */
+static void return_of_a_probed_call_counts_as_many_calls_as_returns(struct kunit *test)
+{
+	static const kpt_fn_t fns[] = { kpt_plain, kpt_traced };
+	struct kretprobe *rp;
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(fns); i++) {
+		rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, rp);
+		rp->kp.addr = kpt_text(fns[i / 2]);
+		rp->handler = return_nothing;
+		if (i % 2)
+			rp->entry_handler = return_nothing;
+		kpt_register_return(test, rp);
+		wait_for_kprobe_optimizer();
+		expect_as_many_calls_as_returns(test, fns[i / 2]);
+		KUNIT_EXPECT_EQ(test, rp->nmissed, 0);
+		kpt_unregister_return(test, rp);
+	}
+}
+
 static void hit_at_a_branch_counts_as_many_calls_as_returns(struct kunit *test)
 {
 	if (!KPT_JUMP_TABLES) {
@@ -1037,7 +1064,25 @@ static void hit_at_a_branch_counts_as_many_calls_as_returns(struct kunit *test)
 }
 #endif
 
+/* The dispatcher pairs calls and returns. The detour itself does not, if one is emulated. */
+static void emulated_calls_and_returns_are_left_to_the_dispatcher(struct kunit *test)
+{
+	void *at[] = { AT(nop), AT(call), AT(ret) };
+	struct kpt_probe *pr;
+	unsigned int i, post;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		for (post = 0; post < 2; post++) {
+			pr = jump_probe(test, at[i], post);
+			KUNIT_EXPECT_EQ_MSG(test, !detour_of(test, pr->kp.addr)->branch,
+					    post && i, "%u", i);
+			kpt_unregister(test, pr);
+		}
+	}
+}
+
 static struct kunit_case detour_cases[] = {
+	KUNIT_CASE(emulated_calls_and_returns_are_left_to_the_dispatcher),
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
 	KUNIT_CASE(late_hit_is_one_of_a_probe_that_came_meanwhile),
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
@@ -1062,6 +1107,7 @@ static struct kunit_case detour_cases[] = {
 #endif
 	KUNIT_CASE(hit_that_leaves_its_detour_counts_as_many_calls_as_returns),
 	KUNIT_CASE(hit_at_a_branch_counts_as_many_calls_as_returns),
+	KUNIT_CASE(return_of_a_probed_call_counts_as_many_calls_as_returns),
 #endif
 	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),

@@ -557,6 +557,74 @@ static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test
 	KUNIT_EXPECT_EQ(test, second->pre, 1);
 }
 
+/**
+ * struct wait_watch - what the optimizer does before it waits for tasks
+ * @sync:  counts when it interrupts all CPUs
+ * @cpus:  counts when it waits for CPU hotplug
+ * @syncs: how often it has done the one between two stages
+ * @locks: how often the other
+ * @times: how often it was at the last stage
+ */
+struct wait_watch {
+	struct kpt_probe *sync;
+	struct kpt_probe *cpus;
+	unsigned int syncs;
+	unsigned int locks;
+	unsigned int times;
+};
+
+static void watch_the_wait(enum kprobe_stage stage, void *arg)
+{
+	struct wait_watch *w = arg;
+
+	if (stage == KPROBE_STAGE_PLANNED) {
+		w->sync->post = 0;
+		w->cpus->post = 0;
+		WRITE_ONCE(w->sync->arg, current);
+		WRITE_ONCE(w->cpus->arg, current);
+	} else if (stage == KPROBE_STAGE_DIVERTED) {
+		w->syncs += w->sync->post;
+		w->locks += w->cpus->post;
+		w->times++;
+		WRITE_ONCE(w->sync->arg, NULL);
+		WRITE_ONCE(w->cpus->arg, NULL);
+	}
+}
+
+static void stop_watching(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+/* Tasks are waited for only once no CPU is about to enter the old copy, or comes or goes. */
+static void every_cpu_is_there_and_interrupted_before_tasks_are_waited_for(struct kunit *test)
+{
+	struct wait_watch *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct kpt_probe *pr = probe_on_two(test, false);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	w->sync = kpt_alloc(test, NULL);
+	w->sync->kp.symbol_name = "text_poke_sync";
+	w->sync->on_pre = pre_counts_own_syncs;
+	w->cpus = kpt_alloc(test, NULL);
+	w->cpus->kp.symbol_name = "cpus_read_lock";
+	w->cpus->on_pre = pre_counts_own_syncs;
+	kpt_register(test, w->sync);
+	if (IS_ENABLED(CONFIG_HOTPLUG_CPU))
+		kpt_register(test, w->cpus);
+	wait_for_kprobe_optimizer();
+	kprobe_test_stop(watch_the_wait, w);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_watching, NULL), 0);
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	kunit_release_action(test, stop_watching, NULL);
+	expect_jump(test, pr);
+	KUNIT_EXPECT_GT(test, w->times, 0);
+	KUNIT_EXPECT_GE(test, w->syncs, w->times);
+	if (IS_ENABLED(CONFIG_HOTPLUG_CPU))
+		KUNIT_EXPECT_GE(test, w->locks, w->times);
+}
+
 static void disabled_on_the_way_it_leaves_the_text_alone(struct kunit *test)
 {
 	struct kpt_probe *pr = probe_on_two(test, true);
@@ -1539,6 +1607,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(counting_is_switched_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
+	KUNIT_CASE(every_cpu_is_there_and_interrupted_before_tasks_are_waited_for),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
 	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),
 	KUNIT_CASE(reschedule_that_a_handler_has_delayed_is_done),

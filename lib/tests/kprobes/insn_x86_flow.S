@@ -198,6 +198,8 @@ DONE
 COUNTS "loope", 3, ALL_FLAGS, loope 2f
 COUNTS "loopne", 3, ALL_FLAGS, loopne 2f
 COUNTS "loop, last time", 1, 0, loop 2f
+COUNTS "loope, last time", 1, ALL_FLAGS, loope 2f
+COUNTS "loopne, last time", 1, ALL_FLAGS, loopne 2f
 COUNTS "loop from zero", 0, 0, loop 2f
 COUNTS "jrcxz, taken", 0, 0, JCXZ 2f
 COUNTS "jrcxz, not taken", 1, 0, JCXZ 2f
@@ -360,6 +362,11 @@ REFUSE_SAFE "jmp mem, of gs", jmp *%gs:8
 REFUSE_SAFE "call mem, 32 bit address", call *(%eax)
 REFUSE "call reg, with rex2", .byte 0xd5, 0x10, 0xff, 0xd0
 REFUSE "jmp reg, with rex2", .byte 0xd5, 0x10, 0xff, 0xe0
+REFUSE "syscall, with rex2", .byte 0xd5, 0x80, 0x05
+REFUSE "ud2, with rex2", .byte 0xd5, 0x80, 0x0b
+REFUSE "int3, with rex2", .byte 0xd5, 0x00, 0xcc
+REFUSE "jmpabs", .byte 0xd5, 0x00, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0
+REFUSE "mov between registers of apx", .byte 0xd5, 0x19, 0x89, 0xd8
 REFUSE "swapgs", swapgs
 #else
 REFUSE "pop ss", pop %ss

@@ -23,6 +23,7 @@
  * @entry_ret:	return address there
  * @at_return:	registers at the latest return
  * @retaddr:	latest return address
+ * @slot:	what was in the place of the return address there, on x86
  * @order:	if not NULL, ticks with each return
  * @tick:	its value at the latest return
  *
@@ -40,6 +41,7 @@ struct inst_probe {
 	unsigned long entry_ret;
 	struct pt_regs at_return;
 	unsigned long retaddr;
+	unsigned long slot;
 	int *order;
 	int tick;
 };
@@ -77,6 +79,10 @@ static int inst_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 	/* See struct inst_probe. */
 	data_race(p->at_return = *regs);
+#ifdef CONFIG_X86
+	/* The return has popped it. The same. */
+	data_race(p->slot = ((unsigned long *)kernel_stack_pointer(regs))[-1]);
+#endif
 	/* The same. */
 	data_race(p->retaddr = get_kretprobe_retaddr(ri));
 	if (p->order)
@@ -662,6 +668,11 @@ static void tail_call_returns_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, outer->tick, 2);
 	KUNIT_EXPECT_EQ(test, inner->retaddr, outer->entry_ret);
 	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
+	/* Traces that start in a handler find no trampoline. */
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&inner->at_return), outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&outer->at_return), outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, inner->slot, outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, outer->slot, outer->entry_ret);
 }
 #endif
 

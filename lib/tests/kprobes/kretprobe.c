@@ -557,6 +557,31 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), 0);
 }
 
+#ifndef CONFIG_X86
+static int note_no_retaddr(struct ret_probe *r, struct kretprobe_instance *ri,
+			   struct pt_regs *regs)
+{
+	*(unsigned long *)r->arg |= get_kretprobe_retaddr(ri);
+	return 0;
+}
+
+/* It is not known yet. The second call takes the same instance as the first. */
+static void entry_handler_sees_no_return_address(struct kunit *test)
+{
+	struct ret_probe *r = ret_alloc(test, kpt_plain);
+	unsigned long seen = 0;
+
+	r->rp.maxactive = 1;
+	r->on_entry = note_no_retaddr;
+	r->arg = &seen;
+	ret_register(test, r);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_plain(8), KPT_RESULT(8ul));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 2);
+	KUNIT_EXPECT_EQ(test, seen, 0);
+}
+#endif
+
 #ifdef CONFIG_X86
 static int note_retaddr(struct ret_probe *r, struct kretprobe_instance *ri,
 			struct pt_regs *regs)
@@ -1373,6 +1398,9 @@ static struct kunit_case kretprobe_cases[] = {
 	KUNIT_CASE(unregister_of_never_registered_is_harmless),
 	KUNIT_CASE(default_maxactive_is_not_written_back),
 	KUNIT_CASE(bound_that_does_not_fit_is_enomem_without_pressure),
+#ifndef CONFIG_X86
+	KUNIT_CASE(entry_handler_sees_no_return_address),
+#endif
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(entry_handler_sees_the_return_address, kpt_site_gen),
 	KUNIT_CASE(flags_at_the_return_are_those_of_the_function),

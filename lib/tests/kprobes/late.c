@@ -9,6 +9,7 @@
 #include <linux/interrupt.h>
 #include <linux/preempt.h>
 #include <linux/timekeeping.h>
+#include <linux/uaccess.h>
 
 #include "fixture.h"
 #ifdef CONFIG_X86
@@ -239,6 +240,8 @@ static void a_pool_without_calls_goes_with_its_probe(struct kunit *test)
  * @task:   the task that runs the function
  * @shown:  the point that is shown when the function returns
  * @times:  how often that was noted
+ * @bad:    what that reads, and cannot
+ * @error:  result of reading it
  */
 struct late_leaver {
 	struct ftrace_ops ops;
@@ -248,6 +251,8 @@ struct late_leaver {
 	struct task_struct *task;
 	struct kprobe *shown;
 	unsigned int times;
+	void *bad;
+	long error;
 };
 
 static noinline notrace unsigned long kpt_late_leaves(struct late_leaver *l)
@@ -263,11 +268,14 @@ static void note_shown(unsigned long ip, unsigned long parent, struct ftrace_ops
 		       struct ftrace_regs *fregs)
 {
 	struct late_leaver *l = container_of(ops, struct late_leaver, ops);
+	u8 byte;
 
 	if (current != l->task)
 		return;
 	l->shown = kprobe_test_running();
 	l->times++;
+	/* Fault handlers of its point are asked: it has none. */
+	l->error = copy_from_kernel_nofault(&byte, l->bad, sizeof(byte));
 }
 
 static void remove_note(void *ops)
@@ -285,6 +293,7 @@ static void late_return_shows_no_point_that_is_gone(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
 	l->task = current;
+	l->bad = kpt_bad_address(test);
 	l->ops.func = note_shown;
 	KUNIT_ASSERT_EQ(test, ftrace_set_filter(&l->ops, late_handler,
 						strlen(late_handler), 1), 0);
@@ -306,6 +315,7 @@ static void late_return_shows_no_point_that_is_gone(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, l->times, 1);
 		KUNIT_EXPECT_NOT_NULL(test, l->shown);
 		KUNIT_EXPECT_PTR_NE(test, l->shown, point);
+		KUNIT_EXPECT_EQ(test, l->error, -EFAULT);
 		l->shared = !l->shared;
 	} while (l->shared);
 }
@@ -435,8 +445,10 @@ static void calls_of_an_idle_task_are_freed_if_its_cpu_is_dead(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	KUNIT_ASSERT_NOT_NULL(test, p->ri);
 	preempt_disable();
-	KUNIT_EXPECT_TRUE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), false));
-	KUNIT_EXPECT_FALSE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), true));
+	KUNIT_EXPECT_TRUE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), false, false));
+	/* Nor if it dies and then does not come back in time. */
+	KUNIT_EXPECT_TRUE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), true, true));
+	KUNIT_EXPECT_FALSE(test, kprobe_test_idle_keeps(p->ri, smp_processor_id(), true, false));
 	preempt_enable();
 	KUNIT_EXPECT_EQ(test, kpt_traced(8), KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 2);

@@ -15,6 +15,9 @@
 #include <linux/sizes.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_X86
+#include <asm/text-patching.h>
+#endif
 
 #include "fixture.h"
 
@@ -1026,7 +1029,7 @@ static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *tes
 {
 	struct slots *s = take_pages_of_slots(test);
 	struct kprobe_counts counts = kpt_counts(false);
-	unsigned int i, all = 0, unknown = 0, size = 0;
+	unsigned int i, all = 0, unknown = 0, size = 0, code = 0;
 	unsigned long page, last = 0;
 	unsigned long *pages;
 	kprobe_opcode_t text;
@@ -1037,12 +1040,17 @@ static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *tes
 		page = (unsigned long)s->slot[i] & PAGE_MASK;
 		KUNIT_EXPECT_TRUE_MSG(test, is_kprobe_insn_slot((unsigned long)s->slot[i]),
 				      "%u", i);
+#ifdef CONFIG_X86
+		/* Nothing has been written there, or it was erased. */
+		code += !!memchr_inv(s->slot[i], INT3_INSN_OPCODE, __ARCH_KPROBE_SLOT_SIZE);
+#endif
 		if (page != last)
 			KUNIT_EXPECT_EQ_MSG(test, pages_in_kallsyms(page, &all, &unknown), 1,
 					    "%u", i);
 		last = page;
 		pages[size++] = page;
 	}
+	KUNIT_EXPECT_EQ(test, code, 0);
 	KUNIT_EXPECT_EQ(test, all, counts.copies.pages);
 	/* This includes the last page, even if no slot of it is in use yet. */
 	KUNIT_EXPECT_EQ(test, unknown, 0);

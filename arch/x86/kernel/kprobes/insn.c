@@ -289,9 +289,13 @@ static int x86_classify(struct arch_specific_insn *a, struct insn *insn, const u
 	a->kind = X86_COPY;
 	a->src = X86_NO_REG;
 
-	if (insn_is_rex2(insn) && op == 0xff)
-		return -EILSEQ;	/* a branch through registers that pt_regs lacks */
-	if (insn_is_avx(insn) || insn_is_rex2(insn))
+	/*
+	 * pt_regs lacks the registers of APX, which has branches of its own, too (JMPABS). The
+	 * kernel is built without it.
+	 */
+	if (insn_is_rex2(insn))
+		return -EILSEQ;
+	if (insn_is_avx(insn))
 		return 0;
 
 	switch (op) {
