@@ -113,11 +113,13 @@ static inline void kpt_watch_unread(struct kpt_watch *w, struct pt_regs *regs)
 
 /**
  * struct kpt_reader - a watch on a word that has to be read under a guard
- * @w:	   the watch
- * @times: accesses without the guard
+ * @w:	    the watch
+ * @before: accesses before those that the test is about
+ * @times:  accesses without the guard
  */
 struct kpt_reader {
 	struct kpt_watch *w;
+	unsigned int before;
 	unsigned int times;
 };
 
@@ -138,7 +140,9 @@ kpt_watch_reader(struct kunit *test, const void *word, size_t size,
 	r->w = kpt_watch(test, word, size, raw_smp_processor_id(), seen, &r->times);
 	READ_ONCE(*(const u8 *)word);
 	barrier();
-	KUNIT_EXPECT_EQ(test, r->w->times, 1);
+	/* Lockdep and KASAN look at modules at any time. */
+	r->before = r->w->times;
+	KUNIT_EXPECT_GE(test, r->before, 1);
 	KUNIT_EXPECT_EQ(test, r->times, 1);
 	return r;
 }
@@ -147,7 +151,7 @@ kpt_watch_reader(struct kunit *test, const void *word, size_t size,
 static inline void kpt_unwatch_reader(struct kunit *test, struct kpt_reader *r)
 {
 	kpt_unwatch(test, r->w);
-	KUNIT_EXPECT_GT(test, r->w->times, 1);
+	KUNIT_EXPECT_GT(test, r->w->times, r->before);
 	KUNIT_EXPECT_EQ(test, r->times, 1);
 }
 
