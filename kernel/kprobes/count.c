@@ -15,6 +15,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
@@ -186,3 +187,20 @@ bool kprobes_counting(void)
 {
 	return READ_ONCE(counting);
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_hits_word - find where the hits on a CPU are counted
+ * @kp:  a registered probe, on a point whose hits are counted
+ * @cpu: the CPU
+ *
+ * Context: may sleep; not from a stage.
+ * Return: the address of an element of kprobe_counter::hits.
+ */
+void *kprobe_test_hits_word(struct kprobe *kp, unsigned int cpu)
+{
+	guard(mutex)(&kprobe_mutex);
+	return per_cpu_ptr(kprobe_user_of(kp)->point->counter->hits, cpu);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_hits_word);
+#endif

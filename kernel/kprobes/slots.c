@@ -431,7 +431,7 @@ static void slots_reclaim(struct work_struct *work)
 	mutex_unlock(&slot_mutex);
 
 	kprobe_test_stage(KPROBE_STAGE_RETIRED);
-	/* No grace period waits for a CPU on its way online. It may execute a slot before RCU sees it. */
+	/* A CPU on its way online may be in a slot, and no grace period waits for it. */
 	cpus_read_lock();
 	cpus_read_unlock();
 	kprobe_wait_for_tasks();

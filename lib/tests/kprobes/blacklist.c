@@ -863,7 +863,8 @@ static void array_grows_before_its_end(struct kunit *test)
 	KUNIT_ASSERT_GT(test, room, 1);
 	for (i = 0; i < room - 1; i++)
 		array[i] = i;
-	KUNIT_EXPECT_PTR_EQ(test, kprobe_array_more(array, i, &room, sizeof(*array)), (void *)array);
+	more = kprobe_array_more(array, i, &room, sizeof(*array));
+	KUNIT_EXPECT_PTR_EQ(test, more, array);
 	KUNIT_EXPECT_EQ(test, room, i + 1);
 	array[i] = i;
 	i++;

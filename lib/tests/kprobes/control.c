@@ -672,6 +672,39 @@ static void hit_goes_on_when_counting_is_switched_off(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kpt_allow_jumps(test);
 }
+
+/* From an NMI, once. */
+static void hit_again(struct kpt_watch *w, struct pt_regs *regs)
+{
+	bool *on = w->arg;
+
+	if (*on) {
+		*on = false;
+		kpt_traced(7);
+	}
+}
+
+/* Between any two instructions that count a hit. */
+static void hit_that_interrupts_another_is_counted(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
+	unsigned int cpu = raw_smp_processor_id();
+	struct kpt_watch *w;
+	unsigned long *hits;
+	bool on = false;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	count_hits(test);
+	hits = kprobe_test_hits_word(&pr->kp, cpu);
+	w = kpt_watch(test, hits, sizeof(*hits), cpu, hit_again, &on);
+	WRITE_ONCE(on, true);
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(on));
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*hits), 2ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
 #endif
 
 #ifdef CONFIG_KRETPROBE_POOL
@@ -895,6 +928,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(changes_wait_until_a_probe_is_registered),
 	KUNIT_CASE(blacklist_has_the_trampolines_of_static_calls),
 	KUNIT_CASE(hit_goes_on_when_counting_is_switched_off),
+	KUNIT_CASE(hit_that_interrupts_another_is_counted),
 #endif
 #ifdef CONFIG_KRETPROBE_POOL
 	KUNIT_CASE(points_show_the_instances_of_return_probes),

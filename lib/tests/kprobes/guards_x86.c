@@ -237,13 +237,13 @@ static void debuggers_keep_out_while_the_text_of_a_point_is_read(struct kunit *t
 
 /**
  * struct locked - watches on a word that has to be read under a lock, on all CPUs
- * @lock:     the lock
+ * @held:     the lock, which has to be held
  * @w:	      the watches
  * @nr:	      how many
  * @unlocked: accesses without the lock
  */
 struct locked {
-	struct mutex *lock;
+	void *held;
 	struct kpt_watch *w[8];
 	unsigned int nr;
 	unsigned int unlocked;
@@ -253,7 +253,7 @@ static void __maybe_unused count_unlocked(struct kpt_watch *w, struct pt_regs *r
 {
 	struct locked *l = w->arg;
 
-	l->unlocked += !mutex_is_locked(l->lock);
+	l->unlocked += !mutex_is_locked(l->held);
 }
 
 /* One access without the lock shows that it can fail. The optimizer runs on any CPU. */
@@ -263,8 +263,8 @@ static void __maybe_unused watch_lock(struct kunit *test, struct locked *l, cons
 	unsigned int cpu;
 
 	memset(l, 0, sizeof(*l));
-	l->lock = kprobe_test_symbol(lock);
-	if (!l->lock)
+	l->held = kprobe_test_symbol(lock);
+	if (!l->held)
 		kunit_skip(test, "the symbol of the lock is not known");
 	for_each_online_cpu(cpu) {
 		KUNIT_ASSERT_LT(test, l->nr, ARRAY_SIZE(l->w));

@@ -644,6 +644,11 @@ static void registers_are_those_after_the_return(struct kunit *test)
 	expect_same_kept(test, &p->at_return, &p->at_entry);
 	KUNIT_EXPECT_EQ(test, p->at_return.cs & 0xffff, __KERNEL_CS);
 	KUNIT_EXPECT_EQ(test, p->at_return.ss & 0xffff, __KERNEL_DS);
+#ifdef CONFIG_X86_32
+	KUNIT_EXPECT_EQ(test, p->at_return.ds & 0xffff, __USER_DS);
+	KUNIT_EXPECT_EQ(test, p->at_return.es & 0xffff, __USER_DS);
+	KUNIT_EXPECT_EQ(test, p->at_return.fs & 0xffff, __KERNEL_PERCPU);
+#endif
 	KUNIT_EXPECT_EQ(test, kernel_stack_pointer(&p->at_return),
 			kernel_stack_pointer(&p->at_entry) + sizeof(long));
 	KUNIT_EXPECT_EQ(test, instruction_pointer(&p->at_return), p->entry_ret);

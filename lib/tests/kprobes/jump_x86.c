@@ -503,6 +503,8 @@ static void target_of_a_computed_jump_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(computed), kpt_jump_computed,
 			       "the function has indirect jumps");
+	check_stays_breakpoint(test, AT(computed_lea), kpt_jump_computed_lea,
+			       "the function has indirect jumps");
 }
 
 static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
@@ -1854,6 +1856,43 @@ static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 		kpt_unregister(test, pr);
 	}
 }
+
+/* The post-handler of an instruction that runs in the detour is called from there. */
+static void post_handler_leaves_the_segments_of_the_function(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, AT(segments_copied));
+	unsigned int jump;
+
+	for (jump = 0; jump < 2; jump++) {
+		set_as(test, pr, jump);
+		KUNIT_EXPECT_EQ(test, kpt_jump_segments_copied(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->post, 1 + jump);
+		expect_no_segments(test, &pr->post_regs);
+	}
+}
+
+/* Otherwise the detour would call handlers with it. */
+static void each_instruction_that_loads_a_segment_is_noticed(struct kunit *test)
+{
+	const struct kpt_jump_target targets[] = {
+		KPT_JUMP_AND_AT(segment_mov),
+		KPT_JUMP_AND_AT(segment_pop_ds), KPT_JUMP_AND_AT(segment_pop_es),
+		KPT_JUMP_AND_AT(segment_pop_fs), KPT_JUMP_AND_AT(segment_lds),
+		KPT_JUMP_AND_AT(segment_les), KPT_JUMP_AND_AT(segment_lfs),
+	};
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(targets); i++) {
+		pr = kpt_probe(test, targets[i].addr);
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+		KUNIT_EXPECT_EQ_MSG(test, targets[i].fn(7), KPT_RESULT(7ul), "%u", i);
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_TRUE_MSG(test, !pr->pre_regs.ds || !pr->pre_regs.es ||
+				      !pr->pre_regs.fs, "%u", i);
+	}
+}
 #endif
 
 static int change_all(struct kpt_probe *pr, struct pt_regs *regs)
@@ -2713,6 +2752,8 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
 #ifdef CONFIG_X86_32
 	KUNIT_CASE(handlers_run_in_the_segments_of_the_kernel),
+	KUNIT_CASE(post_handler_leaves_the_segments_of_the_function),
+	KUNIT_CASE(each_instruction_that_loads_a_segment_is_noticed),
 #endif
 	KUNIT_CASE(every_changed_register_takes_effect),
 	KUNIT_CASE(hit_from_a_handler_is_missed),

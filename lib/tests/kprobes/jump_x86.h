@@ -216,13 +216,23 @@ KPT_JUMP_TARGET(interpreter_copy);
 #ifdef CONFIG_X86_32
 /* The second of two instructions is the target of a computed jump. */
 KPT_JUMP_TARGET(computed);
+KPT_JUMP_TARGET(computed_lea);
 
 /* The second of two is the target of a branch in the other function, far before it. */
 unsigned long kpt_jump_shares(unsigned long arg);
 KPT_JUMP_TARGET(common);
 
-/* Runs with segments that are not the kernel's, and returns 0 if ds has changed. */
+/* Runs with segments that are not the kernel's, and returns 0 if one has changed; */
 KPT_JUMP_TARGET(segments);
+KPT_JUMP_TARGET(segments_copied);
+/* with one that is loaded by an instruction of one kind. */
+KPT_JUMP_TARGET(segment_mov);
+KPT_JUMP_TARGET(segment_pop_ds);
+KPT_JUMP_TARGET(segment_pop_es);
+KPT_JUMP_TARGET(segment_pop_fs);
+KPT_JUMP_TARGET(segment_lds);
+KPT_JUMP_TARGET(segment_les);
+KPT_JUMP_TARGET(segment_lfs);
 #endif
 
 /* For kpt_insn_run(): changes some registers, and flags, from the probe on. */

@@ -679,14 +679,16 @@ LABELS backward, lkdtm_CFI_BACKWARD
 LABELS interpreter_copy, ___bpf_prog_run.constprop.0
 
 #ifdef CONFIG_X86_32
-SYM_FUNC_START(kpt_jump_computed)
+.macro COMPUTED name:req insn:vararg
+SYM_FUNC_START(kpt_jump_\name)
 	GET_ARG
 	push	%ebx
 	mov	$3, %ecx
-	mov	$.Lcomputed_inside, %ebx
-	AT computed
+	xor	%ebx, %ebx
+	\insn
+	AT \name
 	xor	%eax, %eax
-.Lcomputed_inside:
+.L\name\()_inside:
 	add	ARG, %eax
 	dec	%ecx
 	jz	1f
@@ -695,7 +697,11 @@ SYM_FUNC_START(kpt_jump_computed)
 	inc	%eax
 	pop	%ebx
 	RETURN
-SYM_FUNC_END(kpt_jump_computed)
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+COMPUTED computed, mov $.Lcomputed_inside, %ebx
+COMPUTED computed_lea, lea .Lcomputed_lea_inside(%ebx,%ebx,2), %ebx
 
 SYM_FUNC_START(kpt_jump_shares)
 	GET_ARG
@@ -714,7 +720,8 @@ SYM_FUNC_START(kpt_jump_common)
 	RETURN
 SYM_FUNC_END(kpt_jump_common)
 
-SYM_FUNC_START(kpt_jump_segments)
+.macro SEGMENTS name:req insn:vararg
+SYM_FUNC_START(kpt_jump_\name)
 	GET_ARG
 	push	%ds
 	push	%es
@@ -723,11 +730,16 @@ SYM_FUNC_START(kpt_jump_segments)
 	mov	%ecx, %ds
 	mov	%ecx, %es
 	mov	%ecx, %fs
-	AT segments
+	AT \name
+	\insn
 	xor	%eax, %eax
 	ADD_ARG
 	lea	1(%eax,%eax,2), %eax
 	mov	%ds, %ecx
+	mov	%es, %edx
+	or	%edx, %ecx
+	mov	%fs, %edx
+	or	%edx, %ecx
 	pop	%fs
 	pop	%es
 	pop	%ds
@@ -735,7 +747,76 @@ SYM_FUNC_START(kpt_jump_segments)
 	xor	%eax, %eax
 1:
 	RETURN
-SYM_FUNC_END(kpt_jump_segments)
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+SEGMENTS segments
+SEGMENTS segments_copied, cwtl
+
+/* One segment, by one kind of instruction only. It is saved before SEGMENT, and restored after. */
+.macro SEGMENT name:req seg:req
+	AT \name
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	mov	%\seg, %ecx
+.endm
+
+.macro SEGMENT_RETURN
+	jecxz	1f
+	xor	%eax, %eax
+1:
+	RETURN
+.endm
+
+SYM_FUNC_START(kpt_jump_segment_mov)
+	GET_ARG
+	push	%ebx
+	mov	%ds, %ebx
+	xor	%ecx, %ecx
+	mov	%ecx, %ds
+	SEGMENT segment_mov, ds
+	mov	%ebx, %ds
+	pop	%ebx
+	SEGMENT_RETURN
+SYM_FUNC_END(kpt_jump_segment_mov)
+
+.macro SEGMENT_POP seg:req
+SYM_FUNC_START(kpt_jump_segment_pop_\seg)
+	GET_ARG
+	push	%\seg
+	push	$0
+	pop	%\seg
+	SEGMENT segment_pop_\seg, \seg
+	pop	%\seg
+	SEGMENT_RETURN
+SYM_FUNC_END(kpt_jump_segment_pop_\seg)
+.endm
+
+SEGMENT_POP ds
+SEGMENT_POP es
+SEGMENT_POP fs
+
+/* Loads an offset, and the segment after it. */
+.macro SEGMENT_LOAD seg:req
+SYM_FUNC_START(kpt_jump_segment_l\seg)
+	GET_ARG
+	push	%\seg
+	push	$0
+	push	$0
+	push	$0
+	l\seg	(%esp), %ecx
+	add	$8, %esp
+	SEGMENT segment_l\seg, \seg
+	l\seg	(%esp), %edx
+	add	$8, %esp
+	SEGMENT_RETURN
+SYM_FUNC_END(kpt_jump_segment_l\seg)
+.endm
+
+SEGMENT_LOAD ds
+SEGMENT_LOAD es
+SEGMENT_LOAD fs
 #endif
 
 SYM_FUNC_START(kpt_jump_registers)

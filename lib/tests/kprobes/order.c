@@ -1025,6 +1025,62 @@ static void check_blocks_that_come_below(struct kunit *test)
 	kunit_release_action(test, give_slots_back, s);
 }
 
+#ifdef CONFIG_X86
+/**
+ * struct retired - what the worker does before it waits for tasks
+ * @cpus:  counts when it waits for CPU hotplug
+ * @times: how often it was about to wait for tasks
+ */
+struct retired {
+	struct kpt_probe *cpus;
+	unsigned int times;
+};
+
+static void note_worker(enum kprobe_stage stage, void *arg)
+{
+	struct retired *r = arg;
+
+	if (stage != KPROBE_STAGE_RETIRED)
+		return;
+	r->times++;
+	WRITE_ONCE(r->cpus->arg, current);
+}
+
+static int count_for_worker(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (current == READ_ONCE(pr->arg))
+		pr->post++;
+	return 0;
+}
+
+/* One on its way online may be in a slot, and grace periods do not wait for it. */
+static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
+{
+	struct retired *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	kprobe_opcode_t *slot;
+
+	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU))
+		kunit_skip(test, "no CPU comes");
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->cpus = kpt_alloc(test, NULL);
+	r->cpus->kp.symbol_name = "cpus_read_lock";
+	r->cpus->on_pre = count_for_worker;
+	kpt_register(test, r->cpus);
+	wait_for_kprobe_optimizer();
+	kpt_counts(true);
+	slot = get_insn_slot();
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	kprobe_test_stop(note_worker, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	free_insn_slot(slot, 1);
+	kpt_counts(true);
+	kunit_release_action(test, unstop, NULL);
+	WRITE_ONCE(r->cpus->arg, NULL);
+	KUNIT_EXPECT_GE(test, r->times, 1);
+	KUNIT_EXPECT_GE(test, r->cpus->post, r->times);
+}
+#endif
+
 static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *test)
 {
 	struct slots *s = take_pages_of_slots(test);
@@ -1558,6 +1614,9 @@ static struct kunit_case order_cases[] = {
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
 	KUNIT_CASE(slots_are_not_free_while_a_task_that_was_interrupted_runs_on),
+#ifdef CONFIG_X86
+	KUNIT_CASE(slots_are_not_free_while_a_cpu_comes),
+#endif
 	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
 #ifdef CONFIG_X86
 	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),

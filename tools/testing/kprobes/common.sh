@@ -12,6 +12,9 @@ src=$build/linux
 stock_src=$build/stock/linux-source-6.12
 base=${KPROBES_BASE:-/usr/src/linux-source-6.12.tar.xz}
 
+# Kbuild takes neither.
+case $top:$build in *[[:space:]]* | *:*:*) echo "kprobes: no blanks or colons in the path of the repository or build/" >&2; exit 1 ;; esac
+
 # What was given to make is not for the builds of kernels and tools: -j, for instance.
 unset MAKEFLAGS MAKEOVERRIDES MFLAGS
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Checks the code of copies and detours, see slots.sh:
 #
-#   slots.py HOW TEXT INSNS SYMBOLS
+#   slots.py HOW PROBES TEXT INSNS SYMBOLS
 #
 # objdump gives the second opinion on the instructions. The rules:
 #
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-how, text_file, insns_file, symbols_file = sys.argv[1:5]
+how, wanted_probes, text_file, insns_file, symbols_file = sys.argv[1:6]
 
 with open(insns_file) as f:
     insns = {int(line.split()[0], 16) for line in f}
@@ -174,8 +174,9 @@ for got, wanted, what in zip((retpolines, thunks, counted), want,
         print('%s: %s, wanted %s' % (what, got, wanted))
 if not ended:
     print('the guest has not come to its end')
-elif copies < 100 or detours < counts.get('jumps', 0) or detours < 100:
-    print('too few copies or detours')
+elif (counts.get('probes', 0) < 0.8 * int(wanted_probes) or
+      min(copies, detours) < 0.5 * int(wanted_probes) or detours < counts.get('jumps', 0)):
+    print('too few probes, copies or detours')
 elif not bad:
     sys.exit(0)
 sys.exit(1)

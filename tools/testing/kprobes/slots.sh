@@ -14,7 +14,7 @@ set -euo pipefail
 the_kernel
 has_module kprobe_slots
 probes=${PROBES:-3000}
-how_many PROBES "$probes"
+how_many PROBES "$probes" 100
 need_qemu
 need objdump:binutils python3:python3
 scratch
@@ -52,7 +52,7 @@ for how in ${ONLY:-default off ITS stuffing}; do
 		failed=1
 		continue
 	fi
-	if python3 "$here/slots.py" "$how" "$build/logs/$log.txt" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
+	if python3 "$here/slots.py" "$how" "$probes" "$build/logs/$log.txt" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
 		echo "ok - slots.$how: copies and detours follow the rules for generated code"
 	else
 		echo "not ok - slots.$how: copies and detours break a rule"

@@ -488,8 +488,8 @@ fi
 if [ -e "$expected" ]; then
 	grep -vE "^${left_out:-#} " "$expected" >"$list"
 	expected_lines "$list" "$results" "${TEST:-}" | record expected ''
-elif [[ $kernel != stock-* ]]; then
-	echo "not ok - expected: no list of the tests that have to run: $expected is missing" | record expected ''
+elif [[ $kernel != stock-* ]] && [ -z "${TEST:-}" ]; then
+	echo "not ok - expected: no list of the tests that have to run: make expect CONFIG=$kernel takes it from this run" | record expected ''
 fi
 
 count_results

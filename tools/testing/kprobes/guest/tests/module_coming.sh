@@ -6,7 +6,7 @@ gate=/sys/module/kprobe_gate/parameters
 
 load kprobe_gate module=kprobe_target
 insmod $modules/kprobe_target.ko &
-for _ in $(seq 100); do
+for _ in $(seq $((10 * patience))); do
 	[ "$(cat $gate/waiting)" = N ] || break
 	usleep 100000
 done
