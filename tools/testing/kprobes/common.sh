@@ -39,8 +39,9 @@ die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 # for an octal one.
 how_many()
 {
-	[[ $2 =~ ^(0|[1-9][0-9]*)$ ]] && [ "$2" -ge "${3:-1}" ] 2>/dev/null ||
+	if [[ ! $2 =~ ^(0|[1-9][0-9]*)$ ]] || ! [ "$2" -ge "${3:-1}" ] 2>/dev/null; then
 		die "$1=$2: has to be a number${3:+, at least $3}"
+	fi
 }
 
 # the_kernel: set kernel to the folder of the requested kernel, which has to exist, and name

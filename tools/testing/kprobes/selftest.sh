@@ -1880,7 +1880,7 @@ grep -oE '[a-z_0-9]+\.o\>' "$top/tools/testing/selftests/kprobes/modules/Makefil
 } | sees kselftest_modules "kselftests build each module that a test loads" ''
 {
 	{ grep -L '^# needs: ' "$here"/guest/tests/*.sh || true; } |
-		xargs grep -nE '(^|[^$a-z])/(tmp|modules|lib\.sh)\>' /dev/null |
+		xargs grep -nE '(^|[^a-z$])/(tmp|modules|lib\.sh)\>' /dev/null |
 		grep -v '/\.\./lib\.sh"' | sed 's,.*/tests/,not ok - ,' || true
 } |
 	sees kselftest_paths "tests that run on any machine use no folder of a guest" ''
@@ -2157,6 +2157,7 @@ survived()
 		sees "$1" "$2" "not ok - $3"
 }
 survived survive_good "a kernel that has done all of it survives" survives 0 '' ''
+# shellcheck disable=SC2016
 survived survive_base "what the base is known to warn of is not counted, what follows it is" \
 	'warns 1 times: that+0x1/0x2' 0 '$a [    3.0] ------------[ cut here ]------------\
 [    3.1] Dying CPU not properly vacated!\
