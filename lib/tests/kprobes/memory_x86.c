@@ -1888,6 +1888,45 @@ static struct module *module_with_marks(struct kunit *test)
 	return mod;
 }
 
+static void free_marks(void *marks)
+{
+	kvfree(marks);
+}
+
+/* So many that the list grows while they are added. */
+#define NR_MARKS	8192
+
+static void loading_many_marks_without_memory_is_enomem(struct kunit *test)
+{
+	struct module *mod = module_with_marks(test);
+	unsigned int nth, i, failed = 0;
+	unsigned long *marks;
+	bool more = true;
+	int ret;
+
+	marks = kvmalloc_array(NR_MARKS, sizeof(*marks), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, marks);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_marks, marks), 0);
+	for (i = 0; i < NR_MARKS; i++)
+		marks[i] = mod->kprobe_blacklist[0];
+	mod->kprobe_blacklist = marks;
+	mod->num_kprobe_blacklist = NR_MARKS;
+	only_failer = "__kvmalloc_node_noprof";
+	for (nth = 1; more && nth < MOST; nth++) {
+		fail_nth(nth);
+		ret = kprobe_test_blacklist(mod, true);
+		more = has_failed();
+		KUNIT_EXPECT_EQ_MSG(test, ret, more ? -ENOMEM : 0, "%u", nth);
+		failed += !!ret;
+		/* They are in this module's text. */
+		kprobe_test_blacklist(THIS_MODULE, false);
+		KUNIT_ASSERT_EQ(test, kprobe_test_blacklist(THIS_MODULE, true), 0);
+	}
+	KUNIT_EXPECT_FALSE(test, may_be_probed("kpt_marked"));
+	KUNIT_EXPECT_LT(test, nth, MOST);
+	KUNIT_EXPECT_GE(test, failed, 3);
+}
+
 #if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
 static void list_is_replaced(struct kunit *test, void *arg)
 {
@@ -2305,6 +2344,7 @@ static struct kunit_case memory_cases[] = {
 #endif
 #ifdef MODULE
 	KUNIT_CASE(loading_marks_without_memory_changes_nothing),
+	KUNIT_CASE(loading_many_marks_without_memory_is_enomem),
 #if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
 	KUNIT_CASE(list_of_marks_is_freed_after_a_grace_period),
 #endif
