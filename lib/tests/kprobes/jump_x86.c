@@ -1860,7 +1860,7 @@ static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 /* The post-handler of an instruction that runs in the detour is called from there. */
 static void post_handler_leaves_the_segments_of_the_function(struct kunit *test)
 {
-	struct kpt_probe *pr = kpt_probe_post(test, AT(segments_copied));
+	struct kpt_probe *pr = kpt_alloc_with(test, AT(segments_copied), true, true);
 	unsigned int jump;
 
 	for (jump = 0; jump < 2; jump++) {
