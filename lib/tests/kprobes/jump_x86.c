@@ -1828,6 +1828,23 @@ static void expect_no_segments(struct kunit *test, const struct pt_regs *regs)
 	KUNIT_EXPECT_EQ(test, regs->fs, 0);
 }
 
+/* How many handlers ran with others than the kernel's. QEMU lets them. */
+static unsigned int wrong_segments;
+
+static void check_segments(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned short ds, es, fs;
+
+	asm volatile("mov %%ds, %0; mov %%es, %1; mov %%fs, %2" : "=r" (ds), "=r" (es), "=r" (fs));
+	wrong_segments += ds != __USER_DS || es != __USER_DS || fs != __KERNEL_PERCPU;
+}
+
+static int check_segments_first(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	check_segments(pr, regs);
+	return 0;
+}
+
 /* Hit through a breakpoint, then through a jump that stays in the detour or leaves it. */
 static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 {
@@ -1837,10 +1854,12 @@ static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 
 	for (way = 0; way < 3; way++) {
 		pr = kpt_alloc(test, AT(segments));
-		if (way == 1)
+		wrong_segments = 0;
+		pr->on_pre = way == 2 ? go_where_told : check_segments_first;
+		if (way == 1) {
 			pr->kp.post_handler = kpt_post;
-		if (way == 2)
-			pr->on_pre = go_where_told;
+			pr->on_post = check_segments;
+		}
 		pr->arg = AT(segments) + KPT_TWO_SECOND;
 		result = way == 2 ? KPT_RESULT(107ul) : KPT_RESULT(7ul);
 		for (jump = 0; jump < 2; jump++) {
@@ -1853,6 +1872,7 @@ static void handlers_run_in_the_segments_of_the_kernel(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, pr->post, 1 + jump);
 			expect_no_segments(test, &pr->post_regs);
 		}
+		KUNIT_EXPECT_EQ(test, wrong_segments, 0);
 		kpt_unregister(test, pr);
 	}
 }
@@ -1863,12 +1883,16 @@ static void post_handler_leaves_the_segments_of_the_function(struct kunit *test)
 	struct kpt_probe *pr = kpt_alloc_with(test, AT(segments_copied), true, true);
 	unsigned int jump;
 
+	wrong_segments = 0;
+	pr->on_pre = check_segments_first;
+	pr->on_post = check_segments;
 	for (jump = 0; jump < 2; jump++) {
 		set_as(test, pr, jump);
 		KUNIT_EXPECT_EQ(test, kpt_jump_segments_copied(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, pr->post, 1 + jump);
 		expect_no_segments(test, &pr->post_regs);
 	}
+	KUNIT_EXPECT_EQ(test, wrong_segments, 0);
 }
 
 /* Otherwise the detour would call handlers with it. */
@@ -1884,11 +1908,15 @@ static void each_instruction_that_loads_a_segment_is_noticed(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(targets); i++) {
-		pr = kpt_probe(test, targets[i].addr);
+		pr = kpt_alloc(test, targets[i].addr);
+		pr->on_pre = check_segments_first;
+		kpt_register(test, pr);
 		wait_for_kprobe_optimizer();
 		expect_jump(test, pr);
+		wrong_segments = 0;
 		KUNIT_EXPECT_EQ_MSG(test, targets[i].fn(7), KPT_RESULT(7ul), "%u", i);
 		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ_MSG(test, wrong_segments, 0, "%u", i);
 		KUNIT_EXPECT_TRUE_MSG(test, !pr->pre_regs.ds || !pr->pre_regs.es ||
 				      !pr->pre_regs.fs, "%u", i);
 	}
