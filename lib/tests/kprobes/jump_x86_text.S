@@ -753,6 +753,13 @@ SYM_FUNC_END(kpt_jump_\name)
 SEGMENTS segments
 SEGMENTS segments_copied, cwtl
 
+/* More than the bytes in which neighbours of a function are looked at. */
+.macro APART name:req
+SYM_CODE_START(kpt_jump_before_\name)
+	.skip	512, 0xcc
+SYM_CODE_END(kpt_jump_before_\name)
+.endm
+
 /* One segment, by one kind of instruction only. It is saved before SEGMENT, and restored after. */
 .macro SEGMENT name:req seg:req
 	AT \name
@@ -769,6 +776,7 @@ SEGMENTS segments_copied, cwtl
 	RETURN
 .endm
 
+	APART	segment_mov
 SYM_FUNC_START(kpt_jump_segment_mov)
 	GET_ARG
 	push	%ebx
@@ -782,6 +790,7 @@ SYM_FUNC_START(kpt_jump_segment_mov)
 SYM_FUNC_END(kpt_jump_segment_mov)
 
 .macro SEGMENT_POP seg:req
+	APART	segment_pop_\seg
 SYM_FUNC_START(kpt_jump_segment_pop_\seg)
 	GET_ARG
 	push	%\seg
@@ -799,6 +808,7 @@ SEGMENT_POP fs
 
 /* Loads an offset, and the segment after it. */
 .macro SEGMENT_LOAD seg:req
+	APART	segment_l\seg
 SYM_FUNC_START(kpt_jump_segment_l\seg)
 	GET_ARG
 	push	%\seg
@@ -817,6 +827,7 @@ SYM_FUNC_END(kpt_jump_segment_l\seg)
 SEGMENT_LOAD ds
 SEGMENT_LOAD es
 SEGMENT_LOAD fs
+	APART	others
 #endif
 
 SYM_FUNC_START(kpt_jump_registers)
