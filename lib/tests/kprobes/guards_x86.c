@@ -252,8 +252,9 @@ struct locked {
 static void __maybe_unused count_unlocked(struct kpt_watch *w, struct pt_regs *regs)
 {
 	struct locked *l = w->arg;
+	struct mutex *held = l->held;
 
-	l->unlocked += !mutex_is_locked(l->held);
+	l->unlocked += !mutex_is_locked(held);
 }
 
 /* One access without the lock shows that it can fail. The optimizer runs on any CPU. */
