@@ -848,9 +848,11 @@ static void registering_counted_probes_without_memory_changes_nothing(struct kun
 
 static void table_is_copied_for_many_probes_not_for_each(struct kunit *test)
 {
-	unsigned int i, nr, copies = 0;
+	unsigned int i, copies = 0;
 	int ret;
 
+	/* Not the point and the user, nor what kmemleak allocates for them. */
+	only_failer = "__kvmalloc_node_noprof";
 	for (i = 0; i < NR_COMING; i++) {
 		struct kprobe p = {
 			.addr = (kprobe_opcode_t *)kpt_plain, .flags = KPROBE_FLAG_DISABLED,
@@ -861,10 +863,7 @@ static void table_is_copied_for_many_probes_not_for_each(struct kunit *test)
 		has_failed();
 		KUNIT_ASSERT_EQ(test, ret, 0);
 		unregister_kprobe(&p);
-		/* A point and a user are two. */
-		nr = UINT_MAX - countdown;
-		KUNIT_EXPECT_GE(test, nr, 2);
-		copies += nr > 2;
+		copies += countdown != UINT_MAX;
 	}
 	kunit_info(test, "%u of %u copied a table", copies, NR_COMING);
 	KUNIT_EXPECT_GT(test, copies, 0);
