@@ -120,7 +120,6 @@ static void points_show_the_name_of_a_module_with_preemption_off(struct kunit *t
 }
 #endif
 
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* Another CPU's hits would be missed from then on, or a handler that runs not be shown. */
 static void what_runs_is_marked_with_preemption_off(struct kunit *test)
 {
@@ -135,7 +134,6 @@ static void what_runs_is_marked_with_preemption_off(struct kunit *test)
 	KUNIT_EXPECT_GE(test, r->w->times, 4);
 	kpt_unwatch_reader(test, r);
 }
-#endif
 
 /*
  * What another CPU shows may be the address of a word in a detour. The detour stays mapped
@@ -544,9 +542,7 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(list_shows_the_name_of_a_module_with_preemption_off),
 	KUNIT_CASE(points_show_the_name_of_a_module_with_preemption_off),
 #endif
-#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	KUNIT_CASE(what_runs_is_marked_with_preemption_off),
-#endif
 	KUNIT_CASE(what_another_cpu_runs_is_read_with_preemption_off),
 	KUNIT_CASE(caller_is_looked_at_with_preemption_off),
 #ifdef CONFIG_KPROBES_ON_FTRACE
