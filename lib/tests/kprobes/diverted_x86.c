@@ -527,13 +527,6 @@ static void unregistered_on_the_way_it_leaves_the_text_alone(struct kunit *test)
 	}
 }
 
-static int pre_counts_own_syncs(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	if (current == READ_ONCE(pr->arg))
-		pr->post++;
-	return 0;
-}
-
 /* Otherwise a CPU that has hit the breakpoint could continue in a freed detour. */
 static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test)
 {
@@ -542,7 +535,7 @@ static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test
 	struct way *w;
 
 	sync->kp.symbol_name = "text_poke_sync";
-	sync->on_pre = pre_counts_own_syncs;
+	sync->on_pre = kpt_pre_counts_task;
 	kpt_register(test, sync);
 	wait_for_kprobe_optimizer();
 	w = divert(test, pr);
@@ -605,10 +598,10 @@ static void every_cpu_is_there_and_interrupted_before_tasks_are_waited_for(struc
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	w->sync = kpt_alloc(test, NULL);
 	w->sync->kp.symbol_name = "text_poke_sync";
-	w->sync->on_pre = pre_counts_own_syncs;
+	w->sync->on_pre = kpt_pre_counts_task;
 	w->cpus = kpt_alloc(test, NULL);
 	w->cpus->kp.symbol_name = "cpus_read_lock";
-	w->cpus->on_pre = pre_counts_own_syncs;
+	w->cpus->on_pre = kpt_pre_counts_task;
 	kpt_register(test, w->sync);
 	if (IS_ENABLED(CONFIG_HOTPLUG_CPU))
 		kpt_register(test, w->cpus);

@@ -101,6 +101,14 @@ static inline int kpt_pre(struct kprobe *p, struct pt_regs *regs)
 	return pr->on_pre ? pr->on_pre(pr, regs) : 0;
 }
 
+/* For kpt_probe::on_pre: counts, in kpt_probe::post, the hits of the task that is its argument. */
+static inline int kpt_pre_counts_task(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (current == READ_ONCE(pr->arg))
+		pr->post++;
+	return 0;
+}
+
 static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
 			    unsigned long flags)
 {

@@ -1046,13 +1046,6 @@ static void note_worker(enum kprobe_stage stage, void *arg)
 	WRITE_ONCE(r->cpus->arg, current);
 }
 
-static int count_for_worker(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	if (current == READ_ONCE(pr->arg))
-		pr->post++;
-	return 0;
-}
-
 /* One on its way online may be in a slot, and grace periods do not wait for it. */
 static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 {
@@ -1064,7 +1057,7 @@ static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->cpus = kpt_alloc(test, NULL);
 	r->cpus->kp.symbol_name = "cpus_read_lock";
-	r->cpus->on_pre = count_for_worker;
+	r->cpus->on_pre = kpt_pre_counts_task;
 	kpt_register(test, r->cpus);
 	wait_for_kprobe_optimizer();
 	kpt_counts(true);
