@@ -597,10 +597,7 @@ static void stop_shower(void *shower)
 
 static int pre_misses_for_a_while(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	u64 end = ktime_get_mono_fast_ns() + 20 * NSEC_PER_MSEC;
-
-	while (ktime_get_mono_fast_ns() < end)
-		kpt_call_inner(pr->arg);
+	kpt_spin_until((kpt_call_inner(pr->arg), false), 20);
 	return 0;
 }
 
@@ -689,10 +686,7 @@ static struct intrusion *alloc_intrusion(struct kunit *test,
 
 static void spin_until_done(struct intrusion *in)
 {
-	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
-
-	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
-		cpu_relax();
+	kpt_spin_until(READ_ONCE(in->done), 2 * MSEC_PER_SEC);
 }
 
 static int pre_awaits_irq_work(struct kpt_probe *pr, struct pt_regs *regs)

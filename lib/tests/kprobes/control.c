@@ -638,7 +638,7 @@ static void wait_until_off(struct kpt_watch *w, struct pt_regs *regs)
 	struct counted *c = w->arg;
 
 	WRITE_ONCE(c->inside, true);
-	kpt_spin_until(READ_ONCE(c->off));
+	kpt_spin_until(READ_ONCE(c->off), KPT_WATCH_MS);
 }
 
 /* The hit calls a counter that the point does not have any more. */
@@ -661,7 +661,7 @@ static void hit_goes_on_when_counting_is_switched_off(struct kunit *test)
 	count_hits(test);
 	kpt_watch(test, kprobe_test_only_word(&pr->kp), sizeof(long), cpu, wait_until_off, c);
 	kpt_thread(test, call_counted, c, cpu, "counted");
-	inside = kpt_spin_until(READ_ONCE(c->inside));
+	inside = kpt_spin_until(READ_ONCE(c->inside), KPT_WATCH_MS);
 	written = write_file(test, "kprobes/hits", "0");
 	WRITE_ONCE(c->off, true);
 	KUNIT_EXPECT_TRUE(test, inside);

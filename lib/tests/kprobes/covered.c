@@ -48,23 +48,18 @@ static noinline notrace unsigned long kpt_ends_interrupt(unsigned long arg)
 
 static int covering(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	unsigned int i;
-
 	WRITE_ONCE(cover.covers, true);
-	for (i = 0; i < COVER_MS && !READ_ONCE(cover.gone); i++)
-		mdelay(1);
+	kpt_spin_until(READ_ONCE(cover.gone), COVER_MS);
 	return 0;
 }
 
 static int covered(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	kpt_fn_t fn = kpt_ends_interrupt;
-	unsigned int i;
 
 	OPTIMIZER_HIDE_VAR(fn);
 	WRITE_ONCE(cover.inside, true);
-	for (i = 0; i < KPT_TIMEOUT_MS && !READ_ONCE(cover.start); i++)
-		mdelay(1);
+	kpt_spin_until(READ_ONCE(cover.start), KPT_TIMEOUT_MS);
 	__preempt_count_add(HARDIRQ_OFFSET);
 	fn(1);
 	WRITE_ONCE(cover.inside, false);
@@ -136,7 +131,7 @@ static void cover_it_now(struct kpt_watch *w, struct pt_regs *regs)
 	if (!READ_ONCE(cover.inside) || READ_ONCE(cover.start))
 		return;
 	WRITE_ONCE(cover.start, true);
-	kpt_spin_until(READ_ONCE(cover.covers));
+	kpt_spin_until(READ_ONCE(cover.covers), KPT_WATCH_MS);
 }
 
 static void cover_while_looking(struct kunit *test, int here, int cpu)

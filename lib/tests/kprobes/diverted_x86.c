@@ -226,13 +226,11 @@ static void hits_on_the_way_are_hits(struct kunit *test)
 /**
  * struct arrival - an interrupt that arrives as soon as the handler is done
  * @timer: raises it
- * @until: how long the handler holds it up, by the clock that NMIs can read
  * @ip:	   where it arrived
  * @done:  it has arrived
  */
 struct arrival {
 	struct hrtimer timer;
-	u64 until;
 	unsigned long ip;
 	bool done;
 };
@@ -246,16 +244,16 @@ static enum hrtimer_restart arrive(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/*
- * Interrupts are off, so that of the timer arrives when the exception returns. The timer
- * was started before the hit, because lockdep takes the exception for an NMI.
- */
+/* It is started before the hit, because lockdep takes the exception for an NMI. */
+static void start_arrival(struct arrival *a)
+{
+	hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC), HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+/* Interrupts are off, so that of the timer arrives when the exception returns. */
 static int pre_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	struct arrival *a = pr->arg;
-
-	while (ktime_get_mono_fast_ns() < a->until)
-		cpu_relax();
+	mdelay(5);
 	return 0;
 }
 
@@ -269,9 +267,7 @@ static void call_until_arrival(struct kunit *test, struct arrival *a)
 
 	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) &&
 	     !is_kprobe_insn_slot(a->ip); tries++) {
-		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
-		hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
-			      HRTIMER_MODE_REL_PINNED_HARD);
+		start_arrival(a);
 		call(test);
 		hrtimer_cancel(&a->timer);
 	}
@@ -290,7 +286,6 @@ static void hits_go_on_in_the_detour_once_there_is_one(struct kunit *test)
 	hrtimer_init(&a->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	a->timer.function = arrive;
 	pr->on_pre = pre_holds_timer;
-	pr->arg = a;
 	bring(test, pr);
 	call_until_arrival(test, a);
 	KUNIT_ASSERT_TRUE(test, a->done);
@@ -334,15 +329,6 @@ static int pre_walks_reliably(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-static int pre_holds_walker(struct kpt_probe *pr, struct pt_regs *regs)
-{
-	struct walker *w = pr->arg;
-
-	while (ktime_get_mono_fast_ns() < w->arrival.until)
-		cpu_relax();
-	return 0;
-}
-
 /* Does the walk contain the probed function? The probe is near the end of it. */
 static bool walk_found_two(const struct walker *w)
 {
@@ -377,7 +363,7 @@ static void reliable_walks_find_the_function_or_fail(struct kunit *test)
 		KUNIT_EXPECT_GT(test, w->nr, 0);
 	KUNIT_EXPECT_TRUE_MSG(test, w->nr < 0 || walk_found_two(w), "in a handler: %d", w->nr);
 
-	pr->on_pre = pre_holds_walker;
+	pr->on_pre = pre_holds_timer;
 	call_until_arrival(test, a);
 	KUNIT_ASSERT_TRUE_MSG(test, is_diverted(test) ? is_kprobe_optinsn_slot(a->ip) :
 			      is_kprobe_insn_slot(a->ip), "%pS", (void *)a->ip);
@@ -409,13 +395,10 @@ static void post_handlers_go_on_in_the_detour_once_there_is_one(struct kunit *te
 		pr = kpt_alloc(test, kinds[i].addr);
 		pr->kp.post_handler = kpt_post;
 		pr->on_post = post_holds_timer;
-		pr->arg = a;
 		w = divert(test, pr);
 		a->ip = 0;
 		for (tries = 0; tries < 100 && !is_kprobe_optinsn_slot(a->ip); tries++) {
-			a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
-			hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
-				      HRTIMER_MODE_REL_PINNED_HARD);
+			start_arrival(a);
 			KUNIT_EXPECT_EQ(test, kinds[i].fn(7), KPT_RESULT(7ul));
 			hrtimer_cancel(&a->timer);
 		}
@@ -479,16 +462,13 @@ static void changed_ip_into_the_bytes_of_another_on_the_way(struct kunit *test)
 	a->timer.function = arrive;
 	leaves = kpt_alloc(test, AT(target));
 	leaves->on_pre = pre_goes_into_two;
-	leaves->arg = a;
 	kpt_register(test, leaves);
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, leaves);
 	bring(test, pr);
 	for (tries = 0; tries < 200 && !is_kprobe_optinsn_slot(a->ip) && a->ip != second;
 	     tries++) {
-		a->until = ktime_get_mono_fast_ns() + 5 * NSEC_PER_MSEC;
-		hrtimer_start(&a->timer, ns_to_ktime(2 * NSEC_PER_MSEC),
-			      HRTIMER_MODE_REL_PINNED_HARD);
+		start_arrival(a);
 		KUNIT_EXPECT_EQ(test, kpt_jump_target(7), KPT_RESULT(107ul));
 		hrtimer_cancel(&a->timer);
 	}

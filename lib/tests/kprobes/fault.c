@@ -730,20 +730,13 @@ struct parting {
 	kpt_fn_t fn;
 };
 
-#define PARTING_SPINS	20000000
-
 static int pre_awaits_parting(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct parting *pa = container_of(pr, struct parting, fp.pr);
-	unsigned int spins;
 
 	WRITE_ONCE(pa->inside, true);
-	/* With interrupts off, clocks may stand still. */
-	for (spins = 0; !pa->seen && spins < PARTING_SPINS; spins++) {
-		cpu_relax();
-		pa->seen = pa->disable ? kprobe_disabled(&pr->kp) :
-					 hlist_unhashed_lockless(&pr->kp.hlist);
-	}
+	pa->seen = kpt_spin_until(pa->disable ? kprobe_disabled(&pr->kp) :
+				  hlist_unhashed_lockless(&pr->kp.hlist), KPT_TIMEOUT_MS);
 	return pre_peeks(pr, regs);
 }
 
@@ -761,16 +754,13 @@ static void check_parting(struct kunit *test, bool disable)
 {
 	struct parting *pa = kunit_kzalloc(test, sizeof(*pa), GFP_KERNEL);
 	struct fault_probe *fp = &pa->fp;
-	unsigned int cpu = raw_smp_processor_id(), waits = 0;
+	unsigned int cpu = raw_smp_processor_id();
 	struct task_struct *task;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, pa);
-	/*
-	 * Stay off the CPU where the handler keeps interrupts off. Do not sleep: that
-	 * CPU may have to keep time for this one.
-	 */
+	/* Stay off the CPU where the handler keeps interrupts off, and with them the clock. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	pa->disable = disable;
 	pa->fn = hit_fn(test);
@@ -786,9 +776,7 @@ static void check_parting(struct kunit *test, bool disable)
 	kpt_settle(test, &fp->pr.kp);
 	task = kpt_thread(test, call_once, pa, cpumask_any_but(cpu_online_mask, cpu),
 			  "parting");
-	while (!READ_ONCE(pa->inside) && waits++ < PARTING_SPINS)
-		cond_resched();
-	KUNIT_ASSERT_TRUE(test, pa->inside);
+	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(pa->inside)));
 	if (disable)
 		KUNIT_EXPECT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
 	else

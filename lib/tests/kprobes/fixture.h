@@ -307,6 +307,24 @@ static inline void kpt_skip_if_pools_stay(struct kunit *test)
 	__ok;								\
 })
 
+/*
+ * The same with the CPU, for handlers and others that may have interrupts off. A clock that
+ * needs the tick stands still there, and jiffies may be the best clock. Delays never do.
+ */
+#define kpt_spin_until(cond, ms)					\
+({									\
+	unsigned int __steps = (ms) * 100;				\
+	bool __ok;							\
+									\
+	while (!(__ok = (cond)) && __steps--)				\
+		udelay(10);						\
+	__ok;								\
+})
+
+/* The same for tasks that must not sleep, because a timer may not run now. */
+#define kpt_poll_until(cond)						\
+	kpt_spin_until(({ cond_resched(); (cond); }), KPT_TIMEOUT_MS)
+
 /* As KUNIT_CASE_SLOW(), for each parameter. */
 #define KPT_CASE_PARAM_SLOW(fn, gen)					\
 	KUNIT_CASE_PARAM_ATTR(fn, gen,					\

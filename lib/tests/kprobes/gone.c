@@ -104,15 +104,12 @@ static noinline unsigned long __init kpt_init_traced(unsigned long arg)
 }
 
 /* Long enough for the module to become live in the meantime. */
-#define SLOW_NS	NSEC_PER_SEC
+#define SLOW_MS	1000
 
 static int takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	u64 end = ktime_get_mono_fast_ns() + SLOW_NS;
-
 	WRITE_ONCE(gone.inside, true);
-	while (!READ_ONCE(gone.enough) && ktime_get_mono_fast_ns() < end)
-		cpu_relax();
+	kpt_spin_until(READ_ONCE(gone.enough), SLOW_MS);
 	WRITE_ONCE(gone.inside, false);
 	return 0;
 }

@@ -298,7 +298,7 @@ static void let_keeper_go(struct kpt_watch *w, struct pt_regs *regs)
 	if (w->times != k->nth)
 		return;
 	WRITE_ONCE(k->go, true);
-	kpt_spin_until(READ_ONCE(k->done));
+	kpt_spin_until(READ_ONCE(k->done), KPT_WATCH_MS);
 }
 
 /*

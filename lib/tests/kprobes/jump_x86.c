@@ -9,7 +9,6 @@
 #include <linux/irqflags.h>
 #include <linux/jump_label.h>
 #include <linux/kallsyms.h>
-#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -2104,15 +2103,13 @@ static struct intrusion *alloc_intrusion(struct kunit *test, kpt_fn_t fn)
 static int pre_awaits_interrupt(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct intrusion *in = pr->arg;
-	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
 
 	/* The interrupt may run this again. */
 	if (pr->pre > 1)
 		return 0;
 	WRITE_ONCE(in->awaited, true);
 	irq_work_queue(&in->work);
-	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
-		cpu_relax();
+	kpt_spin_until(READ_ONCE(in->done), 2 * MSEC_PER_SEC);
 	WRITE_ONCE(in->awaited, false);
 	return 0;
 }

@@ -1178,13 +1178,11 @@ static void ret_intrude(struct irq_work *work)
 static void return_awaits_irq_work(struct ret_probe *r, struct kretprobe_instance *ri,
 				   struct pt_regs *regs)
 {
-	u64 end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
 	struct ret_intrusion *in = r->arg;
 
 	WRITE_ONCE(in->armed, true);
 	irq_work_queue(&in->work);
-	while (!READ_ONCE(in->done) && ktime_get_mono_fast_ns() < end)
-		cpu_relax();
+	kpt_spin_until(READ_ONCE(in->done), 2 * MSEC_PER_SEC);
 	WRITE_ONCE(in->armed, false);
 }
 

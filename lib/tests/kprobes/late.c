@@ -397,7 +397,7 @@ static void let_it_leave(struct kpt_watch *w, struct pt_regs *regs)
 	if (w->times != l->nth)
 		return;
 	WRITE_ONCE(l->go, true);
-	kpt_spin_until(READ_ONCE(l->done));
+	kpt_spin_until(READ_ONCE(l->done), KPT_WATCH_MS);
 }
 
 /*
@@ -478,20 +478,11 @@ struct late_softirq {
 #define LEAVES_SOFTIRQS	0
 #endif
 
-/* Read from a clock that needs no timer. */
-static u64 late_time(unsigned int ms)
-{
-	return ktime_get_mono_fast_ns() + (u64)ms * NSEC_PER_MSEC;
-}
-
 /* Interrupts are on, so other CPUs can interrupt this one. */
 static noinline notrace unsigned long kpt_late_spins(struct late_softirq *s)
 {
-	u64 end = late_time(2 * KPT_TIMEOUT_MS);
-
 	WRITE_ONCE(s->inside, true);
-	while (!READ_ONCE(s->go) && ktime_get_mono_fast_ns() < end)
-		cpu_relax();
+	kpt_spin_until(READ_ONCE(s->go), 2 * KPT_TIMEOUT_MS);
 	return 1;
 }
 
@@ -522,7 +513,6 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	struct task_struct *task;
 	struct late_probe *p;
 	bool inside;
-	u64 end;
 
 	if (!LEAVES_SOFTIRQS)
 		kunit_skip(test, "unregistering waits for softirqs here");
@@ -534,11 +524,8 @@ static void a_late_call_in_a_softirq_frees_the_pool(struct kunit *test)
 	tasklet_setup(&s->tasklet, late_tasklet);
 	task = kpt_thread(test, schedule_tasklet, s, cpumask_any_but(cpu_online_mask, cpu),
 			  "softirq");
-	/* Do not sleep: the softirq may keep timers from running. */
-	end = late_time(KPT_TIMEOUT_MS);
-	while (!READ_ONCE(s->inside) && ktime_get_mono_fast_ns() < end)
-		cond_resched();
-	inside = s->inside;
+	/* The softirq may keep timers from running. */
+	inside = kpt_poll_until(READ_ONCE(s->inside));
 	kpt_unregister_return(test, &p->rp);
 	KUNIT_EXPECT_TRUE(test, inside && !s->done);
 	if (OURS)

@@ -1101,12 +1101,10 @@ struct reader {
 static int reader_fn(void *arg)
 {
 	struct reader *r = arg;
-	unsigned int ms;
 
 	preempt_disable();
 	WRITE_ONCE(r->inside, true);
-	for (ms = 0; !READ_ONCE(r->go) && ms < KPT_TIMEOUT_MS; ms++)
-		mdelay(1);
+	kpt_spin_until(READ_ONCE(r->go), KPT_TIMEOUT_MS);
 	WRITE_ONCE(r->inside, false);
 	preempt_enable();
 	while (!kthread_should_stop())

@@ -43,18 +43,13 @@ static int on_nmi(unsigned int type, struct pt_regs *regs)
 	return NMI_HANDLED;
 }
 
-#define SPINS	20000000
-
 /* In any context; only one at a time. */
 static void raise_nmi(void)
 {
-	unsigned int spins;
-
 	preempt_disable();
 	WRITE_ONCE(nmi.wanted, true);
 	apic->send_IPI(smp_processor_id(), NMI_VECTOR);
-	for (spins = 0; !READ_ONCE(nmi.done) && spins < SPINS; spins++)
-		cpu_relax();
+	kpt_spin_until(READ_ONCE(nmi.done), KPT_TIMEOUT_MS);
 	preempt_enable();
 }
 

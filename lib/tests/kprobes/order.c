@@ -267,27 +267,16 @@ struct slow {
 /*
  * With interrupts off, the handler holds up everything that waits for its CPU. If that
  * happens on the test's CPU, the test cannot tell the handler to go on, and the handler has
- * to give up. A clock that needs interrupts stands still meanwhile, so count rounds, too.
+ * to give up.
  */
-#define SPINS		20000000
-#define TIRED_NS	(2 * NSEC_PER_SEC)
+#define TIRED_MS	2000
 
 static void take_time(struct slow *s)
 {
-	unsigned int spins;
-	u64 end;
-
 	WRITE_ONCE(s->inside, true);
-	end = ktime_get_mono_fast_ns() + TIRED_NS;
-	for (spins = 0; !READ_ONCE(s->go) && spins < SPINS; spins++) {
-		if (ktime_get_mono_fast_ns() >= end)
-			break;
-		cpu_relax();
-	}
-	WRITE_ONCE(s->tired, !READ_ONCE(s->go));
-	end = ktime_get_mono_fast_ns() + s->rest * NSEC_PER_MSEC;
-	while (!irqs_disabled() && ktime_get_mono_fast_ns() < end)
-		cpu_relax();
+	WRITE_ONCE(s->tired, !kpt_spin_until(READ_ONCE(s->go), TIRED_MS));
+	if (!irqs_disabled())
+		mdelay(s->rest);
 	WRITE_ONCE(s->done, true);
 }
 
@@ -340,20 +329,6 @@ static void let_go_action(void *s)
 {
 	WRITE_ONCE(((struct slow *)s)->go, true);
 }
-
-/* Wait for another CPU without sleeping. An emulated machine may stop that CPU for a while. */
-#define spin_until(cond)						\
-({									\
-	unsigned int __ms;						\
-	bool __ok = false;						\
-									\
-	for (__ms = 0; __ms < KPT_TIMEOUT_MS && !__ok; __ms++) {	\
-		cond_resched();						\
-		mdelay(1);						\
-		__ok = (cond);						\
-	}								\
-	__ok;								\
-})
 
 enum who { ITSELF, ITSELF_BEFORE_ANOTHER, ONE_BEFORE, ONE_AFTER };
 enum how { LEAVES, IS_SWITCHED_OFF, ALL_ARE_SWITCHED_OFF };
@@ -460,7 +435,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 		stop_at(test, &stop);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_go_action, s), 0);
 	task = kpt_thread(test, call_slow, s, cpumask_any_but(cpu_online_mask, cpu), "slow");
-	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(s->inside)));
+	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(s->inside)));
 
 	if (how == LEAVES)
 		leave_in_a_batch(test, other, leaver ?: &s->pr, off);
@@ -646,7 +621,7 @@ static bool check_slow_return(struct kunit *test)
 	stop_at(test, &stop);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_go_action, &r->slow), 0);
 	complete_all(&r->gate);
-	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(r->slow.inside)));
+	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(r->slow.inside)));
 
 	kpt_unregister_return(test, &r->rp);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->slow.done));
@@ -761,7 +736,7 @@ static void every_cpu_is_interrupted_before_handlers_are_looked_for(struct kunit
 	leaves = kpt_probe(test, kpt_addr(site));
 	stop_at(test, &stop);
 	task = kpt_thread(test, mask_interrupts, m, cpumask_any_but(cpu_online_mask, cpu), "masks");
-	KUNIT_ASSERT_TRUE(test, spin_until(READ_ONCE(m->inside)));
+	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(m->inside)));
 	kpt_unregister(test, leaves);
 	go_on(test);
 	KUNIT_EXPECT_EQ(test, stop.times, 1);
@@ -919,7 +894,7 @@ static void slots_are_not_free_while_a_task_that_was_interrupted_runs_on(struct 
 	*kpt_writable(test, r->slot) = 0x90;
 #endif
 	kpt_thread(test, run_on, r, cpumask_any_but(cpu_online_mask, cpu), "runs");
-	if (!spin_until(READ_ONCE(r->began)))
+	if (!kpt_poll_until(READ_ONCE(r->began)))
 		KUNIT_FAIL(test, "the thread does not run");
 	free_insn_slot(r->slot, 1);
 	kpt_counts(true);
@@ -1282,7 +1257,7 @@ static int call_between(void *unused)
 static void let_it_begin(struct stop *stop)
 {
 	WRITE_ONCE(step, WAITS);
-	spin_until(READ_ONCE(step) != WAITS);
+	kpt_poll_until(READ_ONCE(step) != WAITS);
 	WRITE_ONCE(step, CHANGES);
 }
 
@@ -1487,7 +1462,6 @@ struct hog {
 static int hog_thread(void *arg)
 {
 	struct hog *h = arg;
-	u64 end;
 
 	sched_set_fifo(current);
 	while (!kthread_should_stop()) {
@@ -1495,9 +1469,7 @@ static int hog_thread(void *arg)
 		if (!READ_ONCE(h->go))
 			continue;
 		WRITE_ONCE(h->on, true);
-		end = ktime_get_ns() + HOG_MS * NSEC_PER_MSEC;
-		while (ktime_get_ns() < end)
-			cpu_relax();
+		mdelay(HOG_MS);
 		WRITE_ONCE(h->on, false);
 		WRITE_ONCE(h->go, false);
 	}

@@ -102,15 +102,6 @@ static inline void kpt_watch_unread(struct kpt_watch *w, struct pt_regs *regs)
 /* How long a CPU that is stopped waits for another one. */
 #define KPT_WATCH_MS	5000
 
-#define kpt_spin_until(cond)						\
-({									\
-	unsigned int __ms;						\
-									\
-	for (__ms = 0; __ms < KPT_WATCH_MS && !(cond); __ms++)		\
-		mdelay(1);						\
-	__ms < KPT_WATCH_MS;						\
-})
-
 /**
  * struct kpt_reader - a watch on a word that has to be read under a guard
  * @w:	    the watch
