@@ -124,6 +124,10 @@ endif
 test-names:
 	@$(T)/test.sh --check
 
+# Check PARTS= before building anything.
+bench-parts:
+	@$(T)/bench.sh --check
+
 # Check ARCH= before unpacking the base.
 test-arch-name:
 	@$(T)/test-arch.sh --check "$(ARCH)"
@@ -202,7 +206,7 @@ patched:
 	@$(T)/tree.sh patched
 	@$(T)/kernel.sh patched
 
-bench: kernel stock patched
+bench: bench-parts kernel stock patched
 	@$(T)/bench.sh $(if $(MARKDOWN),--markdown)
 
 coverage: kernel
@@ -233,6 +237,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run run-offset test test-names test-arch-name test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run run-offset test test-names test-arch-name test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench bench-parts coverage gcov lint deb deb-check compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

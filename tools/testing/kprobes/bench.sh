@@ -8,6 +8,7 @@
 #
 #   bench.sh [--markdown]    prints the table as bench/figures.md has it
 #   bench.sh --readme        puts it there, and the chart beside this script
+#   bench.sh --check         only checks PARTS
 #
 #   PARTS="..."   only some of: icount crowd memory events cpus coverage
 #   KERNEL=name   measure only this one of the three
@@ -23,6 +24,13 @@ ours=$CONFIG
 stock=stock-$CONFIG
 patched=patched-$CONFIG
 kernels=${KERNEL:-$ours $stock}
+for part in $parts; do
+	case $part in
+	icount | crowd | memory | events | cpus | coverage) ;;
+	*) die "PARTS: no part $part: icount crowd memory events cpus coverage" ;;
+	esac
+done
+[ "${1:-}" != --check ] || exit 0
 out=$build/bench
 scratch
 results=$tmp/results

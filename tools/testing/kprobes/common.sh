@@ -44,6 +44,16 @@ how_many()
 	fi
 }
 
+# check_numbers: is what the goals take as numbers numbers? Each of them knows what is enough.
+check_numbers()
+{
+	local number
+
+	for number in MINUTES CALLS FUZZ_DEFS PERF_DEFS SEED CPUS POINTS PROBES NR SECONDS_EACH; do
+		[ -z "${!number:-}" ] || how_many $number "${!number}" 0
+	done
+}
+
 # the_kernel: set kernel to the folder of the requested kernel, which has to exist, and name
 # to its name.
 the_kernel()

@@ -831,7 +831,7 @@ shell_killed()
 # The targets whose scripts boot a guest, or run others that do. These do not, or ask for it
 # when they come to that: series-check may be without builds, other architectures need another
 # emulator.
-no_guest='run-offset test-names test-arch-name test-clients-names series series-check deb test-arches'
+no_guest='run-offset test-names test-arch-name test-clients-names bench-parts series series-check deb test-arches'
 booting='guest|boot'
 while more=$(cd "$here" && grep -lE "\"\\\$here/($booting)\.sh\"" -- *.sh | sed 's/\.sh$//' |
 		grep -vxE "selftest|$booting" | paste -sd'|') && [ -n "$more" ]; do
@@ -943,6 +943,13 @@ asks() { ("$@") 2>&1 | sed "s/^kprobes: /not ok - /" || true; }
 "not ok - NR=x: has to be a number
 not ok - NR=08: has to be a number
 not ok - NR=999: has to be a number, at least 1000"
+{ NR=x asks check_numbers; MINUTES='' SEED=0 asks check_numbers; MINUTES=1,5 asks check_numbers; } |
+	sees check_numbers "and for goals that build kernels, before they do" \
+"not ok - NR=x: has to be a number, at least 0
+not ok - MINUTES=1,5: has to be a number, at least 0"
+PARTS='icount crwd' asks "$here/bench.sh" --check |
+	sees bench_parts "make bench refuses parts that there are not" \
+	"not ok - PARTS: no part crwd: icount crowd memory events cpus coverage"
 {
 	CONFIG=missing asks check_config | sed 's/: have .*//'
 	CONFIG=arm64 asks check_config

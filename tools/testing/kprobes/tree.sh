@@ -273,6 +273,8 @@ prepare_patched()
 	say "tree ready: build/patched/linux, ${#patches[@]} patches"
 }
 
+# Before anything is installed, unpacked and built
+check_numbers
 mkdir -p "$build"
 [ $# -gt 0 ] || use_tree
 packages=(patch:patch flock:util-linux)
