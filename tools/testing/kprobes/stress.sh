@@ -43,7 +43,8 @@ trap 'kill -- -$load_pid 2>/dev/null || true; rm -rf "$load"' EXIT
 say "stress test on $name for $minutes minutes beside a compile job (build/logs/stress-$name.*)"
 status=0
 "$here/guest.sh" -t $((minutes * 60 + 900)) -l "stress-$name" "$kernel" tests \
-	TESTS=stress STRESS_SECONDS=$((minutes * 60)) | tee "$log.txt" || status=$?
+	TESTS=stress STRESS_SECONDS=$((minutes * 60)) | tee "$log.txt" &
+progress $! "stress test beside a compile job" "$log.load" || status=$?
 kill -0 $load_pid 2>/dev/null || die "stress: the compile job ended: see $log.load"
 objects=$(grep -c '^  CC ' "$log.load") || true
 echo "    # compiled meanwhile: $objects files"

@@ -47,7 +47,8 @@ for scenario in $scenarios; do
 	if [ -e "$kernel/vmlinux" ]; then
 		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" -s "$BASE_REPORTS" \
 			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
-			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 || status=$?
+			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 &
+		progress $! "torture: $scenario" "$build/logs/$log.txt" || status=$?
 	else
 		status=1
 		echo "no kernel in $kernel" >"$build/logs/$log.txt"
