@@ -455,12 +455,6 @@ static const struct hit_path out_of_bounds[] = {
 	{ "native_write_cr0" },
 	{ "native_write_cr4" },
 	{ "do_trace_write_msr" },
-#ifdef CONFIG_X86_32
-	{ "__flush_tlb_all" },
-	{ "native_flush_tlb_global" },
-	{ "flush_tlb_local" },
-	{ "native_flush_tlb_local" },
-#endif
 	/* Its last instructions come after exit_to_user_mode(). */
 	{ "ret_from_fork_asm" },
 	{ "native_play_dead" },

@@ -106,11 +106,6 @@ static const char *const offline_path[] __initconst = {
 	 * waiting, while no lock of CPU hotplug is held.
 	 */
 	"load_ucode_ap", "load_ucode_intel_ap", "load_ucode_amd_ap", "cpuhp_ap_sync_alive",
-#ifdef CONFIG_X86_32
-	/* start_secondary() does this before it loads the IDT. */
-	"__flush_tlb_all", "native_flush_tlb_global", "flush_tlb_local",
-	"native_flush_tlb_local",
-#endif
 	"cpuhp_ap_report_dead", "play_dead_common", "native_play_dead", "mwait_play_dead",
 	"hlt_play_dead", "arch_cpu_idle_dead", "resume_play_dead", "acpi_mp_play_dead",
 	"sev_es_play_dead", "sev_es_ap_hlt_loop", "xen_pv_play_dead", "tboot_shutdown",

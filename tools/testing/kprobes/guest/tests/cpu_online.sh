@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: hits and returns on a CPU that was offline when the probes were set are counted, and stay counted when it goes offline; its idle task loses no instance
+# proves: hits and returns on a CPU that was offline when the probes were set are counted, and stay counted when it goes offline; its idle task loses no instance; it comes online while all functions are traced and the tracer has a breakpoint
 # needs: guest
 # own guest: a CPU goes
 . "${0%/*}/../lib.sh"
@@ -54,4 +54,18 @@ echo '-:kt/ret' >>$tracing/kprobe_events
 echo '-:kt/add' >>$tracing/kprobe_events
 is "the list" "$(cat $kp/list)" ""
 echo 0 >$kp/hits
+# At first a CPU that comes online has no handler for a breakpoint, so nothing that it calls
+# then may be traced.
+optimization=/proc/sys/debug/kprobes-optimization
+echo 0 >$optimization
+load kprobe_example symbol=ring_buffer_lock_reserve limit=0
+echo 0 >$cpu1
+echo function >$tracing/current_tracer || fail "no function tracer"
+echo 1 >$cpu1
+is "CPUs" "$(cat /sys/devices/system/cpu/online)" 0-1
+echo nop >$tracing/current_tracer
+matches "the probe" "$(cat $kp/list)" '.*  k  ring_buffer_lock_reserve\+0x[04]  .*'
+unload kprobe_example
+matches "its hits" "$(messages kprobe_example | tail -n 1)" 'kprobe_example: probe removed: [0-9]{3,} hits, .*'
+echo 1 >$optimization
 done_testing
