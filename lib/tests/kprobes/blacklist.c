@@ -537,6 +537,9 @@ static const char * const more_out_of_bounds[] = {
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
 	/* The jump in this one must fault, and would not if it were emulated. */
 	"ibt_selftest",
+	/* Entry code of guests of Xen, and what runs on a small stack. */
+	"xen_iret", "xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
+	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
 	/* Run by a CPU that comes online, goes offline, sleeps, or boots another kernel. */
 	"common_startup_64", "sev_verify_cbit", "soft_restart_cpu", "vc_boot_ghcb",
 	"handle_vc_boot_ghcb", "startup_64_load_idt", "setup_ghcb", "cr4_update_irqsoff",
@@ -548,7 +551,8 @@ static const char * const more_out_of_bounds[] = {
 	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
 	"native_gdt_invalidate", "idt_invalidate", "snp_register_ghcb_early",
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "load_ucode_ap",
-	"load_ucode_intel_ap", "load_ucode_amd_ap",
+	"load_ucode_intel_ap", "load_ucode_amd_ap", "asm_cpu_bringup_and_idle",
+	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
 	/* Called by a CPU that has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
 	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",

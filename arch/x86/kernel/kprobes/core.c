@@ -78,12 +78,18 @@ static const char *const hit_path[] __initconst = {
  * the task is in user space already. The other functions run with page tables that map no
  * handlers, or from a copy that would have the breakpoint but no point. ibt_selftest()
  * expects an exception from a jump to code without ENDBR, which an emulated jump does not raise.
+ *
+ * In a PV guest of Xen, what enters and leaves the kernel is not in the entry text, and each
+ * exception returns by xen_iret(), also that of a breakpoint there. __efi64_thunk() runs on a
+ * stack of one page, with nothing below it that would be noticed.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
-	"asm_acpi_mp_play_dead", "ibt_selftest",
+	"asm_acpi_mp_play_dead", "ibt_selftest", "xen_iret",
+	"xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
+	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
 };
 
 /*
@@ -100,7 +106,8 @@ static const char *const offline_path[] __initconst = {
 	"load_current_idt", "native_load_idt", "native_load_gdt", "native_load_tr_desc",
 	"native_write_gdt_entry", "native_write_msr", "native_write_cr0", "native_write_cr3",
 	"native_write_cr4", "do_trace_write_msr", "snp_register_ghcb_early",
-	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry",
+	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "asm_cpu_bringup_and_idle",
+	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
 	/*
 	 * Here the CPU waits for the one that brings it online. If that gives up, it goes on
 	 * waiting, while no lock of CPU hotplug is held.
