@@ -9,7 +9,7 @@
  * other points go into the other ops, which coexists with any user.
  *
  * Points are added, moved and removed in batches, because ftrace walks all of its records
- * for each change of a filter, and a move takes four grace periods. An empty filter
+ * for each change of a filter, and a move takes three grace periods. An empty filter
  * selects all functions, so the ops are registered only while their filters have an entry.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
@@ -473,10 +473,20 @@ void kprobe_ftrace_disarm(struct list_head *points)
 }
 
 /*
+ * Does the architecture have its own trampoline for this side? Its calls count for either
+ * of the ops, see kprobe_ftrace_call_hit(). The trampoline that is shared then walks the
+ * list of all ops, with preemption off, even if these are the only ones.
+ */
+static bool side_has_own_trampoline(struct ftrace_side *side)
+{
+	return side->ops.trampoline &&
+	       !(side->ops.flags & FTRACE_OPS_FL_ALLOC_TRAMP);
+}
+
+/*
  * Makes the calls of @new count at points of @old. Both sides are armed there: every hit
- * that begins from now on calls both. A task whose hit began before may have been preempted
- * in a trampoline of ftrace that calls only @old. An architecture's own trampoline does not
- * exclude that: another user of the function may have left a moment ago.
+ * that begins after the first grace period calls both. A task whose hit began before may
+ * have been preempted in a trampoline of ftrace that calls only @old.
  */
 static void sides_swap(struct list_head *points, struct ftrace_side *old,
 		       struct ftrace_side *new)
@@ -485,7 +495,10 @@ static void sides_swap(struct list_head *points, struct ftrace_side *old,
 	unsigned int ctx;
 	int cpu;
 
-	kprobe_wait_for_tasks();
+	if (side_has_own_trampoline(old))
+		synchronize_rcu();
+	else
+		kprobe_wait_for_tasks();
 	/* Clear the notes of the last move. */
 	for_each_possible_cpu(cpu) {
 		for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++)

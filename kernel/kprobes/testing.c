@@ -299,6 +299,20 @@ void *kprobe_test_symbol(const char *name)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_symbol);
 
+#if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE)
+/**
+ * kprobe_test_ftrace_walks - does the trampoline that ftrace shares walk the list of all ops?
+ *
+ * Context: any.
+ * Return: false if it calls ops directly.
+ */
+bool kprobe_test_ftrace_walks(void)
+{
+	return READ_ONCE(ftrace_trace_function) == (ftrace_func_t)arch_ftrace_ops_list_func;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_ftrace_walks);
+#endif
+
 /* --------------------- Words that a test can watch ----------------------- */
 
 /**
