@@ -627,11 +627,6 @@ static void switch_to(struct kunit *test, const char *state)
 	KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", state), 1l);
 }
 
-static void all_on(void *test)
-{
-	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
-}
-
 /* While all probes are off, another user of ftrace may take a site. */
 static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 {
@@ -644,7 +639,7 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 		pr[i] = armed[i] == kpt_traced2 ? kpt_probe_post(test, armed[i]) :
 						  kpt_probe(test, armed[i]);
 	switch_to(test, "0");
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	add_rival(test, pr[NR_ARMED - 1]->kp.addr);
 	snprintf(line, sizeof(line),
 		 "kprobes: points that cannot be armed: 1, the first is %pS: %d",
@@ -699,7 +694,7 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 	for (i = 0; i < NR_ARMED; i++)
 		pr[i] = kpt_probe(test, armed[i]);
 	switch_to(test, "0");
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, switch_ftrace_on, test), 0);
 	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
 	logged = kpt_log_lines(test, line);
@@ -743,7 +738,7 @@ static void one_refused_site_does_not_arm_the_others_one_by_one(struct kunit *te
 	for (i = 0; i < NR_IDLE; i++)
 		kpt_probe(test, kpt_long_text + kpt_long_text_starts[i]);
 	switch_to(test, "0");
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	add_rival(test, site->kp.addr);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
 	kprobe_test_stop(count_rounds, rounds);

@@ -95,7 +95,7 @@ static void check_covered(struct kunit *test,
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = kpt_text(kpt_ends_interrupt);
 	rp.handler = covering;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	kpt_register_return(test, &rp);
 	pr = kpt_alloc(test, kpt_plain);
 	pr->on_pre = covered;
 	kpt_register(test, pr);
@@ -115,7 +115,7 @@ static void check_covered(struct kunit *test,
 	KUNIT_EXPECT_FALSE(test, cover.early);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(cover.inside)));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	unregister_kretprobe(&rp);
+	kpt_unregister_return(test, &rp);
 }
 
 /* Only the count of covered points shows that the handler runs. */
@@ -250,12 +250,12 @@ static void handler_that_was_covered_is_shown_again(struct kunit *test)
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = kpt_text(kpt_ends_interrupt);
 	rp.handler = covers_for_a_moment;
-	KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+	kpt_register_return(test, &rp);
 	pr->on_pre = goes_on_and_calls;
 	kpt_register(test, pr);
 	KUNIT_EXPECT_TRUE(test, kprobe_ftrace(&pr->kp));
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
-	unregister_kretprobe(&rp);
+	kpt_unregister_return(test, &rp);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, again.over, 1);
 	KUNIT_EXPECT_TRUE(test, again.shown);

@@ -39,7 +39,7 @@ static void hold_optimizer(enum kprobe_stage stage, void *arg)
 	if (stage != KPROBE_STAGE_DIVERTED || !READ_ONCE(w->armed))
 		return;
 	complete(&w->reached);
-	wait_for_completion_timeout(&w->go, msecs_to_jiffies(KPT_TIMEOUT_MS));
+	wait_for_completion_timeout(&w->go, msecs_to_jiffies(3 * KPT_TIMEOUT_MS));
 }
 
 static void release_optimizer(void *arg)
@@ -750,25 +750,28 @@ static void reader_waits_for_points_that_were_queued_meanwhile(struct kunit *tes
 static void list_that_is_begun_again_does_not_wait_again(struct kunit *test)
 {
 	struct kpt_probe *pr = probe_on_two(test, false);
-	unsigned long begin;
+	unsigned long began, least = ULONG_MAX;
+	unsigned int i, tries;
 	struct file *file;
 	char __user *buf;
 	struct way *w;
-	unsigned int i;
 	loff_t pos;
 
 	kpt_needs_debugfs(test);
 	buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
 	w = divert(test, pr);
-	begin = jiffies;
-	file = kpt_open(test, &kpt_debugfs, "kprobes/list", O_RDONLY);
-	for (i = 0; i < 5; i++) {
-		pos = 0;
-		KUNIT_EXPECT_GT(test, file->f_op->read(file, buf, PAGE_SIZE, &pos), 0l);
+	/* Each wait would be a second. A machine that is slow is not slow each time. */
+	for (tries = 0; tries < 3 && least >= 3 * HZ; tries++) {
+		file = kpt_open(test, &kpt_debugfs, "kprobes/list", O_RDONLY);
+		began = jiffies;
+		for (i = 0; i < 5; i++) {
+			pos = 0;
+			KUNIT_EXPECT_GT(test, file->f_op->read(file, buf, PAGE_SIZE, &pos), 0l);
+		}
+		least = min(least, jiffies - began);
+		fput(file);
 	}
-	fput(file);
-	/* Each wait would be a second. */
-	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + 3 * HZ));
+	KUNIT_EXPECT_LT(test, least, 3ul * HZ);
 	let_go(test, w);
 }
 
@@ -804,11 +807,6 @@ static void counting_is_switched_on_the_way(struct kunit *test)
 	}
 }
 
-static void all_on(void *test)
-{
-	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
-}
-
 static void all_switched_off_on_the_way(struct kunit *test)
 {
 	struct kpt_probe *pr = probe_on_two(test, false);
@@ -819,13 +817,13 @@ static void all_switched_off_on_the_way(struct kunit *test)
 	memcpy(text, AT(two), sizeof(text));
 	w = bring(test, pr);
 	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0"), 1l);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
 	let_go(test, w);
 	KUNIT_EXPECT_MEMEQ(test, text, AT(two), sizeof(text));
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
-	kunit_release_action(test, all_on, test);
+	kunit_release_action(test, kpt_all_on, test);
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
 	call(test);
@@ -1345,15 +1343,27 @@ static void memory_is_back(void *unused)
 	WRITE_ONCE(kprobe_test_no_detours, false);
 }
 
-/* Waits until the worker has asked for memory this often. The delays of its tries add up. */
-static void wait_for_tries(struct kunit *test, struct passes *plans, unsigned int times)
+static bool tries_within(struct passes *plans, unsigned int times, unsigned int seconds)
 {
-	unsigned long deadline = jiffies + 30 * HZ;
+	unsigned long deadline = jiffies + seconds * HZ;
 
 	while (READ_ONCE(plans->times) < times && time_before(jiffies, deadline))
 		msleep(20);
-	KUNIT_ASSERT_GE(test, READ_ONCE(plans->times), times);
+	return READ_ONCE(plans->times) >= times;
+}
+
+/*
+ * Waits until the worker has asked for memory this often, and returns when it did. The delays
+ * of its tries add up.
+ */
+static unsigned long wait_for_tries(struct kunit *test, struct passes *plans, unsigned int times)
+{
+	unsigned long when;
+
+	KUNIT_ASSERT_TRUE(test, tries_within(plans, times, 30));
+	when = jiffies;
 	wait_for_kprobe_optimizer();
+	return when;
 }
 
 static void point_without_memory_tries_again(struct kunit *test)
@@ -1385,32 +1395,59 @@ static void point_without_memory_tries_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
 }
 
-/* The next try of the first point is far off, but another point gets memory before that. */
-static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
+/*
+ * The next try of the first point is far off, but another point gets memory before that. False
+ * if the grace period of the other point took so long that both come to the same.
+ */
+static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 {
-	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
 	struct kpt_probe *pr, *another;
+	unsigned long next;
+	bool in_time;
 
+	WRITE_ONCE(plans->times, 0);
 	WRITE_ONCE(kprobe_test_no_detours, true);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
 	pr = kpt_probe(test, AT(two));
 	/* Tries after 1, 2 and 4 more seconds fail. The next one is 8 seconds later. */
-	wait_for_tries(test, plans, 4);
+	next = wait_for_tries(test, plans, 4) + 8 * HZ;
 	expect_breakpoint(test, pr);
 	kunit_release_action(test, memory_is_back, NULL);
 	another = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, another);
-	expect_jump_within(test, pr, 5);
-
-	/* The next point without memory again waits one second. */
+	in_time = time_before(jiffies, next - 5 * HZ);
+	if (in_time) {
+		KUNIT_EXPECT_TRUE(test, tries_within(plans, 6, 10));
+		KUNIT_EXPECT_TRUE(test, time_before(jiffies, next - HZ));
+	}
+	expect_jump_within(test, pr, 30);
 	kpt_unregister(test, another);
+	kpt_unregister(test, pr);
+	return in_time;
+}
+
+static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
+{
+	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
+	struct kpt_probe *another;
+	unsigned int tries = 0;
+
+	while (!long_wait_is_ended(test, plans) && ++tries < 5)
+		kunit_info(test, "grace periods take too long");
+	KUNIT_EXPECT_LT(test, tries, 5);
+
+	/* The next point without memory again waits one second, not 8 or more. */
+	WRITE_ONCE(plans->times, 0);
 	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
 	another = kpt_probe(test, AT(alone));
-	wait_for_kprobe_optimizer();
+	wait_for_tries(test, plans, 1);
 	expect_breakpoint(test, another);
+	tries = READ_ONCE(plans->times);
 	WRITE_ONCE(kprobe_test_no_detours, false);
-	expect_jump_within(test, another, 4);
+	KUNIT_EXPECT_TRUE(test, tries_within(plans, tries + 1, 6));
+	expect_jump_within(test, another, 30);
 }
 
 /* --- Many points ------------------------------------------------------------ */

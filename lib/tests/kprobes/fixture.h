@@ -508,6 +508,12 @@ char *kpt_read(struct kunit *test, struct kpt_mount *m, const char *name);
 void kpt_read_ends(struct kunit *test, char *text);
 ssize_t kpt_write(struct kunit *test, struct kpt_mount *m, const char *name, const char *text);
 ssize_t kpt_write_sysctl(struct kunit *test, const char *name, const char *text);
+
+/* An action of cases that switch all probes off */
+static inline void kpt_all_on(void *test)
+{
+	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
+}
 struct file *kpt_open_sysctl(struct kunit *test, const char *name);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);

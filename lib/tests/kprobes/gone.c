@@ -407,6 +407,7 @@ static void text_of_a_module_that_goes_runs_without_them(struct kunit *test)
 	if (!kpt_debugfs.mnt)
 		return;
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	off = kpt_probe(test, fn);
 	check_off_is_gone(test, mod, off);
 }

@@ -180,7 +180,7 @@ static void every_cpu_has_all_instances(struct kunit *test)
 }
 
 #define CONTENDERS	6
-#define CONTENTIONS	2000
+#define CONTENTIONS	(2000 / KPT_STRIDE)
 
 /* State of no_call_is_missed_below_the_bound() that outlives its threads. */
 struct contention {
@@ -345,17 +345,19 @@ static void search_finds_an_instance_that_moves(struct kunit *test)
 static void calls_and_missed_calls_add_up(struct kunit *test)
 {
 	struct inst_probe *p = inst_probe(test, kpt_recurse, 2);
-	atomic_t done = ATOMIC_INIT(0);
+	/* Not on the stack: a case that fails ends before its threads do. */
+	atomic_t *done = kunit_kzalloc(test, sizeof(*done), GFP_KERNEL);
 	struct worker *w;
 	int i;
 
+	KUNIT_ASSERT_NOT_NULL(test, done);
 	w = kunit_kcalloc(test, CONTENDERS, sizeof(*w), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	for (i = 0; i < CONTENDERS; i++) {
-		w[i] = (struct worker){ .depth = 2, .times = CONTENTIONS, .done = &done };
+		w[i] = (struct worker){ .depth = 2, .times = CONTENTIONS, .done = done };
 		kpt_thread(test, worker_fn, &w[i], -1, "contender");
 	}
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&done) == CONTENDERS));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(done) == CONTENDERS));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), atomic_read(&p->returns));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries) + inst_missed(p),
 			CONTENDERS * CONTENTIONS * 3);

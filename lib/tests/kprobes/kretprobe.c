@@ -783,9 +783,17 @@ static void nested_probed_functions_match(struct kunit *test)
 #define SLEEPERS	8
 #define NAPS		5
 
+/**
+ * struct sleeper - a task that makes calls that sleep
+ * @fn:	   the function
+ * @arg:   its argument
+ * @naps:  how many calls
+ * @wrong: calls with another result than they should have
+ * @done:  all calls have returned
+ */
 struct sleeper {
-	struct task_struct *task;
-	unsigned long ms;
+	kpt_fn_t fn;
+	unsigned long arg;
 	unsigned int naps;
 	unsigned int wrong;
 	bool done;
@@ -797,7 +805,7 @@ static int sleeper_fn(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < sleeper->naps; i++)
-		if (kpt_ret_sleeps(sleeper->ms) != KPT_RESULT(sleeper->ms))
+		if (sleeper->fn(sleeper->arg) != KPT_RESULT(sleeper->arg))
 			sleeper->wrong++;
 	WRITE_ONCE(sleeper->done, true);
 	while (!kthread_should_stop())
@@ -813,12 +821,46 @@ static struct sleeper *alloc_sleepers(struct kunit *test, unsigned int nr)
 	return sleepers;
 }
 
-static void start_sleeper(struct kunit *test, struct sleeper *sleeper, unsigned long ms,
-			  unsigned int naps)
+static void start_sleeper(struct kunit *test, struct sleeper *sleeper, kpt_fn_t fn,
+			  unsigned long arg, unsigned int naps)
 {
-	sleeper->ms = ms;
+	sleeper->fn = fn;
+	sleeper->arg = arg;
 	sleeper->naps = naps;
 	kpt_thread(test, sleeper_fn, sleeper, -1, "sleeper");
+}
+
+/* Sleeps until the gate is open. */
+static noinline notrace unsigned long kpt_ret_waits(unsigned long gate)
+{
+	wait_for_completion_timeout((struct completion *)gate,
+				    msecs_to_jiffies(2 * KPT_TIMEOUT_MS));
+	return KPT_RESULT(gate);
+}
+
+static void open_gate(void *gate)
+{
+	complete_all(gate);
+}
+
+/* Threads that wait are stopped after it is opened, and it is freed after they have ended. */
+static struct completion *gate_alloc(struct kunit *test)
+{
+	struct completion *gate = kunit_kzalloc(test, sizeof(*gate), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, gate);
+	init_completion(gate);
+	return gate;
+}
+
+static void start_waiters(struct kunit *test, struct sleeper *sleepers, unsigned int nr,
+			  struct completion *gate, unsigned int naps)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		start_sleeper(test, &sleepers[i], kpt_ret_waits, (unsigned long)gate, naps);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_gate, gate), 0);
 }
 
 static void await_sleepers(struct kunit *test, struct sleeper *sleepers, unsigned int nr)
@@ -844,7 +886,7 @@ static void functions_that_sleep_match(struct kunit *test)
 	ret_register(test, r);
 	/* They overtake one another. */
 	for (i = 0; i < SLEEPERS; i++)
-		start_sleeper(test, &sleepers[i], 1 + (i * 7) % 20, NAPS);
+		start_sleeper(test, &sleepers[i], kpt_ret_sleeps, 1 + (i * 7) % 20, NAPS);
 	await_sleepers(test, sleepers, SLEEPERS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), SLEEPERS * NAPS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), SLEEPERS * NAPS);
@@ -855,21 +897,20 @@ static void functions_that_sleep_match(struct kunit *test)
 static void unregister_with_calls_in_flight(struct kunit *test)
 {
 	struct sleeper *sleepers = alloc_sleepers(test, 4);
+	struct completion *gate = gate_alloc(test);
 	struct ret_probe *r;
-	unsigned int i;
 
 	/* This is freed while calls are in flight, which must not need it. */
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->rp.kp.addr = kpt_text(kpt_ret_sleeps);
+	r->rp.kp.addr = kpt_text(kpt_ret_waits);
 	r->rp.handler = ret_return;
 	r->rp.entry_handler = ret_entry;
 	if (register_kretprobe(&r->rp)) {
 		kfree(r);
 		KUNIT_FAIL_AND_ABORT(test, "cannot register");
 	}
-	for (i = 0; i < 4; i++)
-		start_sleeper(test, &sleepers[i], 300, 2);
+	start_waiters(test, sleepers, 4, gate, 2);
 	kpt_wait_until(atomic_read(&r->entries) >= 4);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 4);
 	unregister_kretprobe(&r->rp);
@@ -877,18 +918,21 @@ static void unregister_with_calls_in_flight(struct kunit *test)
 	/* A late handler would be counted in ret_orphans, without access to this. */
 	memset(r, 0x6b, sizeof(*r));
 	kfree(r);
+	complete_all(gate);
 	await_sleepers(test, sleepers, 4);
 }
 
 /* The counters outlive the probe here, so a late handler would show. */
 static void no_handler_runs_after_unregister(struct kunit *test)
 {
-	struct ret_probe *r = ret_probe(test, kpt_ret_sleeps);
+	struct ret_probe *r = ret_probe(test, kpt_ret_waits);
 	struct sleeper *sleeper = alloc_sleepers(test, 1);
+	struct completion *gate = gate_alloc(test);
 
-	start_sleeper(test, sleeper, 200, 2);
+	start_waiters(test, sleeper, 1, gate, 2);
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&r->entries) == 1));
 	ret_unregister(test, r);
+	complete_all(gate);
 	await_sleepers(test, sleeper, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 0);
@@ -897,14 +941,15 @@ static void no_handler_runs_after_unregister(struct kunit *test)
 static void explicit_maxactive_bounds_sleepers_too(struct kunit *test)
 {
 	struct sleeper *sleepers = alloc_sleepers(test, SLEEPERS);
-	struct ret_probe *r = ret_alloc(test, kpt_ret_sleeps);
-	unsigned int i;
+	struct ret_probe *r = ret_alloc(test, kpt_ret_waits);
+	struct completion *gate = gate_alloc(test);
 
 	r->rp.maxactive = 3;
 	ret_register(test, r);
-	/* Long enough for all to be asleep at once. */
-	for (i = 0; i < SLEEPERS; i++)
-		start_sleeper(test, &sleepers[i], 500, 1);
+	start_waiters(test, sleepers, SLEEPERS, gate, 1);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(r->rp.nmissed) == SLEEPERS - 3));
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 3);
+	complete_all(gate);
 	await_sleepers(test, sleepers, SLEEPERS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 3);
 	KUNIT_EXPECT_EQ(test, r->rp.nmissed, SLEEPERS - 3);

@@ -59,6 +59,19 @@ static void unstop(void *unused)
 	kprobe_test_stop(NULL, NULL);
 }
 
+/* Until unstop(), workers may reach a stage, too, so this is not on the stack of the case. */
+static struct stop *stop_alloc(struct kunit *test, enum kprobe_stage at,
+			       void (*look)(struct stop *stop), void *arg)
+{
+	struct stop *stop = kunit_kzalloc(test, sizeof(*stop), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, stop);
+	stop->at = at;
+	stop->look = look;
+	stop->arg = arg;
+	return stop;
+}
+
 static void stop_at(struct kunit *test, struct stop *stop)
 {
 	stop->task = current;
@@ -180,9 +193,7 @@ static void hit_while_a_probe_leaves_runs_none_of_its_handlers(struct kunit *tes
 	for (i = 0; i < ARRAY_SIZE(leaving); i++) {
 		for (kind = 0; kind < 2 * NR_STAYS; kind++) {
 			struct visit v = { .site = site };
-			struct stop stop = {
-				.at = leaving[i].stage, .look = visit, .arg = &v,
-			};
+			struct stop *stop = stop_alloc(test, leaving[i].stage, visit, &v);
 
 			jump = kind >= NR_STAYS;
 			v.stayer = stayer(test, kind % NR_STAYS);
@@ -192,10 +203,10 @@ static void hit_while_a_probe_leaves_runs_none_of_its_handlers(struct kunit *tes
 				KUNIT_EXPECT_EQ(test, kprobe_optimized(&v.leaver->kp),
 						JUMPS && !site->ftrace);
 			}
-			stop_at(test, &stop);
+			stop_at(test, stop);
 			kpt_unregister(test, v.leaver);
 			go_on(test);
-			check_visit(test, leaving[i].name, &stop, &v);
+			check_visit(test, leaving[i].name, stop, &v);
 			if (v.stayer) {
 				KUNIT_EXPECT_EQ(test, v.stayer->kp.nmissed, 0ul);
 				kpt_unregister(test, v.stayer);
@@ -211,17 +222,15 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 
 	for (kind = 0; kind < NR_STAYS; kind++) {
 		struct visit v = { .site = site };
-		struct stop stop = {
-			.at = KPROBE_STAGE_ARMED, .look = visit, .arg = &v,
-		};
+		struct stop *stop = stop_alloc(test, KPROBE_STAGE_ARMED, visit, &v);
 
 		v.stayer = stayer(test, kind);
 		v.leaver = kpt_alloc(test, kpt_addr(site));
 		v.leaver->kp.post_handler = kpt_post;
-		stop_at(test, &stop);
+		stop_at(test, stop);
 		kpt_register(test, v.leaver);
 		go_on(test);
-		check_visit(test, "armed", &stop, &v);
+		check_visit(test, "armed", stop, &v);
 		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, v.leaver->pre, 1);
 		KUNIT_EXPECT_EQ(test, v.leaver->post, 1);
@@ -382,7 +391,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	unsigned int cpu = post ? cpumask_first(cpu_online_mask) : cpumask_last(cpu_online_mask);
 	unsigned int hits;
 	struct kpt_probe *leaver = NULL, *after = NULL, *other = NULL, *off = NULL;
-	struct stop stop = { .look = let_go, .arg = s };
+	struct stop *stop = stop_alloc(test, 0, let_go, s);
 	struct task_struct *task;
 	bool synced;
 
@@ -427,12 +436,12 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	}
 	/* With interrupts off, the handler holds up changes to text, and the sync. */
 	synced = SYNCS && (site->ftrace || jump);
-	stop.at = synced ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
+	stop->at = synced ? KPROBE_STAGE_SYNCED : KPROBE_STAGE_LEAVING;
 	/* Set the stop before the handler runs: this changes text, too. Not all have a stage. */
 	if (how != LEAVES && !synced)
 		s->go = true;
 	else
-		stop_at(test, &stop);
+		stop_at(test, stop);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_go_action, s), 0);
 	task = kpt_thread(test, call_slow, s, cpumask_any_but(cpu_online_mask, cpu), "slow");
 	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(s->inside)));
@@ -445,7 +454,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 		KUNIT_EXPECT_EQ(test, switch_all(test, "0"), 0);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(s->done));
 	if (how == LEAVES || synced) {
-		KUNIT_EXPECT_EQ(test, stop.times, 1);
+		KUNIT_EXPECT_EQ(test, stop->times, 1);
 		KUNIT_EXPECT_TRUE(test, !s->early || s->tired);
 		go_on(test);
 	}
@@ -602,13 +611,13 @@ static void open_gate(void *gate)
 static bool check_slow_return(struct kunit *test)
 {
 	struct slow_return *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct stop stop = { .at = KPROBE_STAGE_LEAVING, .look = let_go };
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_LEAVING, let_go, NULL);
 	unsigned int cpu = raw_smp_processor_id();
 	struct task_struct *task;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
-	stop.arg = &r->slow;
+	stop->arg = &r->slow;
 	r->slow.rest = REST_MS;
 	init_completion(&r->gate);
 	r->rp.kp.addr = kpt_text(kpt_recurse_waits);
@@ -618,14 +627,14 @@ static bool check_slow_return(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_gate, &r->gate), 0);
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&r->inside)));
 	KUNIT_EXPECT_EQ(test, disable_kretprobe(&r->rp), 0);
-	stop_at(test, &stop);
+	stop_at(test, stop);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_go_action, &r->slow), 0);
 	complete_all(&r->gate);
 	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(r->slow.inside)));
 
 	kpt_unregister_return(test, &r->rp);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->slow.done));
-	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
 	KUNIT_EXPECT_TRUE(test, !r->slow.early || r->slow.tired);
 	go_on(test);
 	kpt_stop(test, task);
@@ -722,7 +731,7 @@ static void every_cpu_is_interrupted_before_handlers_are_looked_for(struct kunit
 {
 	const struct kpt_site *site = kpt_site(test);
 	struct masked *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct stop stop = { .at = KPROBE_STAGE_SYNCED, .look = look_if_masked, .arg = m };
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_SYNCED, look_if_masked, m);
 	unsigned int cpu = raw_smp_processor_id();
 	struct kpt_probe *stays, *leaves;
 	struct task_struct *task;
@@ -734,12 +743,12 @@ static void every_cpu_is_interrupted_before_handlers_are_looked_for(struct kunit
 	kpt_forbid_jumps(test);
 	stays = kpt_probe(test, kpt_addr(site));
 	leaves = kpt_probe(test, kpt_addr(site));
-	stop_at(test, &stop);
+	stop_at(test, stop);
 	task = kpt_thread(test, mask_interrupts, m, cpumask_any_but(cpu_online_mask, cpu), "masks");
 	KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(m->inside)));
 	kpt_unregister(test, leaves);
 	go_on(test);
-	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
 	KUNIT_EXPECT_FALSE(test, m->early);
 	kpt_stop(test, task);
 	KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
@@ -1345,7 +1354,7 @@ static void remove_batch(void *kps)
 /* @back: the points move to the plain ops; otherwise from them */
 static void check_nested_hit(struct kunit *test, bool back)
 {
-	struct stop stop = { .look = let_it_begin, .at = KPROBE_STAGE_NOTED };
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_NOTED, let_it_begin, NULL);
 	unsigned int cpu = raw_smp_processor_id(), other, i;
 	struct kprobe **kps = kunit_kcalloc(test, 2, sizeof(*kps), GFP_KERNEL);
 	kpt_fn_t fn[] = { kpt_traced, kpt_traced2 };
@@ -1367,7 +1376,7 @@ static void check_nested_hit(struct kunit *test, bool back)
 		KUNIT_ASSERT_EQ(test, register_kprobes(kps, 2), 0);
 	other = cpumask_any_but(cpu_online_mask, cpu);
 	task = kpt_thread(test, call_between, NULL, other, "between");
-	stop_at(test, &stop);
+	stop_at(test, stop);
 	if (back)
 		unregister_kprobes(kps, 2);
 	else
@@ -1375,7 +1384,7 @@ static void check_nested_hit(struct kunit *test, bool back)
 	go_on(test);
 	if (!back)
 		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_batch, kps), 0);
-	KUNIT_EXPECT_EQ(test, stop.times, 1);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(step), OVER);
 	kpt_stop(test, task);
 	KUNIT_EXPECT_EQ(test, pr[0]->pre, 2);
@@ -1553,18 +1562,18 @@ static void look_at_hotplug(struct stop *stop)
 static void no_cpu_comes_while_handlers_are_waited_for(struct kunit *test)
 {
 	struct percpu_rw_semaphore *lock = kprobe_test_symbol("cpu_hotplug_lock");
-	struct stop stop = { .at = KPROBE_STAGE_SYNCED, .look = look_at_hotplug, .arg = lock };
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_SYNCED, look_at_hotplug, lock);
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
 
 	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU) || !lock)
 		kunit_skip(test, "no CPU comes, or the symbol of the lock is not known");
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(!percpu_is_read_locked(lock)));
-	stop_at(test, &stop);
+	stop_at(test, stop);
 	kpt_unregister(test, pr);
 	go_on(test);
-	KUNIT_EXPECT_EQ(test, stop.times, 1);
-	KUNIT_EXPECT_PTR_EQ(test, stop.arg, (void *)lock);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
+	KUNIT_EXPECT_PTR_EQ(test, stop->arg, (void *)lock);
 }
 #endif
 
