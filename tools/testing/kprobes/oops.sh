@@ -14,6 +14,7 @@ set -euo pipefail
 
 name=${KERNEL:-$CONFIG}
 kernel=$build/$name
+cases=0 failed=0
 
 # those CASES: the ones that TEST= picks
 those()
@@ -43,11 +44,13 @@ crash()
 		if [ -z "$panics" ] && [ $status -ne 0 ]; then
 			bad="$bad${bad:+$'\n'}the guest: $(tail -n 1 "$build/logs/$log.txt")"
 		fi
+		cases=$((cases + 1))
 		if [ -z "$bad" ]; then
 			echo "ok - oops.${c//:/_}: the report names the probe, and the kernel $end"
 		else
 			echo "not ok - oops.${c//:/_}: see build/logs/$log.console"
 			printf '%s\n' "$bad" | sed 's/^/    # /'
+			failed=1
 		fi
 	done
 }
@@ -62,11 +65,13 @@ alone()
 	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES="$1" \
 		>"$build/logs/$log.txt" 2>&1 || status=$?
 	bad=$("$1_verdict" "$build/logs/$log.console" "$build/logs/$log.txt" $status)
+	cases=$((cases + 1))
 	if [ -z "$bad" ]; then
 		echo "ok - oops.$1: $2"
 	else
 		echo "not ok - oops.$1: see build/logs/$log.console"
 		printf '%s\n' "$bad" | sed 's/^/    # /'
+		failed=1
 	fi
 }
 
@@ -80,3 +85,5 @@ for c in $(those $oops_panics); do
 done
 alone panic_path "a panic with probes on its way is as one without"
 alone in_reader "a task that oopses in an RCU reader removes its probes while it dies"
+[ $cases -gt 0 ] || die "no case matches '${TEST:-}'"
+exit $failed
