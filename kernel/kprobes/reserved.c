@@ -9,8 +9,7 @@
  * instructions (2,392 jump labels and 3,205 static calls, x86-64), and registering a
  * probe needs at least one. With the index here it costs 218. The index holds the sites
  * of the kernel image, which do not change after boot, and is sorted by address when the
- * first probe is registered. A module has few sites, so these are walked. If one is near,
- * the owners are asked, because only they know its length.
+ * first probe is registered. A module has few sites, so these are walked.
  *
  * The owners could keep the index themselves. Then jump labels and static calls would
  * each need this code, and memory on every kernel, with or without probes, or hooks to
@@ -121,19 +120,21 @@ static bool reserved_ask_owners(unsigned long start, unsigned long end)
 }
 
 #ifdef CONFIG_MODULES
-static bool __maybe_unused reserved_near(unsigned long site, unsigned long start,
-					 unsigned long end)
+static bool __maybe_unused reserved_near(unsigned long site, unsigned int len,
+					 unsigned long start, unsigned long end)
 {
-	return site <= end && site + SITE_MAX > start;
+	return site <= end && site + len > start;
 }
 
-/* False if no site of the module is near. */
-static bool reserved_near_in_module(struct module *mod, unsigned long start,
-				    unsigned long end)
+/* jump_entry_size() may read the text of a site, so that must not change. */
+static bool reserved_by_module(struct module *mod, unsigned long start, unsigned long end)
 {
 #ifdef CONFIG_JUMP_LABEL
 	for (unsigned int i = 0; i < mod->num_jump_entries; i++) {
-		if (reserved_near(jump_entry_code(&mod->jump_entries[i]), start, end))
+		struct jump_entry *entry = &mod->jump_entries[i];
+
+		if (reserved_near(jump_entry_code(entry), SITE_MAX, start, end) &&
+		    reserved_near(jump_entry_code(entry), jump_entry_size(entry), start, end))
 			return true;
 	}
 #endif
@@ -142,7 +143,7 @@ static bool reserved_near_in_module(struct module *mod, unsigned long start,
 		struct static_call_site *site = &mod->static_call_sites[i];
 
 		if (reserved_near((unsigned long)site->addr + (unsigned long)&site->addr,
-				  start, end))
+				  CALL_INSN_SIZE, start, end))
 			return true;
 	}
 #endif
@@ -151,30 +152,29 @@ static bool reserved_near_in_module(struct module *mod, unsigned long start,
 
 /*
  * The owners skip the sites of a module that is being unloaded, although they patch them
- * until the very end. So hold the module while they are asked. If it cannot be held, any
- * site that is near counts.
+ * until the very end. So walk them here, without a reference to the module, for which
+ * unloading would fail. If the module is being loaded, its sites may be being sorted, jump
+ * labels under the lock here, but static calls under one that only their owner can take. So
+ * ask the owners, with a reference, as loading may fail. If there is none to be had, all of
+ * the module counts.
  */
 static bool reserved_in_module(unsigned long start, unsigned long end)
 {
 	struct module *mod;
-	bool near, held, ret;
+	bool coming, held, ret = true;
 
-	/*
-	 * Loading a module sorts its jump labels under this lock. It sorts its static calls
-	 * under one that only their owner can take.
-	 */
 	jump_label_lock();
 	scoped_guard(preempt) {
 		mod = __module_text_address(start);
-		near = !mod || READ_ONCE(mod->state) == MODULE_STATE_COMING ||
-		       reserved_near_in_module(mod, start, end);
-		held = mod && near && try_module_get(mod);
+		coming = mod && READ_ONCE(mod->state) == MODULE_STATE_COMING;
+		held = coming && try_module_get(mod);
+		if (mod && !coming)
+			ret = reserved_by_module(mod, start, end);
 	}
 	jump_label_unlock();
-	if (!near || (mod && !held))
-		return near;
 
-	ret = reserved_ask_owners(start, end);
+	if (held || !mod)
+		ret = reserved_ask_owners(start, end);
 	if (held)
 		module_put(mod);
 	return ret;

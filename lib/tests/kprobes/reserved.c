@@ -109,6 +109,39 @@ static void sites_of_modules_are_refused(struct kunit *test)
 	if (IS_ENABLED(CONFIG_X86))
 		KUNIT_EXPECT_GT(test, tried, 0);
 }
+
+#if defined(CONFIG_X86) && defined(CONFIG_JUMP_LABEL)
+static int pre_counts_this_module(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	if (regs_get_kernel_argument(regs, 0) == (unsigned long)THIS_MODULE)
+		++*(unsigned int *)pr->arg;
+	return 0;
+}
+
+/* The worker asks at any time, also while somebody unloads the module. */
+static void module_is_not_held_when_its_sites_are_looked_up(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, try_module_get);
+	unsigned int *times = kunit_kzalloc(test, sizeof(*times), GFP_KERNEL);
+	unsigned int i, reserved = 0;
+	unsigned long addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, times);
+	pr->on_pre = pre_counts_this_module;
+	pr->arg = times;
+	kpt_register(test, pr);
+	KUNIT_ASSERT_TRUE(test, try_module_get(THIS_MODULE));
+	module_put(THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, *times, 1);
+	for (i = 0; i < THIS_MODULE->num_jump_entries; i++) {
+		addr = jump_entry_code(&THIS_MODULE->jump_entries[i]);
+		if (within_module_core(addr, THIS_MODULE))
+			reserved += kprobe_test_reserved(addr, addr);
+	}
+	KUNIT_EXPECT_GT(test, reserved, 0);
+	KUNIT_EXPECT_EQ(test, *times, 1);
+}
+#endif
 #endif
 
 /* A jump label is no reason to refuse the instruction after it. */
@@ -313,6 +346,9 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(static_calls_of_the_kernel_are_refused),
 #ifdef MODULE
 	KUNIT_CASE(sites_of_modules_are_refused),
+#if defined(CONFIG_X86) && defined(CONFIG_JUMP_LABEL)
+	KUNIT_CASE(module_is_not_held_when_its_sites_are_looked_up),
+#endif
 #endif
 	KUNIT_CASE(after_a_jump_label_is_allowed),
 #ifdef CONFIG_X86
