@@ -313,11 +313,11 @@ static inline void kpt_skip_if_pools_stay(struct kunit *test)
  */
 #define kpt_spin_until(cond, ms)					\
 ({									\
-	unsigned int __steps = (ms) * 100;				\
+	unsigned int __steps = (ms) * 200;				\
 	bool __ok;							\
 									\
 	while (!(__ok = (cond)) && __steps--)				\
-		udelay(10);						\
+		udelay(5);						\
 	__ok;								\
 })
 
@@ -514,6 +514,7 @@ static inline void kpt_all_on(void *test)
 {
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
 }
+
 struct file *kpt_open_sysctl(struct kunit *test, const char *name);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
