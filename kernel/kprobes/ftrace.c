@@ -288,12 +288,18 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
  * The handlers of these architectures find the point by its address, and do not check the
  * ops. If the point is not at the address of the site, they know how to find it, so a call
  * for an unknown address is left to them.
+ *
+ * There are no registers if a task was preempted in the trampoline that saves none of them,
+ * and the tracer that it was about to call has gone. If the ops are all that is left, ftrace
+ * calls them directly. No point was armed there when the task came, so this is no hit.
  */
 static void __kprobe_hit kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
 					    struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct kprobe_point *pt;
 
+	if (!ftrace_get_regs(fregs))
+		return;
 	preempt_disable_notrace();
 	pt = kprobe_point_at(ip);
 	if (!pt || kprobe_ftrace_wanted(pt, ops))

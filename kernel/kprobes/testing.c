@@ -311,6 +311,20 @@ bool kprobe_test_ftrace_walks(void)
 	return READ_ONCE(ftrace_trace_function) == (ftrace_func_t)arch_ftrace_ops_list_func;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_ftrace_walks);
+
+/**
+ * kprobe_test_ftrace_call - call the handler of a point as a trampoline that saves no registers
+ * @kp: a probe on an ftrace site
+ *
+ * Context: any.
+ */
+void kprobe_test_ftrace_call(struct kprobe *kp)
+{
+	struct kprobe_point *pt = kprobe_point_at((unsigned long)kp->addr);
+
+	pt->ops->func(pt->node.key, 0, pt->ops, NULL);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_ftrace_call);
 #endif
 
 /* --------------------- Words that a test can watch ----------------------- */

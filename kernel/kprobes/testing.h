@@ -97,6 +97,7 @@ bool kprobe_test_shown(unsigned int ctx);
 unsigned int kprobe_test_covered(unsigned int cpu);
 void *kprobe_test_symbol(const char *name);
 bool kprobe_test_ftrace_walks(void);
+void kprobe_test_ftrace_call(struct kprobe *kp);
 void *kprobe_test_only_word(struct kprobe *kp);
 void *kprobe_test_hits_word(struct kprobe *kp, unsigned int cpu);
 void *kprobe_test_owner_word(struct kprobe *kp);

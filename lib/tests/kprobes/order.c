@@ -1270,7 +1270,6 @@ static void let_it_begin(struct stop *stop)
 	WRITE_ONCE(step, CHANGES);
 }
 
-#ifdef CONFIG_X86
 /*
  * A task is preempted in ftrace_caller, which saves no full registers, and the tracer that
  * it was about to call goes. If the ops are all that is left, ftrace calls them directly.
@@ -1279,7 +1278,7 @@ static void call_without_registers_is_for_no_point(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, kpt_traced);
 
-	kprobe_ftrace_handler((unsigned long)pr->kp.addr, 0, &in_between, NULL);
+	kprobe_test_ftrace_call(&pr->kp);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0);
 }
@@ -1300,7 +1299,6 @@ static void shared_trampoline_calls_by_the_list(struct kunit *test)
 	kpt_unregister(test, post);
 	KUNIT_EXPECT_TRUE(test, kprobe_test_ftrace_walks());
 }
-#endif
 #endif
 
 #ifdef CONFIG_X86
@@ -1616,8 +1614,8 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(slots_of_full_pages_are_used_again),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
-#ifdef CONFIG_X86
 	KUNIT_CASE(call_without_registers_is_for_no_point),
+#ifdef CONFIG_X86
 	KUNIT_CASE(call_with_the_ops_of_another_user_is_a_hit),
 #if defined(CONFIG_X86_64) && !defined(CONFIG_FRAME_POINTER)
 	KUNIT_CASE(shared_trampoline_calls_by_the_list),
