@@ -4,7 +4,6 @@
  * itself is recursion: it is missed and counted. A hit from an interrupt that
  * arrives over the handler is not recursion: its handlers run.
  */
-#include <linux/fprobe.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -14,6 +13,7 @@
 #include <linux/timekeeping.h>
 
 #include "fixture.h"
+#include "fprobe.h"
 #ifdef CONFIG_X86
 #include "watch_x86.h"
 #endif
@@ -562,6 +562,30 @@ static void shared_fprobe_is_a_handler_while_it_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 3ul);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
+
+/* What hooks the return may be a probe, too, whose hit must not be missed. */
+static void function_of_an_fprobe_returns_in_a_handler(struct kunit *test)
+{
+	unsigned long ip = (unsigned long)kpt_traced;
+	struct kpt_fprobe *f = kpt_fprobe(test, &ip, 1, 0);
+	struct kpt_inner inner = { .fn = kpt_traced, .arg = 5 };
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	unsigned int i;
+
+	pr->on_pre = kpt_pre_calls;
+	pr->arg = &inner;
+	kpt_register(test, pr);
+	/* First with breakpoints, then with jumps */
+	for (i = 1; i <= 2; i++) {
+		KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, inner.calls, i);
+		KUNIT_EXPECT_EQ(test, inner.result, KPT_RESULT(5ul));
+		KUNIT_EXPECT_EQ(test, f->entries, i);
+		KUNIT_EXPECT_EQ(test, f->returns, i);
+		wait_for_kprobe_optimizer();
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
 #endif
 
 /* --- Interrupts ---------------------------------------------------------- */
@@ -607,8 +631,8 @@ static int pre_misses_for_a_while(struct kpt_probe *pr, struct pt_regs *regs)
 	for (i = 0; i < 1000; i++) {
 		kpt_call_inner(&shower->inner);
 		/* Time passes, however fast a call is. */
-		if (i % 10 == 0)
-			udelay(10);
+		if (i % 5 == 0)
+			udelay(5);
 	}
 	shower->over += READ_ONCE(shower->calls) - before;
 	return 0;
@@ -1196,6 +1220,7 @@ static struct kunit_case context_cases[] = {
 #endif
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(shared_fprobe_is_a_handler_while_it_runs),
+	KUNIT_CASE(function_of_an_fprobe_returns_in_a_handler),
 #endif
 	KUNIT_CASE(interrupts_over_missed_hits_change_nothing),
 	SITE_CASE(interrupt_raised_in_handler_is_hit),
