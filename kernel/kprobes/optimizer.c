@@ -545,7 +545,7 @@ static const char *const why_text[] = {
 	[KPROBE_WHY_INDIRECT] = "the function has indirect jumps",
 	[KPROBE_WHY_SHARED] = "the function shares code with others",
 	[KPROBE_WHY_FAR] = "the detour is too far away, or too long",
-	[KPROBE_WHY_POST] = "a probe has a post-handler",
+	[KPROBE_WHY_POST] = "a handler may continue elsewhere",
 };
 
 /**

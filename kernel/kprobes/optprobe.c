@@ -11,7 +11,8 @@
  * hit like any other. So the detour stays valid when probes are added and removed.
  * But it runs no post-handler, and ignores a changed instruction pointer, so points
  * with post-handlers stay breakpoints. A probe that changes the instruction pointer
- * must have a post-handler.
+ * must have a post-handler. Those that inject errors have none, so points where that is
+ * allowed stay breakpoints, too.
  *
  * A task can be preempted in a detour before it gets to the handlers, while its CPU does
  * not show the point. The slot is freed only after such tasks have left, see slots.c, and
@@ -21,6 +22,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/error-injection.h>
 #include <linux/execmem.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
@@ -159,7 +161,7 @@ int arch_detour_prepare(struct kprobe *p)
 	struct optimized_kprobe *op = optprobe_of(p);
 	int ret;
 
-	if (kprobe_wants_post(p))
+	if (kprobe_wants_post(p) || within_error_injection_list((unsigned long)p->addr))
 		return KPROBE_WHY_POST;
 
 	kprobe_text_lock();

@@ -9,6 +9,8 @@
 #include <asm/hw_irq.h>
 #endif
 
+#include <linux/error-injection.h>
+
 #include "fixture.h"
 
 static bool is_jump(struct kpt_probe *pr)
@@ -385,11 +387,47 @@ static void detour_keeps_the_paca_of_the_cpu_that_leaves_it(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_FUNCTION_ERROR_INJECTION
+static noinline notrace unsigned long kpt_may_fail(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return KPT_RESULT(arg);
+}
+ALLOW_ERROR_INJECTION(kpt_may_fail, ERRNO);
+
+static int pre_injects_an_error(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs_set_return_value(regs, -ENOMEM);
+	override_function_with_return(regs);
+	return 1;
+}
+
+/* Events and BPF programs that inject errors have no post-handler. */
+static void error_is_injected_however_long_the_probe_is_there(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_text(kpt_may_fail));
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, kpt_may_fail(7), KPT_RESULT(7ul));
+	pr->on_pre = pre_injects_an_error;
+	kpt_register(test, pr);
+	for (i = 1; i <= 2; i++) {
+		KUNIT_EXPECT_EQ(test, (long)kpt_may_fail(7), -ENOMEM);
+		KUNIT_EXPECT_EQ(test, pr->pre, i);
+		KUNIT_EXPECT_FALSE(test, is_jump(pr));
+	}
+}
+#endif
+
 static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_is_hit_once_per_call),
 	KUNIT_CASE(jump_waits_for_no_task),
 	KUNIT_CASE(probes_that_share_a_jump_all_run),
 	KUNIT_CASE(post_handler_turns_a_jump_into_a_breakpoint),
+#ifdef CONFIG_FUNCTION_ERROR_INJECTION
+	KUNIT_CASE(error_is_injected_however_long_the_probe_is_there),
+#endif
 	KUNIT_CASE(switched_off_jump_leaves_the_text_as_it_was),
 	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
 	KUNIT_CASE(points_come_and_go_under_callers),
