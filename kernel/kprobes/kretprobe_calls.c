@@ -395,7 +395,7 @@ EXPORT_SYMBOL_IF_KUNIT(kretprobe_calls_find);
  * kprobe_flush_task - free the calls of a task that never returns from them
  * @tk: the task, which has exited, or is the idle task of a dead CPU
  *
- * Context: any, preemption off.
+ * Context: any, preemption off or in an RCU reader, as callbacks of RCU are on RT.
  */
 void kprobe_flush_task(struct task_struct *tk)
 {

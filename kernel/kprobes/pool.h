@@ -148,7 +148,7 @@ kretprobe_pool_get(struct kretprobe_pool *pool)
 	return kretprobe_chunk_nth(chunk, nr);
 }
 
-/* In any context, preemption off, which keeps the chunk. */
+/* In any context, preemption off or in an RCU reader, which keeps the chunk. */
 static __always_inline void kretprobe_pool_put(struct kretprobe_instance *ri)
 {
 	struct kretprobe_chunk *home = ri->home;
