@@ -122,6 +122,9 @@ noinline void __kprobe_hit kretprobe_pool_low(struct kretprobe_chunk *chunk)
 	pool_ask_worker(pool);
 }
 
+/* How often a search is repeated because instances have been given back during it. */
+#define SEARCH_ROUNDS	64
+
 static __always_inline struct kretprobe_instance *pool_search(struct kretprobe_pool *pool)
 {
 	unsigned int cpu = raw_smp_processor_id(), i;
@@ -179,14 +182,18 @@ static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int to
  * An instance counts as in use until its call has given it back. Chunks added during the
  * search are not watched: only pools without a user's bound grow.
  *
+ * If other CPUs take and give back faster than this searches, it could go on for as long as
+ * they do, perhaps with interrupts off. So there is a limit, which is far above what it takes
+ * to find an instance that is free most of the time.
+ *
  * Context: any, preemption off.
- * Return: an instance; or NULL if all of them were in use.
+ * Return: an instance; or NULL if all of them were in use, or if none could be caught.
  */
 noinline __kprobe_hit struct kretprobe_instance *
 kretprobe_pool_search(struct kretprobe_pool *pool)
 {
 	struct kretprobe_instance *ri = pool_search(pool);
-	unsigned int total;
+	unsigned int total, rounds = 0;
 	int puts;
 
 	if (likely(ri))
@@ -201,7 +208,7 @@ kretprobe_pool_search(struct kretprobe_pool *pool)
 		smp_rmb();	/* pairs with kretprobe_pool_attend() */
 		ri = pool_search(pool);
 		smp_rmb();	/* likewise */
-	} while (!ri && puts != raw_atomic_read(&pool->puts));
+	} while (!ri && puts != raw_atomic_read(&pool->puts) && ++rounds < SEARCH_ROUNDS);
 	pool_watch(pool, total, -1);
 	return ri;
 }

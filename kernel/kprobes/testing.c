@@ -463,6 +463,18 @@ void *kprobe_test_free_word(struct kretprobe_instance *ri)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_free_word);
 
 /**
+ * kprobe_test_given_back - let searches believe that an instance has been given back
+ * @ri: an instance of the pool
+ *
+ * Context: any; the probe stays registered.
+ */
+void kprobe_test_given_back(struct kretprobe_instance *ri)
+{
+	raw_atomic_inc(&ri->pool->puts);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_given_back);
+
+/**
  * kprobe_test_chain_word - find where the instances of a CPU begin
  * @ri:	 an instance of the same pool
  * @cpu: a possible CPU

@@ -109,6 +109,7 @@ void *kprobe_test_points_word(void);
 void *kprobe_test_copies_word(void);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);
+void kprobe_test_given_back(struct kretprobe_instance *ri);
 bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
 			    bool again);
 void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu);

@@ -340,6 +340,35 @@ static void search_finds_an_instance_that_moves(struct kunit *test)
 	}
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
+
+static void give_back_elsewhere(struct kpt_watch *w, struct pt_regs *regs)
+{
+	kprobe_test_given_back(w->arg);
+}
+
+/* Other CPUs give the only instance back, and take it, whenever the search looks. */
+static void search_that_is_always_too_late_ends(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+	struct inst_probe *p;
+	struct kpt_watch *w;
+
+	if (!cpu_online(here))
+		kunit_skip(test, "needs the first CPU");
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	p = inst_probe(test, kpt_recurse, 1);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	w = kpt_watch(test, kprobe_test_free_word(p->ri), sizeof(long), here,
+		      give_back_elsewhere, p->ri);
+	/* The inner call finds none. */
+	KUNIT_EXPECT_EQ(test, kpt_recurse(1), 1ul);
+	KUNIT_EXPECT_GT(test, w->times, 50);
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), 2);
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
 #endif
 
 static void calls_and_missed_calls_add_up(struct kunit *test)
@@ -1033,6 +1062,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(no_call_is_missed_below_the_bound),
 #ifdef CONFIG_X86
 	KUNIT_CASE(search_finds_an_instance_that_moves),
+	KUNIT_CASE(search_that_is_always_too_late_ends),
 #endif
 	KUNIT_CASE(calls_and_missed_calls_add_up),
 	KUNIT_CASE(instance_survives_migration),
