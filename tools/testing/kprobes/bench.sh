@@ -19,16 +19,14 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-parts=${PARTS:-icount crowd memory events cpus coverage}
+all_parts="icount crowd memory events cpus coverage"
+parts=${PARTS:-$all_parts}
 ours=$CONFIG
 stock=stock-$CONFIG
 patched=patched-$CONFIG
 kernels=${KERNEL:-$ours $stock}
 for part in $parts; do
-	case $part in
-	icount | crowd | memory | events | cpus | coverage) ;;
-	*) die "PARTS: no part $part: icount crowd memory events cpus coverage" ;;
-	esac
+	[[ " $all_parts " == *" $part "* ]] || die "PARTS: no part $part: $all_parts"
 done
 [ "${1:-}" != --check ] || exit 0
 out=$build/bench
