@@ -860,6 +860,7 @@ static void count_all(struct kunit *test, void *on)
 	write_file(test, "kprobes/hits", on);
 }
 
+#ifdef CONFIG_MODULES
 static void announce_module(struct kunit *test, void *event)
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
@@ -868,6 +869,7 @@ static void announce_module(struct kunit *test, void *event)
 	strscpy(mod->name, "kpt_no_module");
 	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, (unsigned long)event), 0);
 }
+#endif
 
 static const struct change {
 	const char *name;
@@ -878,8 +880,10 @@ static const struct change {
 	{ "switched on", switch_all, "1" },
 	{ "counting on", count_all, "1" },
 	{ "counting off", count_all, "0" },
+#ifdef CONFIG_MODULES
 	{ "module comes", announce_module, (void *)MODULE_STATE_COMING },
 	{ "module goes", announce_module, (void *)MODULE_STATE_GOING },
+#endif
 };
 
 /* They see a probe as a whole, or not at all. */
