@@ -149,20 +149,10 @@ static __always_inline struct kretprobe_instance *pool_search(struct kretprobe_p
 	return NULL;
 }
 
-/* Changes the attention of the chunks that hold the first @total instances. */
-static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int total,
-				    int add)
+/* One more, or one less, wants to know what is given back. */
+static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, int add)
 {
-	struct kretprobe_chunk *chunk;
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		chunk = READ_ONCE(pool->first[cpu]);
-		for (; chunk; chunk = chunk->next) {
-			if (chunk->from < total)
-				raw_atomic_add(add, &chunk->attention);
-		}
-	}
+	raw_atomic_add(add, &pool->attention);
 	/*
 	 * The callers read kretprobe_chunk::free next. Pairs with
 	 * kretprobe_pool_put(): either they see what it has given back, or it sees
@@ -179,8 +169,8 @@ static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, unsigned int to
  * given back there, and the next word just after one has been taken there, and so find
  * none although one was always free. So it is repeated if instances have been given back
  * during the search. If none has, empty words have stayed empty, and the result is right.
- * An instance counts as in use until its call has given it back. Chunks added during the
- * search are not watched: only pools without a user's bound grow.
+ * An instance counts as in use until its call has given it back. A chunk added during the
+ * search may be missed: only pools without a user's bound grow.
  *
  * If other CPUs take and give back faster than this searches, it could go on for as long as
  * they do, perhaps with interrupts off. So there is a limit, which is far above what it takes
@@ -193,23 +183,21 @@ noinline __kprobe_hit struct kretprobe_instance *
 kretprobe_pool_search(struct kretprobe_pool *pool)
 {
 	struct kretprobe_instance *ri = pool_search(pool);
-	unsigned int total, rounds = 0;
+	unsigned int rounds = 0;
 	int puts;
 
 	if (likely(ri))
 		return ri;
 
-	/* Pairs with pool_add_chunk(): the chunks of that many are in the chains. */
-	total = smp_load_acquire(&pool->total);
 	/* Either a call that gives back sees this, or the search sees its instance. */
-	pool_watch(pool, total, 1);
+	pool_watch(pool, 1);
 	do {
 		puts = raw_atomic_read(&pool->puts);
 		smp_rmb();	/* pairs with kretprobe_pool_attend() */
 		ri = pool_search(pool);
 		smp_rmb();	/* likewise */
 	} while (!ri && puts != raw_atomic_read(&pool->puts) && ++rounds < SEARCH_ROUNDS);
-	pool_watch(pool, total, -1);
+	pool_watch(pool, -1);
 	return ri;
 }
 
@@ -269,15 +257,13 @@ static int pool_add_chunk(struct kretprobe_pool *pool, int cpu, unsigned int nr)
 	chunk->size = pool->size;
 	chunk->pool = pool;
 	chunk->nr = nr;
-	chunk->from = pool->total;
 	chunk->next = next;
 	atomic_long_set(&chunk->free, nr ? GENMASK(nr - 1, 0) : 0);
 
 	atomic_add(nr, &pool->refs);
 	/* Pairs with the dependent reads of kretprobe_pool_get(). */
 	smp_store_release(&pool->first[cpu], chunk);
-	/* A reader of this sees the chunk, too: kretprobe_pool_search() */
-	smp_store_release(&pool->total, pool->total + nr);
+	pool->total += nr;
 	if (next)
 		WRITE_ONCE(next->low, BITS_PER_LONG);
 	return nr;
@@ -469,7 +455,7 @@ void kretprobe_pool_release(struct kretprobe_pool *pool)
 		 * the free instances, or this takes them.
 		 */
 		smp_mb();
-		pool_watch(pool, pool->total, 1);
+		pool_watch(pool, 1);
 		nr = pool_take_all(pool);
 	}
 	pool_drop(pool, nr + 1);

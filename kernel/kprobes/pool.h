@@ -32,12 +32,9 @@
  * struct kretprobe_chunk - some of the instances of a CPU
  * @free:   a bit for each free instance; the lowest is taken first
  * @low:    if no bit below this one is set, the chunk is low
- * @attention: not 0 if a call that gives an instance back has to call
- *	    kretprobe_pool_attend()
  * @size:   of an instance, in bytes
  * @next:   in the chain of the CPU
  * @pool:   that the chunk belongs to
- * @from:   kretprobe_pool::total when the chunk was added
  * @wanted: the chunk was low when a call took from it
  * @nr:	    number of instances
  * @rcu:    frees it once no hit uses it
@@ -47,11 +44,9 @@ struct kretprobe_chunk {
 	atomic_long_t free;
 	unsigned long low;
 	size_t size;
-	atomic_t attention;
 	struct kretprobe_chunk *next;
 	struct kretprobe_pool *pool;
 	bool wanted;
-	unsigned int from;
 	unsigned int nr;
 	struct rcu_head rcu;
 	char instances[] __aligned(sizeof(long long));
@@ -61,6 +56,8 @@ struct kretprobe_chunk {
  * struct kretprobe_pool - a return probe, and its instances
  * @hook:   the part of the probe that hits use
  * @size:   of an instance, in bytes
+ * @attention: not 0 if a call that gives an instance back has to call
+ *	    kretprobe_pool_attend()
  * @puts:   number of calls of kretprobe_pool_attend()
  * @refs:   number of instances; one more while the probe is registered, and one while
  *	    the pool is in a list of the worker in order to grow
@@ -74,11 +71,13 @@ struct kretprobe_chunk {
  * @first:  by CPU, the head of its chain, which has at least one chunk, even if that
  *	    has no instance; a new chunk becomes the head
  *
- * Hits read @hook, @size and @first. Of these, only @first changes, when the pool grows.
+ * Hits read @hook, @size, @first and @attention. Of these, @first changes when the pool
+ * grows, and @attention when a call finds no free instance.
  */
 struct kretprobe_pool {
 	struct kretprobe_hook hook;
 	size_t size;
+	atomic_t attention;
 	atomic_t puts;
 	atomic_t refs;
 	struct llist_node todo;
@@ -164,7 +163,7 @@ static __always_inline void kretprobe_pool_put(struct kretprobe_instance *ri)
 	 * with pool_watch().
 	 */
 	smp_mb__after_atomic();
-	if (unlikely(data_race(home->attention.counter)))	/* ordered above */
+	if (unlikely(data_race(ri->pool->attention.counter)))	/* ordered above */
 		kretprobe_pool_attend(home);
 }
 

@@ -359,13 +359,11 @@ static void return_reads_its_handler_when_the_point_is_shown(struct kunit *test)
 #ifdef CONFIG_X86
 /**
  * struct leaver - a call that returns while its pool is released
- * @nth:    at this access to the instances of the last CPU
  * @inside: it is under way
  * @go:	    it may return
  * @done:   it has returned
  */
 struct leaver {
-	unsigned int nth;
 	bool inside;
 	bool go;
 	bool done;
@@ -394,7 +392,7 @@ static void let_it_leave(struct kpt_watch *w, struct pt_regs *regs)
 {
 	struct leaver *l = w->arg;
 
-	if (w->times != l->nth)
+	if (w->times != 1)
 		return;
 	WRITE_ONCE(l->go, true);
 	kpt_spin_until(READ_ONCE(l->done), KPT_WATCH_MS);
@@ -407,7 +405,7 @@ static void let_it_leave(struct kpt_watch *w, struct pt_regs *regs)
  */
 static void call_that_returns_during_the_release_frees_the_pool(struct kunit *test)
 {
-	unsigned int before = kpt_counts(false).pools, nth;
+	unsigned int before = kpt_counts(false).pools;
 	unsigned int first = cpumask_first(cpu_possible_mask);
 	unsigned int last = cpumask_last(cpu_possible_mask);
 	struct leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
@@ -419,19 +417,16 @@ static void call_that_returns_during_the_release_frees_the_pool(struct kunit *te
 	if (first == last || !cpu_online(first) || !cpu_online(last))
 		kunit_skip(test, "needs two CPUs");
 	set_cpus_allowed_ptr(current, cpumask_of(last));
-	for (nth = 1; nth <= 2; nth++) {
-		*l = (struct leaver){ .nth = nth };
-		p = late_probe(test, kpt_late_waits, num_possible_cpus());
-		task = kpt_thread(test, leave_then, l, first, "leaver");
-		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(l->inside)));
-		w = kpt_watch(test, kprobe_test_chain_word(p->ri, last), sizeof(long), last,
-			      let_it_leave, l);
-		kpt_unregister_return(test, &p->rp);
-		kpt_unwatch(test, w);
-		KUNIT_EXPECT_TRUE(test, READ_ONCE(l->done));
-		expect_pools(test, before);
-		kpt_stop(test, task);
-	}
+	p = late_probe(test, kpt_late_waits, num_possible_cpus());
+	task = kpt_thread(test, leave_then, l, first, "leaver");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(l->inside)));
+	w = kpt_watch(test, kprobe_test_chain_word(p->ri, last), sizeof(long), last,
+		      let_it_leave, l);
+	kpt_unregister_return(test, &p->rp);
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(l->done));
+	expect_pools(test, before);
+	kpt_stop(test, task);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 #endif
