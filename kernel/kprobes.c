@@ -409,6 +409,8 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 	if (wait) {
 		kprobe_quiesce(batch);
 		kprobe_optimizer_free(batch);
+	} else {
+		kprobe_wait_for_hotplug();
 	}
 	/* The last handlers could fault until now: see fault.c. */
 	list_for_each_entry(user, leaving, batch) {

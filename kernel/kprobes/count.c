@@ -89,7 +89,8 @@ void kprobe_counter_add(struct kprobe_point *pt)
 
 /**
  * kprobe_counter_free - free the counter of a point, if it has one
- * @pt: the point; no new hit calls the counter, but hits may still be in it
+ * @pt: the point; no new hit calls the counter, but hits may still be in it, except on
+ *	CPUs that RCU does not know
  *
  * Context: kprobe_mutex held; does not wait.
  */
@@ -169,6 +170,7 @@ void kprobes_count(bool on)
 		kprobe_batch_add(pt, &batch);
 	}
 	kprobe_optimizer_revert(&batch);
+	kprobe_wait_for_hotplug();
 	list_for_each_entry(pt, &batch, kp.list) {
 		if (!on)
 			kprobe_counter_free(pt);

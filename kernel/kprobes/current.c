@@ -73,6 +73,7 @@ NOKPROBE_SYMBOL(kprobe_abandon);
 void kprobe_quiesce(struct list_head *points)
 {
 	kprobe_assert_held(&kprobe_mutex);
+	kprobe_wait_for_hotplug();
 	/* Handlers run with preemption off, which makes them RCU readers. */
 	synchronize_rcu();
 }

@@ -77,9 +77,11 @@
  *
  * A hit reads points, users and tables without a lock, with preemption or interrupts
  * off. Anything it can reach is unlinked first and freed after an RCU grace period; no
- * caller waits for that. A task can be preempted in a slot, so executable memory is
- * freed after a tasks-RCU grace period, see slots.c. Callers wait for grace periods only
- * if a point moves between the two ftrace ops, see ftrace.c.
+ * caller waits for that. Callers do wait for CPUs that come online or go offline, which
+ * RCU does not know: kprobe_quiesce() or kprobe_wait_for_hotplug(). A task can be preempted
+ * in a slot, so executable memory is freed after a tasks-RCU grace period, see slots.c.
+ * Callers wait for grace periods only if a point moves between the two ftrace ops, see
+ * ftrace.c.
  *
  * Most architectures reorder memory accesses more than x86 does. A hit relies on the
  * following without a lock; the file named explains why it holds:
@@ -105,6 +107,7 @@
 #include <linux/hash.h>
 #include <linux/kprobes.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/memory.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -132,10 +135,10 @@ struct addr_node {
  * @mask:  number of buckets - 1
  * @node:  open addressing, at most half in use; a bucket that has been used never
  *	   becomes NULL again
- * @rcu:   frees the array once no lookup uses it
+ * @old:   in the list of arrays that are freed once no lookup uses them
  */
 struct addr_array {
-	struct rcu_head rcu;
+	struct llist_node old;
 	unsigned int shift;
 	unsigned int mask;
 	struct addr_node *node[];
@@ -163,6 +166,7 @@ extern struct addr_array addr_array_empty;
 int addr_table_reserve(struct addr_table *t, unsigned int more);
 void addr_table_add(struct addr_table *t, struct addr_node *n);
 void addr_table_del(struct addr_table *t, struct addr_node *n);
+void addr_arrays_flush(void);
 
 /* Fibonacci hashing: the high bits of the product vary most. */
 static __always_inline unsigned long addr_bucket(const struct addr_array *a,
@@ -450,6 +454,19 @@ void kprobe_points_disarm(struct list_head *points);
 
 void kprobe_abandon(void);
 void kprobe_quiesce(struct list_head *points);
+
+/*
+ * RCU does not wait for a CPU that comes online, nor for one that goes offline, and both
+ * can be in a hit. On return such a CPU has arrived, and one that starts from now on sees
+ * what the caller has changed. Memory that hits read is freed after both waits, in either
+ * order. May sleep.
+ */
+static inline void kprobe_wait_for_hotplug(void)
+{
+	cpus_read_lock();
+	cpus_read_unlock();
+	kprobe_test_stage(KPROBE_STAGE_ARRIVED);
+}
 
 /* ------------------------------- switch.c ------------------------------- */
 

@@ -324,12 +324,8 @@ static void optimizer_wait_for_tasks(void)
 		return;
 
 	mutex_unlock(&kprobe_mutex);
-	/*
-	 * A CPU that comes online or goes offline is not interrupted, and RCU does not wait for
-	 * it. It has arrived after this; one that starts now sees the detours.
-	 */
-	cpus_read_lock();
-	cpus_read_unlock();
+	/* Such a CPU is not interrupted below; one that starts now sees the detours. */
+	kprobe_wait_for_hotplug();
 	/* Hits that were about to enter the old copies have done so after this. */
 	arch_kprobes_sync();
 

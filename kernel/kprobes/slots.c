@@ -431,9 +431,7 @@ static void slots_reclaim(struct work_struct *work)
 	mutex_unlock(&slot_mutex);
 
 	kprobe_test_stage(KPROBE_STAGE_RETIRED);
-	/* A CPU on its way online may be in a slot, and no grace period waits for it. */
-	cpus_read_lock();
-	cpus_read_unlock();
+	kprobe_wait_for_hotplug();
 	kprobe_wait_for_tasks();
 	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
 		slot_cache_erase(slot_caches[i], &waiting[i]);
@@ -447,6 +445,7 @@ static void slots_reclaim(struct work_struct *work)
 
 	if (list_empty(&unused))
 		return;
+	kprobe_wait_for_hotplug();
 	synchronize_rcu();
 	list_for_each_entry_safe(block, next, &unused, list) {
 		block->cache->free(block->text);

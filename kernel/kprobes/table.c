@@ -16,15 +16,19 @@
  *    another node may replace the tombstone.
  *  - When half of the buckets are used, tombstones included, the writer copies the
  *    nodes into a new array, and publishes that. Readers of the old array see the
- *    table as it was. It is freed by RCU: readers run with preemption off.
+ *    table as it was. A worker frees it when no lookup uses it any more: readers run with
+ *    preemption off, or on a CPU that comes online or goes offline. The writer cannot wait
+ *    for those: it may hold cpus_read_lock().
  *
  * A lookup reads the array, then a bucket of it, then the node, each through the pointer
  * read before. No architecture that has kprobes reorders such reads, so a lookup needs no
  * barrier: the releases of the writers are enough on arm64 and powerpc, too. A tombstone
  * never changes, and needs none.
  */
+#include <linux/llist.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "internal.h"
 
@@ -38,6 +42,32 @@ struct addr_array addr_array_empty = {
 };
 
 static struct addr_node tombstone = { .key = ADDR_NO_KEY };
+
+/* Arrays that tables do not use any more. */
+static LLIST_HEAD(old_arrays);
+
+static void arrays_work_fn(struct work_struct *work)
+{
+	struct llist_node *list = llist_del_all(&old_arrays);
+	struct addr_array *a, *next;
+
+	kprobe_wait_for_hotplug();
+	synchronize_rcu();
+	llist_for_each_entry_safe(a, next, list, old)
+		kvfree(a);
+}
+
+static DECLARE_WORK(arrays_work, arrays_work_fn);
+
+/**
+ * addr_arrays_flush - wait until arrays that are not used any more are free
+ *
+ * Context: may sleep, for an RCU grace period.
+ */
+void addr_arrays_flush(void)
+{
+	flush_work(&arrays_work);
+}
 
 static void addr_array_put(struct addr_array *a, struct addr_node *n)
 {
@@ -87,8 +117,8 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
 	/* A lookup that finds the array finds the nodes in it. Pairs as above. */
 	smp_store_release(&t->array, new);
 	t->used = t->live;
-	if (old != &addr_array_empty)
-		kvfree_rcu(old, rcu);
+	if (old != &addr_array_empty && llist_add(&old->old, &old_arrays))
+		schedule_work(&arrays_work);
 	return 0;
 }
 

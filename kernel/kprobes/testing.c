@@ -224,7 +224,7 @@ atomic_t kprobe_test_nr_pools;
 /**
  * kprobe_test_counts - count points, users, slots and pools
  * @counts: to be filled in
- * @settle: wait until retired slots are free
+ * @settle: wait until retired slots and old arrays of tables are free
  *
  * Context: may sleep; not from a stage.
  */
@@ -233,6 +233,7 @@ void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
 	if (settle) {
 		wait_for_kprobe_optimizer();
 		slots_flush();
+		addr_arrays_flush();
 	}
 	memset(counts, 0, sizeof(*counts));
 	guard(mutex)(&kprobe_mutex);

@@ -35,8 +35,10 @@ struct module;
  * @KPROBE_STAGE_NOTED:	   points move from one ftrace_ops to the other; it is about
  *			   to change which of the two counts a hit
  * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
+ * @KPROBE_STAGE_ARRIVED:  CPUs that were coming online or going offline have arrived
  *
- * kprobe_mutex is held, except at RESOLVED, DIVERTED and RETIRED.
+ * kprobe_mutex is held, except at RESOLVED, DIVERTED and RETIRED. At ARRIVED it depends on
+ * the caller of kprobe_wait_for_hotplug().
  */
 enum kprobe_stage {
 	KPROBE_STAGE_RESOLVED,
@@ -52,6 +54,7 @@ enum kprobe_stage {
 	KPROBE_STAGE_DIVERTED,
 	KPROBE_STAGE_NOTED,
 	KPROBE_STAGE_RETIRED,
+	KPROBE_STAGE_ARRIVED,
 };
 
 /**

@@ -952,6 +952,10 @@ static void check_crowd(struct kunit *test, bool one)
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
+	/* This makes the index of reserved text, which can do without memory. */
+	crowd_fill(c, one);
+	KUNIT_ASSERT_EQ(test, register_kprobes(c->kps, NR_CROWD), 0);
+	unregister_kprobes(c->kps, NR_CROWD);
 	only_failer = "__kvmalloc_node_noprof";
 	for (round = 0; round < CROWD_ROUNDS; round++) {
 		before = kpt_counts(false);
@@ -1134,10 +1138,13 @@ static bool kept_for_reader(struct kunit *test, void (*retire)(struct kunit *tes
 			    void *arg)
 {
 	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	unsigned int cpu = raw_smp_processor_id(), nr = nr_objects(), left;
+	unsigned int cpu = raw_smp_processor_id(), nr, left;
 	bool inside;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
+	/* What is on its way out need not be kept for it. */
+	kpt_counts(true);
+	nr = nr_objects();
 	kpt_thread(test, reader_fn, r, cpumask_any_but(cpu_online_mask, cpu), "reader");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_reader_go, r), 0);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(r->inside)));

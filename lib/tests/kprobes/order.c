@@ -13,8 +13,10 @@
 #include <linux/percpu-rwsem.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 #ifdef CONFIG_X86
 #include <asm/text-patching.h>
 #endif
@@ -1009,55 +1011,6 @@ static void check_blocks_that_come_below(struct kunit *test)
 	kunit_release_action(test, give_slots_back, s);
 }
 
-#ifdef CONFIG_X86
-/**
- * struct retired - what the worker does before it waits for tasks
- * @cpus:  counts when it waits for CPU hotplug
- * @times: how often it was about to wait for tasks
- */
-struct retired {
-	struct kpt_probe *cpus;
-	unsigned int times;
-};
-
-static void note_worker(enum kprobe_stage stage, void *arg)
-{
-	struct retired *r = arg;
-
-	if (stage != KPROBE_STAGE_RETIRED)
-		return;
-	r->times++;
-	WRITE_ONCE(r->cpus->arg, current);
-}
-
-/* One on its way online may be in a slot, and grace periods do not wait for it. */
-static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
-{
-	struct retired *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	kprobe_opcode_t *slot;
-
-	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU))
-		kunit_skip(test, "no CPU comes");
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->cpus = kpt_alloc(test, NULL);
-	r->cpus->kp.symbol_name = "cpus_read_lock";
-	r->cpus->on_pre = kpt_pre_counts_task;
-	kpt_register(test, r->cpus);
-	wait_for_kprobe_optimizer();
-	kpt_counts(true);
-	slot = get_insn_slot();
-	KUNIT_ASSERT_NOT_NULL(test, slot);
-	kprobe_test_stop(note_worker, r);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
-	free_insn_slot(slot, 1);
-	kpt_counts(true);
-	kunit_release_action(test, unstop, NULL);
-	WRITE_ONCE(r->cpus->arg, NULL);
-	KUNIT_EXPECT_GE(test, r->times, 1);
-	KUNIT_EXPECT_GE(test, r->cpus->post, r->times);
-}
-#endif
-
 static void pages_of_slots_are_known_as_long_as_they_are_there(struct kunit *test)
 {
 	struct slots *s = take_pages_of_slots(test);
@@ -1575,6 +1528,235 @@ static void no_cpu_comes_while_handlers_are_waited_for(struct kunit *test)
 }
 #endif
 
+/* --- CPUs that come online or go offline ------------------------------------ */
+
+/*
+ * One may be in a hit, and no grace period waits for it. So what a hit may read is freed by
+ * somebody who has waited for CPU hotplug as well.
+ */
+
+/**
+ * struct arrivals - who has waited for CPUs that come and go
+ * @task: the task of the case
+ * @own:  how often the task has
+ * @work: the function of a worker, or NULL
+ * @works: how often that has
+ */
+struct arrivals {
+	struct task_struct *task;
+	const char *work;
+	unsigned int own;
+	unsigned int works;
+};
+
+static bool works_in(const char *function)
+{
+	struct work_struct *work = current_work();
+	char name[64];
+
+	if (!work)
+		return false;
+	snprintf(name, sizeof(name), "%ps", work->func);
+	return str_has_prefix(name, function);
+}
+
+static void note_arrival(enum kprobe_stage stage, void *arg)
+{
+	struct arrivals *a = arg;
+
+	if (stage != KPROBE_STAGE_ARRIVED)
+		return;
+	if (current == a->task)
+		a->own++;
+	else if (a->work && works_in(a->work))
+		a->works++;
+}
+
+static struct arrivals *note_arrivals(struct kunit *test, const char *work)
+{
+	struct arrivals *a = kunit_kzalloc(test, sizeof(*a), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	wait_for_kprobe_optimizer();
+	kpt_counts(true);
+	a->task = current;
+	a->work = work;
+	kprobe_test_stop(note_arrival, a);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	return a;
+}
+
+#define NR_USERS	1000
+
+/* Each round adds so many users, and a table that is half full gets a new array. */
+#define MOST_ROUNDS	400
+
+static void array_of_a_table_is_not_freed_while_a_cpu_comes(struct kunit *test)
+{
+	struct kprobe **kps = kunit_kcalloc(test, NR_USERS, sizeof(*kps), GFP_KERNEL);
+	struct kprobe *kp = kunit_kcalloc(test, NR_USERS, sizeof(*kp), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	struct arrivals *a;
+	unsigned int i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, kps);
+	KUNIT_ASSERT_NOT_NULL(test, kp);
+	a = note_arrivals(test, "arrays_work_fn");
+	for (n = 0; !READ_ONCE(a->works) && n < MOST_ROUNDS; n++) {
+		for (i = 0; i < NR_USERS; i++) {
+			kps[i] = &kp[i];
+			kp[i] = (struct kprobe){ .addr = pr->kp.addr };
+		}
+		KUNIT_ASSERT_EQ(test, register_kprobes(kps, NR_USERS), 0);
+		unregister_kprobes(kps, NR_USERS);
+		kpt_counts(true);
+	}
+	go_on(test);
+	KUNIT_EXPECT_GE(test, a->works, 1);
+}
+
+/* Its other users keep the point, and nobody waits for handlers: disabling has done so. */
+static void disabled_probe_does_not_leave_while_a_cpu_comes(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain), *off = kpt_probe(test, kpt_plain);
+	struct arrivals *a;
+
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&off->kp), 0);
+	a = note_arrivals(test, NULL);
+	kpt_unregister(test, off);
+	KUNIT_EXPECT_GE(test, a->own, 1);
+	a->own = 0;
+	kpt_unregister(test, pr);
+	/* Where handlers are looked for, hotplug is locked out: see the case above. */
+	KUNIT_EXPECT_GE(test, a->own, SYNCS ? 0 : 1);
+	go_on(test);
+}
+
+static void point_of_a_refused_batch_is_not_freed_while_a_cpu_comes(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct kprobe *twice[] = { &pr->kp, &pr->kp };
+	struct arrivals *a = note_arrivals(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, register_kprobes(twice, 2), -EINVAL);
+	go_on(test);
+	KUNIT_EXPECT_EQ(test, a->own, 1);
+}
+
+#ifdef CONFIG_KRETPROBES
+static int return_of_no_interest(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static void return_probe_is_not_freed_while_a_cpu_comes(struct kunit *test)
+{
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	bool rethook = IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK);
+	struct arrivals *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	rp->kp.addr = kpt_text(kpt_plain);
+	rp->handler = return_of_no_interest;
+	kpt_register_return(test, rp);
+	kpt_plain(7);
+	a = note_arrivals(test, "pool_work_fn");
+	kpt_unregister_return(test, rp);
+	if (rethook)
+		KUNIT_EXPECT_GE(test, a->own, SYNCS ? 1 : 2);
+	else
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(a->works)));
+	go_on(test);
+}
+#endif
+
+#ifdef CONFIG_DEBUG_FS
+static void stop_counting_hits(void *test)
+{
+	kpt_write(test, &kpt_debugfs, "kprobes/hits", "0");
+}
+
+static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
+{
+	struct arrivals *a;
+
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	kpt_probe(test, kpt_plain);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting_hits, test), 0);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
+	a = note_arrivals(test, NULL);
+	kunit_release_action(test, stop_counting_hits, test);
+	go_on(test);
+	KUNIT_EXPECT_GE(test, a->own, 1);
+}
+#endif
+
+#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
+/**
+ * struct reclaims - rounds of the worker that frees slots
+ * @s:	     the slots of the case, as many as @nr
+ * @known:   how many of them the round found in pages that are known
+ * @waits:   the round has not waited yet
+ * @rounds:  rounds with such slots
+ * @slots:   how many of those waited before their pages were unknown
+ * @pages:   how many waited after that
+ */
+struct reclaims {
+	struct slots *s;
+	unsigned int nr;
+	unsigned int known;
+	bool waits;
+	unsigned int rounds;
+	unsigned int slots;
+	unsigned int pages;
+};
+
+static unsigned int known_slots(struct reclaims *r)
+{
+	unsigned int i, known = 0;
+
+	for (i = 0; i < r->nr; i++)
+		known += is_kprobe_insn_slot((unsigned long)r->s->slot[i]);
+	return known;
+}
+
+static void note_reclaim(enum kprobe_stage stage, void *arg)
+{
+	struct reclaims *r = arg;
+
+	if (!works_in("slots_reclaim"))
+		return;
+	if (stage == KPROBE_STAGE_RETIRED) {
+		r->known = known_slots(r);
+		r->waits = true;
+		r->rounds += !!r->known;
+	} else if (stage == KPROBE_STAGE_ARRIVED && r->known) {
+		if (known_slots(r) < r->known)
+			r->pages++;
+		else if (r->waits)
+			r->slots++;
+		r->waits = false;
+	}
+}
+
+/* One may be in a slot, or may look for the page of an address. */
+static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
+{
+	struct reclaims *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->s = take_pages_of_slots(test);
+	r->nr = r->s->nr;
+	kprobe_test_stop(note_reclaim, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kunit_release_action(test, give_slots_back, r->s);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until((kpt_counts(true), READ_ONCE(r->pages))));
+	go_on(test);
+	KUNIT_EXPECT_GE(test, r->rounds, 1);
+	KUNIT_EXPECT_EQ(test, r->slots, r->rounds);
+}
+#endif
+
 #define SITE_CASE(fn)		KUNIT_CASE_PARAM(fn, kpt_site_gen)
 #define SLOW_SITE_CASE(fn)	KPT_CASE_PARAM_SLOW(fn, kpt_site_gen)
 
@@ -1604,9 +1786,6 @@ static struct kunit_case order_cases[] = {
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
 	KUNIT_CASE(slots_are_not_free_while_a_task_that_was_interrupted_runs_on),
-#ifdef CONFIG_X86
-	KUNIT_CASE(slots_are_not_free_while_a_cpu_comes),
-#endif
 	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
 #ifdef CONFIG_X86
 	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),
@@ -1625,6 +1804,18 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(nested_hit_of_a_point_that_moves_back_is_counted_once),
 	KUNIT_CASE(hit_at_the_end_of_a_move_is_counted_once),
 	KUNIT_CASE_SLOW(task_on_the_way_to_a_moving_point_hits_it),
+#endif
+	KUNIT_CASE(array_of_a_table_is_not_freed_while_a_cpu_comes),
+	KUNIT_CASE(disabled_probe_does_not_leave_while_a_cpu_comes),
+	KUNIT_CASE(point_of_a_refused_batch_is_not_freed_while_a_cpu_comes),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(return_probe_is_not_freed_while_a_cpu_comes),
+#endif
+#ifdef CONFIG_DEBUG_FS
+	KUNIT_CASE(counter_is_not_freed_while_a_cpu_comes),
+#endif
+#ifdef __ARCH_WANT_KPROBES_INSN_SLOT
+	KUNIT_CASE(slots_are_not_free_while_a_cpu_comes),
 #endif
 	KPT_LAST_CASE,
 	{}
