@@ -476,6 +476,23 @@ void kprobe_test_given_back(struct kretprobe_instance *ri)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_given_back);
 
 /**
+ * kprobe_test_instances - count the instances of a return probe
+ * @rp: the probe, registered
+ *
+ * Context: may sleep; not from a stage.
+ * Return: how many it has, whether they are in use or not.
+ */
+unsigned int kprobe_test_instances(struct kretprobe *rp)
+{
+	struct kretprobe_usage usage = {};
+
+	guard(mutex)(&kprobe_mutex);
+	kretprobe_hook_usage(kprobe_user_of(&rp->kp)->hook, &usage);
+	return usage.total;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_instances);
+
+/**
  * kprobe_test_chain_word - find where the instances of a CPU begin
  * @ri:	 an instance of the same pool
  * @cpu: a possible CPU

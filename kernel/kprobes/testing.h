@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 struct kprobe;
+struct kretprobe;
 struct kretprobe_instance;
 struct module;
 
@@ -115,6 +116,7 @@ void *kprobe_test_free_word(struct kretprobe_instance *ri);
 void kprobe_test_given_back(struct kretprobe_instance *ri);
 bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
 			    bool again);
+unsigned int kprobe_test_instances(struct kretprobe *rp);
 void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 int kprobe_test_blacklist(struct module *mod, bool add);

@@ -47,6 +47,7 @@ struct member {
  * @lost:  calls that were not seen, of each function
  * @missed: those of them that were counted as missed
  * @extra: hits after unregistering
+ * @jumps: points that have become jumps
  * @done:  the thread has finished
  */
 struct party {
@@ -57,6 +58,7 @@ struct party {
 	unsigned long lost[NR_CALLED];
 	unsigned long missed;
 	unsigned long extra;
+	unsigned long jumps;
 	struct completion done;
 };
 
@@ -119,8 +121,11 @@ static int take_part(void *arg)
 			break;
 		call_all();
 		/* Sometimes give the optimizer time to make jumps. */
-		if (round % 4 == p->nr)
-			msleep(60);
+		if (round % 4 == p->nr) {
+			wait_for_kprobe_optimizer();
+			for (i = 0; i < NR_CALLED; i++)
+				p->jumps += kprobe_optimized(&p->set[i].kp);
+		}
 		call_all();
 		unregister_kprobes(p->batch, n);
 		for (i = 0; i < NR_CALLED; i++) {
@@ -141,6 +146,7 @@ static int take_part(void *arg)
 static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 {
 	struct party *p = kunit_kcalloc(test, NR_THREADS, sizeof(*p), GFP_KERNEL);
+	unsigned long jumps = 0;
 	unsigned int i, fn;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
@@ -158,7 +164,10 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, p[i].lost[fn], 0UL, "of %ps", called[fn]);
 		KUNIT_EXPECT_EQ(test, p[i].missed, 0UL);
 		KUNIT_EXPECT_EQ(test, p[i].extra, 0UL);
+		jumps += p[i].jumps;
 	}
+	if (IS_ENABLED(CONFIG_X86) && IS_ENABLED(CONFIG_OPTPROBES))
+		KUNIT_EXPECT_GT(test, jumps, 0UL);
 }
 
 /* Until this returns, other tasks may reach a stage, so what its function uses is allocated. */
