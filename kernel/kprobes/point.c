@@ -242,7 +242,7 @@ static int point_prepare(struct kprobe_point *pt)
 	unsigned long site = ftrace_location_range(addr - before, addr);
 
 	if (site && site != addr)
-		return kprobe_refuse(addr, -EILSEQ, "inside of an ftrace site");
+		return kprobe_refuse(addr, -EILSEQ, "inside an ftrace site");
 	if (site) {
 #ifdef CONFIG_KPROBES_ON_FTRACE
 		pt->kp.flags |= KPROBE_FLAG_FTRACE;

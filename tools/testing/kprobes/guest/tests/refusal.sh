@@ -27,7 +27,7 @@ load kprobe_example symbol=kprobe_target_add limit=0
 unload kprobe_example
 at=$(messages kprobe_example | sed -n 's/.*probe set on kprobe_target_add+\(0x[0-9a-f]*\).*/\1/p' | tail -n 1)
 matches "inside of an instruction" "$(reason kprobe_example symbol=kprobe_target_add offset=$((at + 1)))" \
-	'kprobes: kprobe_target_add\+0x[0-9a-f]+/0x[0-9a-f]+ \[kprobe_target\]: -EILSEQ: (inside of an ftrace site|not the start of an instruction)'
+	'kprobes: kprobe_target_add\+0x[0-9a-f]+/0x[0-9a-f]+ \[kprobe_target\]: -EILSEQ: (inside an ftrace site|not the start of an instruction)'
 matches "stack switcher" "$(reason kretprobe_example func=irq_exit_rcu)" \
 	'kprobes: irq_exit_rcu.*: -EINVAL: it returns on another stack, or in another context'
 
