@@ -9,6 +9,11 @@ apart := $(filter run gcov test-clients,$(MAKECMDGOALS))
 ifneq ($(and $(apart),$(filter-out $(firstword $(apart)),$(MAKECMDGOALS))),)
 $(error make $(firstword $(apart)) builds a kernel of its own: give it no other target)
 endif
+# A shell for kernel builds may have set it. That is not about these tests.
+ifeq ($(origin ARCH),environment)
+ARCH :=
+unexport ARCH
+endif
 ifeq ($(origin ARCH),command line)
 ifneq ($(filter-out test ftracetest,$(MAKECMDGOALS)),)
 $(error ARCH= is for make test and make ftracetest only: all other targets are for x86)

@@ -119,7 +119,7 @@ kmake()
 	local compiler=${cross}gcc
 
 	[ -z "${llvm:-}" ] || compiler=clang-$llvm
-	make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" ${llvm:+LLVM="-$llvm"} \
+	"${interruptible[@]}" make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" ${llvm:+LLVM="-$llvm"} \
 		CC="ccache $compiler" HOSTCC="ccache gcc" LOCALVERSION= \
 		PAHOLE="${pahole:-none}" \
 		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"

@@ -26,7 +26,7 @@ keep_failed()
 # may take SECONDS, and MORE after it has complained.
 boot_suites()
 {
-	local log=$2 seconds=$3 more=$4 params=$5 kernel=$1 start=$SECONDS broken='' args
+	local log=$2 seconds=$3 more=$4 params=$5 kernel=$1 start=$SECONDS next=30 broken='' args
 
 	shift 5
 	why=''
@@ -57,6 +57,9 @@ boot_suites()
 			why="ended, as its kernel is broken"
 		fi
 		[ -z "$why" ] || break
+		[ $((SECONDS - start)) -ge $next ] || continue
+		next=$((next + 30))
+		say "$(cases_so_far "$log.console") cases, $((SECONDS - start)) s" >&2
 	done
 	kill $qemu_pid 2>/dev/null || true
 	wait $qemu_pid || [ -n "$why" ] || grep -aqE "$suites_ended" "$log.console" ||

@@ -226,21 +226,34 @@ for name in "${kernels[@]}"; do
 	[ -e "$build/$name/vmlinux" ] || die "no kernel in build/$name: make test-clients builds it"
 done
 
+# runs_on KERNEL: what all results there depend on. The clients are those of this machine.
+runs_on()
+{
+	sha1sum "$build/$1/vmlinux"
+	[ ! -e "$build/$1/kprobes-modules/kprobe_target.ko" ] || sha1sum "$build/$1/kprobes-modules/kprobe_target.ko"
+	(cd "$here" && sha1sum guest/init guest/lib.sh guest/lib-clients.sh guest/jobs/clients.sh \
+		guest.sh bpf.sh bpf_insns.c clients.sh common.sh)
+	qemu-system-x86_64 --version
+	dpkg-query -W -f '${Package} ${Version}\n' | grep -E '^(linux-perf|bpftrace|libbpf|bpfcc|python3-bpfcc|systemtap|trace-cmd|strace|libtrace|gcc-|clang-)' || true
+}
+
 # Keep the results from the last time that are of the same kernel and script.
 exec 7>"$build/.clients-results.lock"
 hold_results
 for name in "$CONFIG" "stock-$CONFIG"; do
 	file=$build/logs/clients-$name
-	for of in "$build/$name/vmlinux" "$build/$name/kprobes-modules/kprobe_target.ko" \
-		"$here"/guest/{lib,lib-clients,jobs/clients}.sh; do
-		[ "$file.results" -nt "$of" ] || rm -f "$file.results" "$file.deaths"
-	done
+	runs_on "$name" >"$file.id.new"
+	cmp -s "$file.id.new" "$file.id" || rm -f "$file.results" "$file.deaths" "$file.scripts"
+	mv "$file.id.new" "$file.id"
 	[ -e "$file.results" ] || touch "$file.results" "$file.deaths"
-	changed=()
-	for script in "$here"/guest/clients/*.sh; do
-		[ "$file.results" -nt "$script" ] || changed+=("$(basename "$script" .sh)")
-	done
+	touch "$file.scripts"
+	# What is written down is what the guests of this run will get: a change meanwhile counts
+	# the next time.
+	(cd "$here/guest/clients" && sha1sum ./*.sh) >"$file.scripts.new"
+	mapfile -t changed < <(comm -23 <(sort "$file.scripts.new") <(sort "$file.scripts") |
+		sed 's,.*\./\(.*\)\.sh$,\1,')
 	features | picked "${changed[@]:-}" | forget "$name"
+	mv "$file.scripts.new" "$file.scripts"
 done
 if [ $# -gt 0 ] || [ -n "${AGAIN:-}" ]; then
 	for name in "${kernels[@]}"; do

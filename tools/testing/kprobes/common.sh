@@ -2,6 +2,12 @@
 # Shared by all scripts here: where things are, how to say and how to fail.
 # shellcheck shell=bash disable=SC2034
 
+# With CDPATH, cd prints where it goes. Messages that are looked for have to be in English. What
+# a shell for kernel builds has set must not change what is built here.
+unset CDPATH LANGUAGE "${!LC_@}" LLVM LLVM_IAS CROSS_COMPILE SUBARCH KBUILD_OUTPUT KBUILD_EXTMOD \
+	KBUILD_VERBOSE KCFLAGS KAFLAGS KCPPFLAGS KCONFIG_CONFIG KCONFIG_ALLCONFIG
+export LANG=C.UTF-8
+
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 # The scripts also lie in the prepared tree, next to the kernel that they
 # build; the repository is always three levels up from the original.
@@ -449,6 +455,32 @@ kill_tree()
 		[ -z "$child" ] || kill_tree "$child"
 	done
 	kill "$1" 2>/dev/null || true
+}
+
+# bash starts what runs in the background with SIGINT ignored, so after Ctrl-C a build would run
+# on. A command with this in front of it ends as its script does.
+interruptible=(env --default-signal=INT --default-signal=QUIT)
+
+# cases_so_far CONSOLE: how many cases of KUnit have ended there
+cases_so_far() { grep -acE '^(\[[ .0-9]*\] )?    (not )?ok ' "$1" 2>/dev/null || true; }
+
+# watched PID WHAT LOG: a line each minute, with the last one of its log, until it ends; its
+# status.
+watched()
+{
+	local start=$SECONDS next=60
+
+	while kill -0 "$1" 2>/dev/null; do
+		sleep 0.5
+		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
+			kill_tree "$1"
+			die "$2: stopped: the command that started this has ended"
+		fi
+		[ $((SECONDS - start)) -ge $next ] || continue
+		next=$((next + 60))
+		say "$2: $((SECONDS - start)) s: $(grep -v '^    ' "$3" | tail -n 1 | cut -c1-90)"
+	done
+	wait "$1"
 }
 
 # progress PID WHAT LOG: a line every ten seconds until it ends; its status.

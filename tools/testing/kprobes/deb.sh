@@ -17,7 +17,7 @@ suite=bookworm
 
 kmake()
 {
-	make -C "$out/linux" O="$out/out" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" \
+	"${interruptible[@]}" make -C "$out/linux" O="$out/out" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" \
 		LOCALVERSION=-kprobes PAHOLE=none KDEB_PKGVERSION="1.$(date +%Y%m%d)" \
 		KCPPFLAGS="-fmacro-prefix-map=../linux/=" "$@"
 }

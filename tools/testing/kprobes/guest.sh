@@ -113,11 +113,13 @@ if [ -z "$own_root" ]; then
 	cp "$busybox" "$here/kprobetop" "$tmp/root/bin/"
 	cp -r "$here/guest/." "$tmp/root/"
 	modules_of "$kernel" | xargs -r -d '\n' cp -t "$tmp/root/modules" ||
-		die "not all modules are in $kernel: make kernel builds them"
+		die "cannot copy the modules of $kernel to $tmp: if some are missing, make kernel builds them; or is the disk full?"
 	[ -z "$files" ] || cp -r "$files/." "$tmp/root/"
 	for var; do
 		printf "%s='%s'\n" "${var%%=*}" "$(printf %s "${var#*=}" | sed "s/'/'\\\\''/g")"
 	done >"$tmp/root/job.env"
+	# Some tests run commands for a user that is not root, whatever this one's umask is.
+	chmod -R a+rX "$tmp/root"
 	(cd "$tmp/root" && find . | cpio --quiet -o -H newc -R 0:0) >"$tmp/initrd" ||
 		die "cannot write the guest's initramfs: is $tmp on a full disk?"
 fi

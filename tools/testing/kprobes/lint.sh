@@ -94,7 +94,8 @@ done
 # The guest's scripts cannot be followed to where they source from.
 {
 	cd "$top"
-	shellcheck -x "$here"/*.sh "$here/kprobetop"
+	shellcheck -x "$here"/*.sh "$here/kprobetop" .ci/run
+	shellcheck -e SC1091,SC2154,SC2086 tools/testing/selftests/kprobes/kprobes.sh
 	shellcheck -s dash -e SC1091,SC2154,SC2086,SC2016,SC3045 \
 		"$here"/guest/init "$here"/guest/*.sh "$here"/guest/*/*.sh
 } >>"$found" 2>&1 || true

@@ -623,6 +623,72 @@ not ok - kernel ready: build/run/arch/x86/boot/bzImage"
 not ok - linux-6.11 is Linux 6.11.0, not Linux 6.12: give KPROBES_BASE= one; to port the patches, see CONTRIBUTING.md
 not ok - .unpack-linux/Makefile
 not ok - .unpack-stock/Makefile"
+# A small repository, and a small base for it
+small=$tmp/small
+mkdir -p "$small/tools/testing" "$small/kernel/kprobes" "$tmp/linux-6.12"/{kernel,samples/kprobes,Documentation/trace} \
+	"$tmp/linux-6.12/include"/{linux,asm-generic} "$tmp/linux-6.12/arch/x86"/{kernel/kprobes,include/asm} "$tmp/linux-6.12/lib"
+cp -r "$here" "$small/tools/testing/"
+echo ours >"$small/kernel/kprobes/one.c"
+(
+	cd "$tmp/linux-6.12"
+	for file in kernel/{kprobes,other}.c include/{linux,asm-generic}/kprobes.h arch/x86/include/asm/kprobes.h \
+		lib/test_kprobes.c Documentation/trace/kprobes.rst; do echo base >"$file"; done
+)
+printf 'VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 1\n' >"$tmp/linux-6.12/Makefile"
+# laid: lays the small tree, and shows the last line
+laid() { in_use KPROBES_BUILD="$tmp/small-build" KPROBES_BASE="$tmp/linux-6.12" "$@" "$small/tools/testing/kprobes/tree.sh"; }
+mkdir "$tmp/kills"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\n/bin/cp "$@"\ncase "$*" in */two.c) kill -9 $PPID ;; esac\n' >"$tmp/kills/cp"
+chmod +x "$tmp/kills/cp"
+{
+	laid >/dev/null
+	echo ours >"$small/kernel/kprobes/two.c"
+	echo ours >"$small/kernel/other.c"
+	laid PATH="$tmp/kills:$tmp/fails:$tmp/machine:$PATH" >/dev/null 2>&1
+	[ -e "$tmp/small-build/linux/kernel/kprobes/two.c" ] || echo "not ok - it was not interrupted"
+	laid
+	rm "$small/kernel/kprobes/two.c" "$small/kernel/other.c"
+	laid >/dev/null
+	cd "$tmp/small-build/linux" && grep -r '' kernel | sort | sed 's/^/not ok - /'
+} | sees tree_interrupted "a tree that was left half laid gets all files, and loses all that go" \
+"not ok - tree ready: build/linux, 1 file(s) changed
+not ok - kernel/kprobes/one.c:ours
+not ok - kernel/other.c:base"
+(
+	exec 8>>"$tmp/small-build/.mutants.lock"
+	flock -s 8
+	laid
+	echo changed >"$small/kernel/kprobes/one.c"
+	laid
+	flock -u 8
+	laid
+) | sees tree_used "a tree that a build or a guest uses does not change" \
+"not ok - tree ready: build/linux, 0 file(s) changed
+not ok - the sources have changed, but a build or a guest is using build/linux: wait until it has ended, or end it
+not ok - tree ready: build/linux, 1 file(s) changed"
+
+# What a shell may have set
+{
+	CDPATH=.:.. make -C "$top" --no-print-directory run-offset || echo "not ok - CDPATH"
+	ARCH=arm64 make -n -C "$top" --no-print-directory test | grep -q '/test\.sh$' || echo "not ok - ARCH"
+	ARCH=arm64 make -n -C "$top" --no-print-directory ftracetest | grep -q ' arch ' && echo "not ok - ARCH"
+	# shellcheck disable=SC2016
+	LC_ALL=de_DE LANGUAGE=de LLVM=1 bash -c '. "$0"; echo "not ok - $LANG${LC_ALL-}${LANGUAGE-}${LLVM-}"' "$here/common.sh"
+} 2>&1 | sees environment "what a shell has set for other builds changes nothing" "not ok - C.UTF-8"
+# After Ctrl-C, nothing may go on in the background: builds least of all.
+# shellcheck disable=SC2016
+{
+	"${interruptible[@]}" sleep 30 &
+	for ((tries = 100; tries--; )); do
+		kill -INT $! 2>/dev/null || break
+		command sleep 0.1
+	done
+	status=0
+	wait $! || status=$?
+	[ $status -eq 130 ] || echo "not ok - ended with status $status"
+	{ grep -nE '^	+make .*O="\$k?out' "$here"/*.sh || true; } | sed "s,$here/,not ok - ,"
+} | sees interrupted "builds end with Ctrl-C" ''
 # Whole scripts, as copies in a folder where stand-ins replace the scripts that they call.
 stage=$tmp/stage/tools/testing/kprobes
 mkdir -p "$stage"

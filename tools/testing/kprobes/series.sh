@@ -553,7 +553,7 @@ kmake()
 	local kout=$1
 
 	shift
-	make -C "$tree" O="$kout" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" LOCALVERSION= \
+	"${interruptible[@]}" make -C "$tree" O="$kout" ARCH=x86_64 CC="ccache gcc" HOSTCC="ccache gcc" LOCALVERSION= \
 		PAHOLE=none KCPPFLAGS="-fmacro-prefix-map=../tree/=" "$@"
 }
 

@@ -44,6 +44,7 @@ for how in ${ONLY:-default off ITS stuffing}; do
 	*) die "slots.sh: unknown way $how: see the head of $0" ;;
 	esac
 	log=slots-$name-$how
+	[ -n "${ONLY:-}" ] || say "generated code: $how"
 	# Addresses as in vmlinux: no KASLR.
 	if ! "$here/guest.sh" -t 400 -l "$log" -q "-cpu $cpu" -a "nokaslr $param" -f "$tmp/files" \
 			"$kernel" slots >"$build/logs/$log.txt" 2>&1; then

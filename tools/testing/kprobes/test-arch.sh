@@ -137,7 +137,8 @@ else
 		# In a shell of its own, whose verdict is its status: die() ends
 		# this architecture only.
 		log=$build/logs/arch-$name.txt
-		if "$here/test-arch.sh" "$name" >"$log" 2>&1; then
+		"${interruptible[@]}" "$here/test-arch.sh" "$name" >"$log" 2>&1 </dev/null &
+		if watched $! "$name" "$log"; then
 			verdict=
 		else
 			verdict=" (see build/logs/arch-$name.txt)"

@@ -318,7 +318,7 @@ ccache_env
 # What is built, and what judges it. The script is part of that.
 # shellcheck disable=SC2046
 known_start "$state" ${BUILDS:+$(cut -d' ' -f1 "$tmp/builds")} < <(
-	cd "$here" && cat configs/builds.config arches.sh warnings.sh builds-results.sh test-builds.sh
+	cd "$here" && cat configs/builds.config common.sh known.sh arches.sh warnings.sh builds-results.sh test-builds.sh
 	product
 	other_compilers
 )

@@ -169,7 +169,8 @@ done
 # What each kernel is, what it is made of, and what judges it. The script is part of that.
 # shellcheck disable=SC2086
 known_start "$state" ${KERNELS:-} < <(
-	cd "$here" && cat configs/{generic,space-x86}.config common.sh arches.sh kernel.sh warnings.sh \
+	cd "$here" && cat configs/{generic,space-x86}.config configs/space common.sh known.sh arches.sh \
+		kernel.sh warnings.sh \
 		boot.sh names.sh results.sh ktap.awk test-configs.sh
 	while read -r n values; do
 		cat "$state/$n.config"

@@ -57,23 +57,12 @@ id()
 # kept in the folder, so that a run that is stopped, or has a failure, goes on from there.
 try()
 {
-	local start=$SECONDS next=60 pid
+	local run=("${interruptible[@]}" CONFIG="$1" TEST= KEEP="$2")
 
 	{
-		CONFIG=$1 "$here/kernel.sh" && CONFIG=$1 TEST='' KEEP=$2 "$here/test.sh"
+		"${run[@]}" "$here/tree.sh" && "${run[@]}" "$here/kernel.sh" && "${run[@]}" "$here/test.sh"
 	} >"$log" 2>&1 </dev/null &
-	pid=$!
-	while kill -0 $pid 2>/dev/null; do
-		sleep 0.5
-		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
-			kill_tree $pid
-			die "$1: stopped: the command that started this has ended"
-		fi
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((next + 60))
-		say "$1: $((SECONDS - start)) s: $(grep -v '^    ' "$log" | tail -n 1 | cut -c1-90)"
-	done
-	wait $pid
+	watched $! "$1" "$log"
 }
 
 for kernel in $KERNELS; do
@@ -88,6 +77,10 @@ for kernel in $KERNELS; do
 		[ "$old" = "$kept" ] || rm -rf "$old"
 	done
 	try "$kernel" "$kept" || status=$?
+	if [ "$(id "$kernel")" != "$this" ]; then
+		say "$kernel: the sources have changed meanwhile: no result"
+		continue
+	fi
 	debug_verdict "$kernel" "$this" $status $((SECONDS - began)) "$log" >>"$known"
 	debug_show "$known" "$kernel" "$this"
 done

@@ -70,6 +70,7 @@ left_out=''
 [ "$kernel" != gcov ] || left_out=kunit.py
 beside=''
 trap '[ -z "$beside" ] || kill_tree "$beside"
+	[ -z "${ticker:-}" ] || kill_tree "$ticker"
 	rm -rf "$results" "$results".* "$list" "$files"' EXIT
 # While code is being changed, one run of each test is enough.
 more=1
@@ -171,6 +172,27 @@ picks_ran()
 		picked_lines "$1" "$results" | record expected ''
 }
 
+# counting LOG: a line each half minute, until hush. Not aside, where nobody reads it in time.
+ticker=''
+counting()
+{
+	[[ $results != *.aside ]] || return 0
+	(
+		for ((seconds = 30; ; seconds += 30)); do
+			sleep 30
+			kill -0 "$KPROBES_OWNER" 2>/dev/null || exit
+			say "$(cases_so_far "$build/logs/$1.console") cases, $seconds s"
+		done
+	) &
+	ticker=$!
+}
+
+hush()
+{
+	[ -z "$ticker" ] || kill_tree "$ticker"
+	ticker=''
+}
+
 # kunit_in_guest RUN PREFIX WATCH SECONDS [EACH]: with EACH one suite after the other
 kunit_in_guest()
 {
@@ -183,10 +205,12 @@ kunit_in_guest()
 	# The results are taken from the console: what was done before a crash
 	# is there too.
 	new_console "$log"
+	counting "$log"
 	guest kunit -t "$4" -l "$log" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=k*probe*" \
 		"$build/$kernel" kunit PICKS="$(echo "$picks" | paste -sd' ')" WATCH="$3" \
 		>"$build/logs/$log.txt" 2>&1
+	hush
 	{
 		kunit_lines "${picks:+1}" <"$build/logs/$log.console"
 		cat "$build/logs/$log.txt"
@@ -205,10 +229,12 @@ kunit_run()
 	wanted "$run" || return 0
 	say "KUnit on $kernel with $run"
 	new_console "$log"
+	counting "$log"
 	guest kunit -t $((600 * slow)) -l "$log" "$@" \
 		-a "loglevel=7 kunit.enable=1 kunit.filter_glob=$glob $params" \
 		"$build/$kernel" kunit PICKS="${TEST:+$(kunit_picks "$run" | paste -sd' ')}" \
 		>"$build/logs/$log.txt" 2>&1
+	hush
 	{
 		kunit_lines "${TEST:+1}" <"$build/logs/$log.console"
 		cat "$build/logs/$log.txt"
@@ -285,7 +311,7 @@ kunit_by_tool()
 	fi
 	say "KUnit through tools/testing/kunit/kunit.py, which builds a kernel in build/kunit"
 	rm -f "$log.console" "$build/kunit/test.log"
-	"$here/kunit.sh" --filter 'speed>slow' ${TEST:+"$picks"} >"$log.out" 2>&1 &
+	"${interruptible[@]}" "$here/kunit.sh" --filter 'speed>slow' ${TEST:+"$picks"} >"$log.out" 2>&1 &
 	progress $! "kunit.py" "$log.out" || status=$?
 	cp "$build/kunit/test.log" "$log.console" 2>/dev/null || true
 	{

@@ -97,12 +97,25 @@ unpack()
 	rm -rf "$new.old"
 }
 
+# own_tree: before the first change. An object that is being compiled would be newer than the
+# source that replaces its own, and guests would boot a kernel that is built again.
+own_tree()
+{
+	[ -z "${owned:-}${KPROBES_MUTANTS:-}" ] || return 0
+	flock -n 8 || die "the sources have changed, but a build or a guest is using build/linux: wait until it has ended, or end it"
+	owned=1
+}
+
 # put FROM PATH: copies it if it differs, with a new time stamp, even if FROM is older
 # than the objects that were built.
 put()
 {
-	[ ! -L "$src/$2" ] || rm "$src/$2"
+	if [ -L "$src/$2" ]; then
+		own_tree
+		rm "$src/$2"
+	fi
 	cmp -s "$1" "$src/$2" && return
+	own_tree
 	mkdir -p "$(dirname "$src/$2")"
 	cp "$1" "$src/$2"
 	[ ! -x "$1" ] || chmod +x "$src/$2"
@@ -115,7 +128,8 @@ keep()
 	[ ! -e "$state/pristine/$1" ] && [ -e "$src/$1" ] || return 0
 	grep -qxF "$1" "$state/laid" "$state/patched" && return
 	mkdir -p "$(dirname "$state/pristine/$1")"
-	cp "$src/$1" "$state/pristine/$1"
+	cp "$src/$1" "$state/keep.new"
+	mv "$state/keep.new" "$state/pristine/$1"
 }
 
 # drop PATH: restores the file of the base, or removes the file.
@@ -124,6 +138,7 @@ drop()
 	if [ -e "$state/pristine/$1" ]; then
 		put "$state/pristine/$1" "$1"
 	elif [ -e "$src/$1" ]; then
+		own_tree
 		rm "$src/$1"
 		rmdir -p --ignore-fail-on-non-empty "$(dirname "$src/$1")"
 		changed=$((changed + 1))
@@ -188,6 +203,7 @@ prepare()
 	local f bad
 
 	if [ "$(cat "$state/base" 2>/dev/null)" != "$(base_stamp)" ] || [ ! -e "$src/Makefile" ]; then
+		own_tree
 		unpack "$src"
 		rm -rf "$state"
 		mkdir -p "$state"
@@ -216,11 +232,14 @@ prepare()
 
 	patch_scratch
 
-	comm -23 "$state/laid" "$state/laid.new" | while read -r f; do drop "$f"; echo; done >"$state/dropped"
-	while read -r f; do
-		keep "$f"
-		put "$top/$f" "$f"
-	done <"$state/laid.new"
+	# If this is interrupted, the next run must know which files are not the base's.
+	while read -r f; do keep "$f"; done <"$state/laid.new"
+	sort -u "$state/laid" "$state/laid.new" >"$state/laid.both"
+	cp "$state/laid.both" "$state/laid.next"
+	mv "$state/laid.next" "$state/laid"
+
+	comm -23 "$state/laid.both" "$state/laid.new" | while read -r f; do drop "$f"; echo; done >"$state/dropped"
+	while read -r f; do put "$top/$f" "$f"; done <"$state/laid.new"
 	while read -r f; do
 		if [ -e "$state/scratch/$f" ]; then
 			put "$state/scratch/$f" "$f"
@@ -276,7 +295,8 @@ prepare_patched()
 # Before anything is installed, unpacked and built
 check_numbers
 mkdir -p "$build"
-[ $# -gt 0 ] || use_tree
+# Not held while this waits for another one: that may have to change the tree.
+[ $# -gt 0 ] || (use_tree)
 packages=(patch:patch flock:util-linux)
 [ "$base" != /usr/src/linux-source-6.12.tar.xz ] || packages+=("$base:linux-source-6.12")
 # make says what its targets will need. All of it is named or installed at once, not
@@ -309,5 +329,6 @@ elif [ "${1:-}" = stock ]; then
 	fi
 else
 	lock tree
+	use_tree
 	prepare
 fi

@@ -140,7 +140,7 @@ livepatches()
 }
 
 # A CPU does nothing else for a moment: it runs no work items; nor lets RCU go on; nor takes
-# interrupts, for which those who patch text wait. The limit is for when CPU 0, which hotplug
+# interrupts, for which text patching waits. The limit is for when CPU 0, which hotplug
 # leaves alone, is the only one: rmmod cannot run meanwhile.
 stalls()
 {
