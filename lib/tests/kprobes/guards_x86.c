@@ -181,6 +181,11 @@ static void point_of_an_ftrace_site_is_looked_up_with_preemption_off(struct kuni
 }
 #endif
 
+static void give_slot_back(void *slot)
+{
+	free_insn_slot(slot, 0);
+}
+
 /* The same for a page. Unwinders ask that, for instance. */
 static void page_of_a_slot_is_looked_up_with_preemption_off(struct kunit *test)
 {
@@ -189,10 +194,10 @@ static void page_of_a_slot_is_looked_up_with_preemption_off(struct kunit *test)
 
 	slot = get_insn_slot();
 	KUNIT_ASSERT_NOT_NULL(test, slot);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_slot_back, slot), 0);
 	r = kpt_watch_reader(test, kprobe_test_copies_word(), sizeof(long), count_preemptible);
 	KUNIT_EXPECT_TRUE(test, is_kprobe_insn_slot((unsigned long)slot));
 	kpt_unwatch_reader(test, r);
-	free_insn_slot(slot, 0);
 }
 
 /* --- Other guards ----------------------------------------------------------------- */
