@@ -3,9 +3,9 @@
  * Kprobes: the calls in flight of return probes, on architectures that do not use rethook
  * for them.
  *
- * They form a list in the task, newest first, which only the task itself changes. An
- * interrupt may put its own calls before them at any instruction, and has removed these
- * by the time it returns.
+ * They form a list in the task, newest first, which only the task itself changes while it
+ * can run. An interrupt may put its own calls before them at any instruction, and has removed
+ * these by the time it returns.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -59,8 +59,9 @@ static __always_inline void calls_describe(struct kretprobe_instance *ri,
 {
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
-	ri->ret_addr = (kprobe_opcode_t *)*slot;
-	ri->fp = slot;
+	WRITE_ONCE(ri->fp, slot);
+	barrier();	/* for calls_find_in_other_task(); x86 keeps the order of stores */
+	WRITE_ONCE(ri->ret_addr, (kprobe_opcode_t *)*slot);
 	ri->llist.next = current->kretprobe_instances.first;
 }
 
@@ -323,8 +324,9 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * The task may be running, and its calls may return during the walk. Then the current
  * instance, and those after it, belong to other calls. But all of them were in use at some
  * time since the walk began, and chunks are freed only after an RCU grace period, so they
- * stay in memory while preemption is off. A call is identified by its place on the stack.
- * A list that changes may contain loops, so the walk is bounded. The call that @cur points
+ * stay in memory while preemption is off. A call is identified by its place on the stack,
+ * which its instance gets before the address: if the place is the same after the address was
+ * read, both are of one call. A list that changes may contain loops, so the walk is bounded. The call that @cur points
  * to is compared but not dereferenced: it may have been freed, and then nothing is found.
  */
 static unsigned long __kprobe_hit
@@ -349,6 +351,11 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **
 		if (READ_ONCE(ri->fp) != fp)
 			continue;
 		addr = (unsigned long)READ_ONCE(ri->ret_addr);
+		smp_rmb();	/* pairs with the barrier in calls_describe() */
+		if (READ_ONCE(ri->fp) != fp) {
+			addr = 0;
+			continue;
+		}
 		if (!is_kretprobe_trampoline(addr)) {
 			*cur = node;
 			break;

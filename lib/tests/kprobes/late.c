@@ -431,6 +431,57 @@ static void call_that_returns_during_the_release_frees_the_pool(struct kunit *te
 }
 #endif
 
+#ifdef CONFIG_X86
+/* The call has returned, and its instance is used for one of another task. */
+static void use_it_again(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct kretprobe_instance *ri = w->arg;
+
+	if (w->times != 1)
+		return;
+	WRITE_ONCE(ri->fp, NULL);
+	WRITE_ONCE(ri->ret_addr, (void *)use_it_again);
+}
+
+/* An unwinder has just seen that a call of the task has the right place on the stack. */
+static void address_of_another_task_s_call_is_not_found(struct kunit *test)
+{
+	unsigned int first = cpumask_first(cpu_online_mask);
+	unsigned int last = cpumask_last(cpu_online_mask);
+	struct leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct llist_node *cur = NULL;
+	struct task_struct *task;
+	kprobe_opcode_t *caller;
+	struct late_probe *p;
+	struct kpt_watch *w;
+	void *fp;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	if (first == last)
+		kunit_skip(test, "needs two CPUs");
+	set_cpus_allowed_ptr(current, cpumask_of(last));
+	p = late_probe(test, kpt_late_waits, 1);
+	task = kpt_thread(test, leave_then, l, first, "leaver");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(l->inside)));
+	fp = p->ri->fp;
+	caller = p->ri->ret_addr;
+	KUNIT_EXPECT_EQ(test, kretprobe_calls_find(task, fp, &cur), (unsigned long)caller);
+	KUNIT_EXPECT_PTR_EQ(test, cur, &p->ri->llist);
+	cur = NULL;
+	w = kpt_watch(test, &p->ri->fp, sizeof(long), last, use_it_again, p->ri);
+	KUNIT_EXPECT_EQ(test, kretprobe_calls_find(task, fp, &cur), 0ul);
+	KUNIT_EXPECT_NULL(test, cur);
+	KUNIT_EXPECT_EQ(test, w->times, 2);
+	kpt_unwatch(test, w);
+	p->ri->ret_addr = caller;
+	p->ri->fp = fp;
+	WRITE_ONCE(l->go, true);
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
+
 #if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
 /* A CPU that is slow to come online is given up, but may still run, and return. */
 static void calls_of_an_idle_task_are_freed_if_its_cpu_is_dead(struct kunit *test)
@@ -700,6 +751,7 @@ static struct kunit_case late_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(return_reads_its_handler_when_the_point_is_shown),
 	KUNIT_CASE(call_that_returns_during_the_release_frees_the_pool),
+	KUNIT_CASE(address_of_another_task_s_call_is_not_found),
 #ifdef CONFIG_HOTPLUG_CPU
 	KUNIT_CASE(calls_of_an_idle_task_are_freed_if_its_cpu_is_dead),
 #endif
