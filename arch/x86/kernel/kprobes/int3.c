@@ -317,14 +317,19 @@ static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int t
  * @regs:   registers of the fault, in the kernel
  * @trapnr: number of the exception
  *
- * Context: in the exception, early. For exceptions other than page faults, only with
- * preemption off, and only while a handler runs.
+ * Context: in the exception, early. After a general protection fault, preemption may be
+ * on already.
  * Return: 1 if a fault handler has handled it; 0 if it is to be resolved as
  * without kprobes, with @regs as they are now.
  */
 int __kprobe_hit kprobe_fault_handler(struct pt_regs *regs, int trapnr)
 {
-	return int3_fault_handled(regs, trapnr, int3_leave_copy(regs));
+	bool handled;
+
+	preempt_disable_notrace();
+	handled = int3_fault_handled(regs, trapnr, int3_leave_copy(regs));
+	preempt_enable_notrace();
+	return handled;
 }
 
 /*
@@ -344,14 +349,14 @@ static noinline void int3_tell_original(struct pt_regs *regs)
 NOKPROBE_SYMBOL(int3_tell_original);
 
 /**
- * kprobe_exceptions_notify - handle a trap other than a page fault
+ * kprobe_exceptions_notify - handle a trap other than a page or general protection fault
  * @self: unused
  * @val:  which notification
  * @data: struct die_args
  *
- * Some traps search the exception tables before this, some after. For a fault in a
- * copy this function searches them, for all traps. kprobe_fault_handler() has already
- * seen general protection faults of handlers.
+ * Some of these traps search the exception tables before this, some after. For a fault in a
+ * copy this function searches them. None of these has an address, as some page and general
+ * protection faults have, which kprobe_fault_handler() sees.
  *
  * Return: NOTIFY_STOP if the fault is resolved.
  */
@@ -363,12 +368,12 @@ int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,
 
 	if (val == DIE_OOPS)
 		int3_tell_original(args->regs);
-	if (val != DIE_GPF && (val != DIE_TRAP || args->trapnr == X86_TRAP_DF))
+	if (val != DIE_TRAP || args->trapnr == X86_TRAP_DF)
 		return NOTIFY_DONE;
 	if (!args->regs || user_mode(args->regs))
 		return NOTIFY_DONE;
 	copy = int3_leave_copy(args->regs);
-	if ((copy || val != DIE_GPF) && int3_fault_handled(args->regs, args->trapnr, copy))
+	if (int3_fault_handled(args->regs, args->trapnr, copy))
 		return NOTIFY_STOP;
 	if (copy && fixup_exception(args->regs, args->trapnr, args->err, 0))
 		return NOTIFY_STOP;
