@@ -739,8 +739,23 @@ static void check_text(struct kunit *test, u8 *addr)
 	KUNIT_EXPECT_MEMEQ(test, text, before, sizeof(text));
 }
 
+/* An instruction pointer that is wrong may be anywhere. KASAN must not report that. */
+static void check_no_text(struct kunit *test)
+{
+	char *nowhere = kpt_bad_address(test), *freed = kmalloc(16, GFP_KERNEL);
+	u8 text[16], zeros[16] = { };
+
+	memset(text, 1, sizeof(text));
+	kprobe_text(text, (unsigned long)nowhere - 1, sizeof(text));
+	KUNIT_EXPECT_MEMEQ(test, text, zeros, sizeof(text));
+	KUNIT_ASSERT_NOT_NULL(test, freed);
+	kfree(freed);
+	kprobe_text(text, (unsigned long)freed, sizeof(text));
+}
+
 static void text_without_probes_is_read(struct kunit *test)
 {
+	check_no_text(test);
 	check_text(test, at(kpt_zeropad, kpt_zeropad_at));
 #ifdef CONFIG_OPTPROBES
 	/* No displacement is so large that the jump's last byte looks like the NOP there. */

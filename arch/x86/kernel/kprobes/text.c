@@ -182,6 +182,9 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
  * table, and a point does not come and go, nor change between breakpoint and jump,
  * without interrupting all CPUs, which waits for this one.
  *
+ * An oops asks this about wherever the instruction pointer is. If nothing can be read there,
+ * the result is all zeros.
+ *
  * Context: any. No other code changes the text.
  */
 void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
@@ -194,7 +197,8 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 	do {
 		was = p;
 		barrier();
-		memcpy(buf, (void *)addr, len);
+		if (copy_from_kernel_nofault(buf, (void *)addr, len))
+			memset(buf, 0, len);
 		barrier();
 		p = get_kprobe((void *)addr);
 	} while (p != was);
