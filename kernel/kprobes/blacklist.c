@@ -22,6 +22,7 @@
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <linux/static_call_types.h>
 
 #include <asm/sections.h>
 
@@ -314,17 +315,37 @@ static int __init blacklist_refuse_detours(void)
  */
 static bool __init blacklist_is_instrumentation(const char *name)
 {
+	/* Each breakpoint asks where the metadata of its registers are. */
+	static const char *const kmsan_calls[] __initconst = {
+		"vmalloc_meta", "virt_to_page_or_null", "page_has_metadata", "shadow_ptr_for",
+		"origin_ptr_for", "set_no_shadow_origin_page", "pfn_valid",
+	};
+
 	if (IS_ENABLED(CONFIG_KCOV) && str_has_prefix(name, "__sanitizer_cov_"))
 		return true;
 	if (IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING) &&
 	    (!strcmp(name, "ftrace_likely_update") || !strcmp(name, "trace_likely_condition")))
 		return true;
 	if (IS_ENABLED(CONFIG_KMSAN) &&
-	    (str_has_prefix(name, "__msan_") || str_has_prefix(name, "kmsan_")))
+	    (str_has_prefix(name, "__msan_") || str_has_prefix(name, "kmsan_") ||
+	     match_string(kmsan_calls, ARRAY_SIZE(kmsan_calls), name) >= 0))
 		return true;
 	return IS_ENABLED(CONFIG_KCSAN) &&
 	       (str_has_prefix(name, "__tsan_") || str_has_prefix(name, "kcsan_") ||
 		str_has_prefix(name, "__kcsan_"));
+}
+
+/*
+ * Where objtool does not list the sites of static calls, they go through trampolines. These
+ * are rewritten, and some end with the address to jump to.
+ */
+#define STATIC_CALLS_BY_TRAMPOLINE	(IS_ENABLED(CONFIG_HAVE_STATIC_CALL) && \
+					 !IS_ENABLED(CONFIG_HAVE_STATIC_CALL_INLINE))
+
+static bool blacklist_is_static_call(const char *name)
+{
+	return STATIC_CALLS_BY_TRAMPOLINE &&
+	       str_has_prefix(name, STATIC_CALL_TRAMP_PREFIX_STR);
 }
 
 /* With KALLSYMS_ALL, data has symbols, too. */
@@ -337,7 +358,8 @@ static int blacklist_refuse_text(unsigned long addr)
 
 static int __init blacklist_refuse_named(void *unused, const char *name, unsigned long addr)
 {
-	if (!name_set_has(&named, blacklist_name_hash(name)) && !blacklist_is_instrumentation(name))
+	if (!name_set_has(&named, blacklist_name_hash(name)) &&
+	    !blacklist_is_instrumentation(name) && !blacklist_is_static_call(name))
 		return 0;
 	return blacklist_refuse_text(addr);
 }
@@ -444,6 +466,11 @@ fail:
 }
 
 #ifdef CONFIG_MODULES
+static int blacklist_refuse_static_call(void *unused, const char *name, unsigned long addr)
+{
+	return blacklist_is_static_call(name) ? blacklist_refuse_text(addr) : 0;
+}
+
 /* Starts a draft with the entries of the list, except those in [start, end). */
 static int blacklist_draft_begin(unsigned long start, unsigned long end)
 {
@@ -480,7 +507,7 @@ int kprobe_blacklist_add_module(struct module *mod)
 	kprobe_assert_held(&kprobe_mutex);
 
 	if (!mod->num_kprobe_blacklist && !mod->kprobes_text_size &&
-	    !mod->noinstr_text_size)
+	    !mod->noinstr_text_size && !STATIC_CALLS_BY_TRAMPOLINE)
 		return 0;
 
 	ret = blacklist_draft_begin(0, 0);
@@ -497,6 +524,8 @@ int kprobe_blacklist_add_module(struct module *mod)
 	text = (unsigned long)mod->noinstr_text_start;
 	if (!ret && text)
 		ret = kprobe_add_area_blacklist(text, text + mod->noinstr_text_size);
+	if (!ret && STATIC_CALLS_BY_TRAMPOLINE)
+		ret = kprobe_each_symbol(mod->name, blacklist_refuse_static_call, NULL);
 	if (!ret)
 		ret = blacklist_refuse_pieces(mod->name, first);
 	if (!ret)
