@@ -52,7 +52,8 @@ static __always_inline void **jprobe_this_frame(void)
  * between the two. A tracer that matches returns with calls would take the next return of
  * the task for one of theirs. So the graph tracer is paused. fprobes cannot be paused, so
  * the calls that they have hooked since are forgotten. Calls in interrupts have returned
- * by then.
+ * by then. Nothing can be done for a BPF program at the exit of one of these functions: it
+ * does not run, and its trampoline, which waits for it, is never freed.
  */
 #ifdef CONFIG_RETHOOK
 static __always_inline struct llist_node *jprobe_hooks(void)

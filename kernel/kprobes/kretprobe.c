@@ -171,7 +171,7 @@ void kretprobe_leave_point(struct kretprobe_hook *hook)
  * kretprobe_free - free a return probe as soon as its last call has returned
  * @hook: the probe, never used, or stopped and without a running handler
  *
- * Context: may sleep, but does not wait.
+ * Context: may sleep, but does not wait for calls.
  */
 void kretprobe_free(struct kretprobe_hook *hook)
 {

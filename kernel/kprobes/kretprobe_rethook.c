@@ -110,7 +110,7 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
  * kretprobe_hook_release - free a return probe after its last call
  * @hook: the return probe; none of its handlers is running or will run
  *
- * Context: may sleep, but does not wait.
+ * Context: may sleep, but does not wait for calls.
  */
 void kretprobe_hook_release(struct kretprobe_hook *hook)
 {

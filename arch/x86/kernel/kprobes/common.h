@@ -67,7 +67,7 @@ struct pt_regs;
  * enum x86_insn_kind - how a displaced instruction is executed
  * @X86_COPY:	  out of line, as it is
  * @X86_NOP:	  not at all
- * @X86_JMP:	  this and the following are always emulated: their effect
+ * @X86_JMP:	  this and the following are emulated, except in a detour: their effect
  *		  depends on their address, or they store that address
  * @X86_CALL:	  with @imm relative to the next instruction
  * @X86_JCC:	  @op being the condition
@@ -105,7 +105,7 @@ enum x86_insn_kind {
 	X86_ALU_IMM,
 };
 
-/* Executed without a copy, whatever handlers there are. */
+/* Executed without a copy, whatever handlers there are, unless there is a detour. */
 static __always_inline bool x86_always_emulated(unsigned int kind)
 {
 	return kind >= X86_NOP && kind <= X86_CALL_IND;

@@ -750,7 +750,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
  * Planning a jump only finds out whether there is one. So this searches again.
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: the address of one of them, or 0 if it is a jump label.
+ * Return: the address of one of them, or 0 if it is a jump label that is off.
  */
 unsigned long arch_detour_branch(struct kprobe *p)
 {
