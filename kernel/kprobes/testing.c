@@ -464,14 +464,15 @@ void *kprobe_test_free_word(struct kretprobe_instance *ri)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_free_word);
 
 /**
- * kprobe_test_given_back - let searches believe that an instance has been given back
- * @ri: an instance of the pool
+ * kprobe_test_given_back - do what giving back an instance does, and take it again
+ * @ri: an instance of the pool, in use
  *
  * Context: any; the probe stays registered.
  */
 void kprobe_test_given_back(struct kretprobe_instance *ri)
 {
-	raw_atomic_inc(&ri->pool->puts);
+	if (raw_atomic_read(&ri->pool->attention))
+		kretprobe_pool_attend(ri->home);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_given_back);
 
