@@ -326,8 +326,9 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * time since the walk began, and chunks are freed only after an RCU grace period, so they
  * stay in memory while preemption is off. A call is identified by its place on the stack,
  * which its instance gets before the address: if the place is the same after the address was
- * read, both are of one call. A list that changes may contain loops, so the walk is bounded. The call that @cur points
- * to is compared but not dereferenced: it may have been freed, and then nothing is found.
+ * read, both are of one call. A list that changes may contain loops, so the walk is bounded.
+ * The call that @cur points to is compared but not dereferenced: it may have been freed, and
+ * then nothing is found.
  */
 static unsigned long __kprobe_hit
 calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **cur)

@@ -1725,7 +1725,8 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 /**
  * struct reclaims - rounds of the worker that frees slots
- * @s:	     the slots of the case, as many as @nr
+ * @s:	     the slots of the case
+ * @nr:	     how many
  * @known:   how many of them the round found in pages that are known
  * @waits:   the round has not waited yet
  * @rounds:  rounds with such slots
