@@ -17,10 +17,10 @@
  *
  *						objpool,	this
  *						rethook
- *	take an instance, give it back		     58		  17
- *	return probe, by breakpoint		    477		 349
- *	return probe, by jump			    300		 172
- *	return probe, by ftrace site		    350		 222
+ *	take an instance, give it back		     58		  18
+ *	return probe, by breakpoint		    477		 350
+ *	return probe, by jump			    300		 173
+ *	return probe, by ftrace site		    350		 223
  *	times interrupts are switched off	      2		   0
  *	of 2,500 returns of 500 sleepers,
  *	  default maxactive: lost		  2,440		   0
