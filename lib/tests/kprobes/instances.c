@@ -493,9 +493,6 @@ static void growth_ends_at_its_bound(struct kunit *test)
 
 	kpt_skip_if_pools_stay(test);
 	for (round = 0; round < 20 && atomic_read(&p->most) < 4096; round++) {
-		KUNIT_ASSERT_TRUE(test, kpt_wait_until(inst_total(p) > total ||
-						       inst_total(p) == 4096));
-		total = inst_total(p);
 		atomic_t inside = ATOMIC_INIT(0), done = ATOMIC_INIT(0);
 		struct task_struct *tasks[CROWD];
 		DECLARE_COMPLETION_ONSTACK(gate);
@@ -504,6 +501,9 @@ static void growth_ends_at_its_bound(struct kunit *test)
 			.inside = &inside, .done = &done,
 		};
 
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(inst_total(p) > total ||
+						       inst_total(p) == 4096));
+		total = inst_total(p);
 		before = atomic_read(&p->returns) + inst_missed(p);
 		for (i = 0; i < CROWD; i++)
 			tasks[i] = kpt_thread(test, worker_fn, &w, -1, "crowd");
@@ -532,9 +532,6 @@ static void growth_ends_at_its_bound_of_memory(struct kunit *test)
 			      __alignof__(struct kretprobe_instance));
 	kpt_register_return(test, &p->rp);
 	for (round = 0; round < 12; round++) {
-		KUNIT_ASSERT_TRUE(test, kpt_wait_until(inst_total(p) > total ||
-						       inst_total(p) == bound));
-		total = inst_total(p);
 		DECLARE_COMPLETION_ONSTACK(gate);
 		struct task_struct *tasks[CROWD];
 		struct worker w = {
@@ -542,6 +539,9 @@ static void growth_ends_at_its_bound_of_memory(struct kunit *test)
 			.inside = &inside, .done = &done,
 		};
 
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(inst_total(p) > total ||
+						       inst_total(p) == bound));
+		total = inst_total(p);
 		atomic_set(&inside, 0);
 		for (i = 0; i < CROWD / 3; i++)
 			tasks[i] = kpt_thread(test, worker_fn, &w, -1, "crowd");

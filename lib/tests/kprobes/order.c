@@ -1569,11 +1569,11 @@ static void no_cpu_comes_while_handlers_are_waited_for(struct kunit *test)
  */
 
 /**
- * struct arrivals - who has waited for CPUs that come and go
- * @task: the task of the case
- * @own:  how often the task has
- * @work: the function of a worker, or NULL
- * @works: how often that has
+ * struct arrivals - counts the waits for CPUs that come and go
+ * @task:  the task of the case
+ * @own:   waits of the task
+ * @work:  the function of a worker, or NULL
+ * @works: its waits
  */
 struct arrivals {
 	struct task_struct *task;

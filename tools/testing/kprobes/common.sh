@@ -464,29 +464,11 @@ interruptible=(env --default-signal=INT --default-signal=QUIT)
 # cases_so_far CONSOLE: how many cases of KUnit have ended there
 cases_so_far() { grep -acE '^(\[[ .0-9]*\] )?    (not )?ok ' "$1" 2>/dev/null || true; }
 
-# watched PID WHAT LOG: a line each minute, with the last one of its log, until it ends; its
-# status.
-watched()
+# tended PID WHAT LOG SECONDS SAYS: a line as often as that until it ends, with what SAYS LOG TIME
+# prints; its status.
+tended()
 {
-	local start=$SECONDS next=60
-
-	while kill -0 "$1" 2>/dev/null; do
-		sleep 0.5
-		if ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
-			kill_tree "$1"
-			die "$2: stopped: the command that started this has ended"
-		fi
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((next + 60))
-		say "$2: $((SECONDS - start)) s: $(grep -v '^    ' "$3" | tail -n 1 | cut -c1-90)"
-	done
-	wait "$1"
-}
-
-# progress PID WHAT LOG: a line every ten seconds until it ends; its status.
-progress()
-{
-	local start=$SECONDS next=10 steps
+	local start=$SECONDS next=$4
 
 	while kill -0 "$1" 2>/dev/null; do
 		sleep 0.2
@@ -494,14 +476,26 @@ progress()
 			kill_tree "$1"
 			die "$2: stopped: the command that started it has ended"
 		fi
-		[ $((SECONDS - start)) -ge $next ] || continue
-		next=$((next + 10))
-		steps=$(grep -cE '^  (CC|AS|LD|AR)' "$3") || true
-		if [ "$steps" -gt 0 ]; then
-			say "$2: $steps objects, $((SECONDS - start)) s"
-		else
-			say "$2: $((SECONDS - start)) s"
-		fi
+		[ $((SECONDS - start)) -ge "$next" ] || continue
+		next=$((next + $4))
+		say "$2: $("$5" "$3" "$((SECONDS - start)) s")"
 	done
 	wait "$1"
 }
+
+objects_so_far()
+{
+	local steps
+
+	steps=$(grep -cE '^  (CC|AS|LD|AR)' "$1") || true
+	[ "$steps" -eq 0 ] || printf '%s objects, ' "$steps"
+	echo "$2"
+}
+
+last_line() { echo "$2: $(grep -v '^    ' "$1" | tail -n 1 | cut -c1-90)"; }
+
+# progress PID WHAT LOG: a line every ten seconds, with the number of objects
+progress() { tended "$1" "$2" "$3" 10 objects_so_far; }
+
+# watched PID WHAT LOG: a line each minute, with the last one of its log
+watched() { tended "$1" "$2" "$3" 60 last_line; }
