@@ -93,6 +93,12 @@ noinline int kprobe_target_near(int a, int b)
 }
 EXPORT_SYMBOL_GPL(kprobe_target_near);
 
+/* A tail call, so the callee returns to the caller of this. */
+noinline int kprobe_target_leave(int a, int b)
+{
+	return kprobe_target_add(a, b);
+}
+
 /* The console is watched for stack dumps, and does not get what is only for debugging. */
 noinline int kprobe_target_dump(int a, int b)
 {
@@ -110,6 +116,7 @@ static const struct {
 	{ "branch", kprobe_target_branch },
 	{ "near", kprobe_target_near },
 	{ "static", kprobe_target_static },
+	{ "leave", kprobe_target_leave },
 	{ "dump", kprobe_target_dump },
 };
 

@@ -7,6 +7,7 @@ int kprobe_target_recurse(int depth, int sum);
 int kprobe_target_hidden(int a, int b);
 int kprobe_target_branch(int a, int b);
 int kprobe_target_near(int a, int b);
+int kprobe_target_leave(int a, int b);
 int kprobe_target_dump(int a, int b);
 int kprobe_target_static(int a, int b);
 int kprobe_target_untraced(int a, int b);

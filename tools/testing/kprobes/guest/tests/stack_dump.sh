@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a stack dump names the caller of a function with a return probe, also if fprobes and the graph tracer have replaced the return address before or after it
+# proves: a stack dump names the caller of a function with a return probe, also if fprobes and the graph tracer have replaced the return address before or after it, and function traces show a replaced one as such
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -39,7 +39,24 @@ for order in dump 'tracer dump' 'dump tracer' fprobe 'fprobe dump' 'dump fprobe'
 		"kprobe_target_dump call_write"
 done
 
+# kprobe_target_leave jumps to kprobe_target_add, which finds the replaced address.
+event 'r:kt/leave kprobe_target:kprobe_target_leave'
+[ -z "$fprobes" ] ||
+	echo 'f:kt/fleave kprobe_target_leave%return' >>$tracing/dynamic_events || fail "no fprobe"
+echo kprobe_target_add >$tracing/set_ftrace_filter
+for what in leave ${fprobes:+fleave}; do
+	echo function >$tracing/current_tracer || fail "no function tracer"
+	call leave 1
+	event_on "kt/$what"
+	call leave 1
+	event_off "kt/$what"
+	is "$what: the parents in the trace" \
+		"$(sed -n 's/.*: kprobe_target_add <-//p' $tracing/trace | paste -s -d ' ')" \
+		"call_write [unknown/kretprobe'd]"
+	echo nop >$tracing/current_tracer
+done
+
 echo >$tracing/set_ftrace_filter
 give_back tracer
-[ -z "$fprobes" ] || echo '-:kt/fprobe' >>$tracing/dynamic_events
+[ -z "$fprobes" ] || printf -- '-:kt/fprobe\n-:kt/fleave\n' >>$tracing/dynamic_events
 done_testing
