@@ -20,11 +20,11 @@
 
 /*
  * Retires the points in [start, end). Their users stay until they are unregistered, and
- * report that the text is gone. The text is restored only if it may still run
- * (@running). That of a module may: the kernel waits for the module's asynchronous
- * functions only after the notifiers.
+ * report that the text is gone. The text is restored first, as it may still run: the kernel
+ * waits for the asynchronous functions of a module only after the notifiers, and some of its
+ * own init text does the freeing.
  */
-static void kprobe_text_gone(unsigned long start, unsigned long end, bool running)
+static void kprobe_text_gone(unsigned long start, unsigned long end)
 {
 	struct kprobe_point *pt;
 	LIST_HEAD(disarm);
@@ -33,14 +33,9 @@ static void kprobe_text_gone(unsigned long start, unsigned long end, bool runnin
 	list_for_each_entry(pt, &kprobe_points, all) {
 		if (kprobe_point_gone(pt) || pt->node.key < start || pt->node.key >= end)
 			continue;
-		/* ftrace drops its records of the text; clean up our filter. */
-		if (kprobe_point_armed(pt) && (running || kprobe_ftrace(&pt->kp)))
-			kprobe_batch_add(pt, &disarm);
-		else
-			kprobe_batch_add(pt, &dead);
+		kprobe_batch_add(pt, kprobe_point_armed(pt) ? &disarm : &dead);
 	}
 	kprobe_points_disarm(&disarm);
-	kprobe_optimizer_undo(&dead, KPROBE_RESTORE_NOTHING);
 	list_splice(&disarm, &dead);
 
 	list_for_each_entry(pt, &dead, kp.list)
@@ -57,17 +52,35 @@ static void kprobe_text_gone(unsigned long start, unsigned long end, bool runnin
 	kprobe_batch_end(&dead);
 }
 
+/* Under kprobe_mutex. */
+static bool init_text_gone;
+
 /**
  * kprobe_free_init_mem - retire the points in the kernel's init text
  *
- * The text is about to be freed.
+ * The text is about to be freed. It can still be patched, which is over as soon as
+ * core_kernel_text() does not count it as text any more.
  *
- * Context: may sleep.
+ * Context: may sleep; system_state is still SYSTEM_SCHEDULING.
  */
 void kprobe_free_init_mem(void)
 {
 	guard(mutex)(&kprobe_mutex);
-	kprobe_text_gone((unsigned long)__init_begin, (unsigned long)__init_end, false);
+	init_text_gone = true;
+	kprobe_text_gone((unsigned long)__init_begin, (unsigned long)__init_end);
+}
+
+/**
+ * kprobe_init_text_gone - test for init text of the kernel that is about to be freed
+ * @addr: any address
+ *
+ * Context: kprobe_mutex held.
+ * Return: true if it is there, and must not be probed any more.
+ */
+bool kprobe_init_text_gone(unsigned long addr)
+{
+	kprobe_assert_held(&kprobe_mutex);
+	return init_text_gone && is_kernel_inittext(addr);
 }
 
 #ifdef CONFIG_MODULES
@@ -186,7 +199,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 			if (start == end || (event == MODULE_STATE_LIVE && type != MOD_INIT_TEXT))
 				continue;
 			/* Its asynchronous functions may run until the text is freed. */
-			kprobe_text_gone(start, end, true);
+			kprobe_text_gone(start, end);
 			kprobe_blacklist_drop(start, end);
 		}
 		kprobe_module_came(mod);

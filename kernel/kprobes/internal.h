@@ -475,6 +475,8 @@ bool kprobes_switched_on(void);
 
 /* -------------------------------- gone.c -------------------------------- */
 
+bool kprobe_init_text_gone(unsigned long addr);
+
 #ifdef CONFIG_MODULES
 int kprobe_gone_init(void);
 bool kprobe_module_seen(const struct module *mod);
@@ -638,7 +640,7 @@ extern struct slot_cache kprobe_detour_slots;	/* with OPTPROBES */
  * enum kprobe_restore - what replaces a jump
  * @KPROBE_RESTORE_BREAKPOINT: a breakpoint
  * @KPROBE_RESTORE_ORIGINAL:   the original instructions
- * @KPROBE_RESTORE_NOTHING:    nothing: the jump stays
+ * @KPROBE_RESTORE_NOTHING:    nothing: there are none
  */
 enum kprobe_restore {
 	KPROBE_RESTORE_BREAKPOINT,

@@ -117,8 +117,7 @@ static int optimizer_queued_by_address(void *unused, const struct list_head *a,
  * @restore: what replaces jumps
  *
  * With KPROBE_RESTORE_BREAKPOINT the points stay armed. KPROBE_RESTORE_NOTHING is for
- * text that is about to be freed, and for points whose breakpoints the caller has
- * removed.
+ * points whose breakpoints the caller has removed.
  *
  * Hits may still be in the detours. If this returns true, the caller must call
  * kprobe_quiesce() or arch_kprobes_sync(), and then kprobe_optimizer_free().

@@ -285,7 +285,7 @@ static int site_hold_module(unsigned long addr, struct module **mod)
 		*mod = __module_text_address(addr);
 		if (!*mod)
 			return kprobe_refuse(addr, -EINVAL, "no kernel text");
-		/* Without a reference, the module may be freed once preemption is on. */
+		/* Its notifiers may have run for the last time. */
 		if (!kprobe_module_seen(*mod) || !try_module_get(*mod)) {
 			*mod = NULL;
 			return kprobe_refuse(addr, -ENOENT,
@@ -393,7 +393,7 @@ int kprobe_check_site(unsigned long addr, struct module **mod)
 	kprobe_assert_held(&kprobe_mutex);
 
 	*mod = NULL;
-	if (!core_kernel_text(addr)) {
+	if (!core_kernel_text(addr) || kprobe_init_text_gone(addr)) {
 		ret = site_hold_module(addr, mod);
 		if (ret)
 			return ret;
