@@ -24,8 +24,11 @@
 
 #include "../../../kernel/kprobes/testing.h"
 
-/* Long, because guests may be emulated; only a failing test waits that long. */
-#define KPT_TIMEOUT_MS		10000
+/*
+ * Long, because guests may be emulated, and those of other architectures always are. Only a
+ * failing test waits that long.
+ */
+#define KPT_TIMEOUT_MS		(IS_ENABLED(CONFIG_X86) ? 10000 : 40000)
 
 /*
  * KCSAN stops at accesses on purpose, so what takes 15 seconds elsewhere takes 10 minutes
