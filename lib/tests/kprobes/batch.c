@@ -560,6 +560,7 @@ static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
 	struct kpt_probe *post = kpt_alloc_with(test, kpt_traced2, true, true);
+	unsigned long begin;
 	unsigned int i;
 
 	add_direct(test, site->kp.addr);
@@ -567,9 +568,11 @@ static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 		direct.ops.ops_func = NULL;
 		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
 		direct.ops.ops_func = direct_command;
-		/* Busy for longer than kprobes try. */
+		/* Busy for longer than kprobes try, which is more than a moment. */
 		direct.again = UINT_MAX;
+		begin = jiffies;
 		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
+		KUNIT_EXPECT_GE(test, jiffies - begin, 50ul);
 		KUNIT_EXPECT_EQ(test, direct.on, i);
 		direct.again = 3;
 		kpt_register(test, post);
@@ -885,17 +888,17 @@ static struct renamed *rename_often(struct kunit *test, struct kpt_probe *pr,
 
 /*
  * As if a module with a symbol of that name had been loaded after the target was looked
- * up, or unloaded: what was found is not what the name means now.
+ * up, or unloaded: what was found is not what the name means now. A few in a row may be.
  */
 static void target_that_is_elsewhere_by_then_is_found_there(struct kunit *test)
 {
 	struct kpt_probe *first = kpt_alloc(test, kpt_traced);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
 	struct kprobe *kps[] = { &first->kp, &pr->kp };
-	struct renamed *r = rename_often(test, pr, 1);
+	struct renamed *r = rename_often(test, pr, 5);
 
 	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
-	KUNIT_EXPECT_EQ(test, r->times, 2);
+	KUNIT_EXPECT_EQ(test, r->times, 6);
 	KUNIT_EXPECT_EQ(test, kpt_plain2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, first->pre, 1);

@@ -4,12 +4,14 @@
  * sees them, and the text as it is without probes.
  */
 #include <linux/completion.h>
+#include <linux/kdebug.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/segment.h>
 #include <asm/text-patching.h>
+#include <asm/trapnr.h>
 
 #ifdef CONFIG_OPTPROBES
 #include "../../../arch/x86/kernel/kprobes/detour.h"
@@ -318,6 +320,35 @@ static void original_of_a_copy_is_known(struct kunit *test)
 #endif
 }
 
+/*
+ * The stack may be unusable after a double fault, so nothing may go on after one. The same
+ * notification of another trap finds the fix-up of the original.
+ */
+static void double_fault_in_a_copy_is_left_alone(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, at(kpt_load, kpt_load_at));
+	unsigned long copy = (unsigned long)insn_of(pr).step;
+	struct pt_regs regs = { .ip = copy, .cs = __KERNEL_CS };
+	struct die_args args = { .regs = &regs, .trapnr = X86_TRAP_DF };
+	notifier_fn_t notify = kprobe_test_symbol("kprobe_exceptions_notify");
+	int ret;
+
+	if (!notify)
+		kunit_skip(test, "the symbol of the notifier is not known");
+	preempt_disable();
+	ret = notify(NULL, DIE_TRAP, &args);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, ret, NOTIFY_DONE);
+	KUNIT_EXPECT_EQ(test, regs.ip, copy);
+
+	args.trapnr = X86_TRAP_AC;
+	preempt_disable();
+	ret = notify(NULL, DIE_TRAP, &args);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, ret, NOTIFY_STOP);
+	KUNIT_EXPECT_NE(test, regs.ip, copy);
+}
+
 static enum kprobe_unwind unwind(const void *ip, unsigned long *same)
 {
 	enum kprobe_unwind ret;
@@ -358,6 +389,14 @@ static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 }
 
 /* What their opcodes mean without the prefix does not matter. */
+/* In other instructions, 16 bits are extended with their sign. */
+static void operand_of_a_return_has_no_sign(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, at(kpt_drops, kpt_drops_at));
+
+	KUNIT_EXPECT_EQ(test, insn_of(pr).imm, KPT_DROPPED);
+}
+
 static void vector_instructions_run_as_copies(struct kunit *test)
 {
 	struct arch_specific_insn insn;
@@ -886,7 +925,9 @@ static struct kunit_case breakpoint_cases[] = {
 #ifdef CONFIG_X86_MCE
 	KUNIT_CASE(error_of_memory_in_a_copy_is_one_of_the_original),
 #endif
+	KUNIT_CASE(double_fault_in_a_copy_is_left_alone),
 	KUNIT_CASE(unwinders_know_the_stack_in_a_copy),
+	KUNIT_CASE(operand_of_a_return_has_no_sign),
 	KUNIT_CASE(vector_instructions_run_as_copies),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
 #ifdef CONFIG_X86_64

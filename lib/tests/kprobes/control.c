@@ -3,6 +3,7 @@
  * KUnit suite: the control files in debugfs, as far as they can be reached
  * from inside the kernel. Scripts in the guest look at the rest.
  */
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -771,6 +772,37 @@ static void points_add_up_the_instances_of_several_return_probes(struct kunit *t
 	find_point(test, "kpt_plain+0x", &line);
 	KUNIT_EXPECT_STREQ(test, line.instances, instances);
 }
+
+#if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
+static void bring_cpu_online(void *cpu)
+{
+	add_cpu((unsigned long)cpu);
+}
+
+/* It may come online at any time, and then has to have some. They leave with the probe. */
+static void cpu_that_is_offline_has_instances(struct kunit *test)
+{
+	unsigned int before = kpt_counts(true).pools, cpu = cpumask_last(cpu_online_mask);
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	struct point_line line;
+	char instances[32];
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs two CPUs");
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, bring_cpu_online,
+							(void *)(unsigned long)cpu), 0);
+	rp->kp.addr = kpt_text(kpt_plain);
+	rp->handler = count_return;
+	kpt_register_return(test, rp);
+	snprintf(instances, sizeof(instances), "0/0/%u", max(10, 2 * num_possible_cpus()));
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.instances, instances);
+	kpt_unregister_return(test, rp);
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before);
+}
+#endif
 #endif
 
 /* 0xSTART-0xEND<TAB>SYMBOL[ [MODULE]], with the addresses at full width. */
@@ -937,6 +969,9 @@ static struct kunit_case control_cases[] = {
 #ifdef CONFIG_KRETPROBE_POOL
 	KUNIT_CASE(points_show_the_instances_of_return_probes),
 	KUNIT_CASE(points_add_up_the_instances_of_several_return_probes),
+#if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
+	KUNIT_CASE(cpu_that_is_offline_has_instances),
+#endif
 #endif
 	SITE_CASE(enabled_zero_disarms_every_probe),
 #ifdef CONFIG_KRETPROBES

@@ -416,6 +416,65 @@ static int go_where_told(struct kpt_probe *pr, struct pt_regs *regs)
 	return 1;
 }
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/**
+ * struct late_step - a step that ends while a handler runs
+ * @regs: registers at the breakpoint after the copy
+ * @ret:  what the handler of breakpoints has said
+ */
+struct late_step {
+	struct pt_regs regs;
+	int ret;
+};
+
+static int end_step(struct kpt_probe *outer, struct pt_regs *unused)
+{
+	struct late_step *step = outer->arg;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	__preempt_count_add(KPROBE_TRAP);
+	step->ret = kprobe_int3_handler(&step->regs);
+	__preempt_count_sub(KPROBE_TRAP);
+	local_irq_restore(flags);
+	return 0;
+}
+
+/* Its post-handlers do not run, but the task must stay out of the bytes all the same. */
+static void step_over_a_handler_goes_on_in_the_detour_once_there_is_one(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc_with(test, AT(copied), true, true);
+	struct late_step *step = kunit_kzalloc(test, sizeof(*step), GFP_KERNEL);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_traced);
+	enum kprobe_unwind how;
+	unsigned long same = 0;
+	struct way *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, step);
+	outer->on_pre = end_step;
+	outer->arg = step;
+	kpt_register(test, outer);
+	w = divert(test, pr);
+	preempt_disable();
+	step->regs.ip = (unsigned long)get_kprobe(pr->kp.addr)->ainsn.step +
+			KPT_THREE_SECOND + INT3_INSN_SIZE;
+	preempt_enable();
+	step->regs.cs = __KERNEL_CS;
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, outer->pre, 1);
+	KUNIT_EXPECT_EQ(test, step->ret, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 0);
+	KUNIT_EXPECT_PTR_NE(test, (void *)step->regs.ip,
+			    (void *)(pr->kp.addr + KPT_THREE_SECOND));
+	preempt_disable();
+	how = kprobe_unwind(step->regs.ip, &same);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, how, KPROBE_UNWIND_SAME);
+	KUNIT_EXPECT_EQ(test, same, (unsigned long)pr->kp.addr + KPT_THREE_SECOND);
+	let_go(test, w);
+}
+#endif
+
 static void changed_ip_on_the_way_is_honoured(struct kunit *test)
 {
 	const struct {
@@ -1602,6 +1661,9 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(reliable_walks_find_the_function_or_fail),
 #endif
 	KUNIT_CASE(post_handlers_go_on_in_the_detour_once_there_is_one),
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	KUNIT_CASE(step_over_a_handler_goes_on_in_the_detour_once_there_is_one),
+#endif
 	WAY_CASE(changed_ip_on_the_way_is_honoured),
 	WAY_CASE(changed_ip_into_the_bytes_of_another_on_the_way),
 	WAY_CASE(unregistered_on_the_way_it_leaves_the_text_alone),

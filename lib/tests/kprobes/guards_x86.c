@@ -291,7 +291,30 @@ static void __maybe_unused unwatch_lock(struct kunit *test, struct locked *l)
 	KUNIT_EXPECT_EQ(test, l->unlocked, 1);
 }
 
-#if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
+#ifdef MODULE
+static void module_has_come(void *unused)
+{
+	THIS_MODULE->state = MODULE_STATE_LIVE;
+	kprobe_test_module_event(THIS_MODULE, MODULE_STATE_LIVE);
+}
+
+/* Until the module is live, another CPU may be sorting what is at @word. */
+static void __maybe_unused check_lock_while_it_comes(struct kunit *test, const char *lock,
+						     const void *word)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct locked l;
+
+	KUNIT_ASSERT_EQ(test, kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING), 0);
+	THIS_MODULE->state = MODULE_STATE_COMING;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, module_has_come, NULL), 0);
+	watch_lock(test, &l, lock, word, sizeof(s32));
+	kpt_register(test, pr);
+	unwatch_lock(test, &l);
+	kpt_unregister(test, pr);
+}
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 DEFINE_STATIC_CALL(guards_call, kpt_plain);
 
 static noinline __noclone notrace unsigned long guards_call_plain(unsigned long arg)
@@ -299,28 +322,21 @@ static noinline __noclone notrace unsigned long guards_call_plain(unsigned long 
 	return static_call(guards_call)(arg) + 1;
 }
 
-static void module_has_come(void *unused)
-{
-	THIS_MODULE->state = MODULE_STATE_LIVE;
-	kprobe_test_module_event(THIS_MODULE, MODULE_STATE_LIVE);
-}
-
-/* Until it is live, another CPU may be sorting them. */
 static void static_calls_of_a_module_that_comes_are_read_under_their_lock(struct kunit *test)
 {
-	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
-	struct locked l;
-
 	KUNIT_ASSERT_EQ(test, guards_call_plain(7), KPT_RESULT(7ul) + 1);
 	KUNIT_ASSERT_GT(test, THIS_MODULE->num_static_call_sites, 0);
-	KUNIT_ASSERT_EQ(test, kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING), 0);
-	THIS_MODULE->state = MODULE_STATE_COMING;
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, module_has_come, NULL), 0);
-	watch_lock(test, &l, "static_call_mutex", THIS_MODULE->static_call_sites, sizeof(s32));
-	kpt_register(test, pr);
-	unwatch_lock(test, &l);
-	kpt_unregister(test, pr);
+	check_lock_while_it_comes(test, "static_call_mutex", THIS_MODULE->static_call_sites);
 }
+#endif
+
+#ifdef CONFIG_JUMP_LABEL
+static void jump_labels_of_a_module_that_comes_are_read_under_their_lock(struct kunit *test)
+{
+	KUNIT_ASSERT_GT(test, THIS_MODULE->num_jump_entries, 0);
+	check_lock_while_it_comes(test, "jump_label_mutex", THIS_MODULE->jump_entries);
+}
+#endif
 #endif
 
 #ifdef CONFIG_OPTPROBES
@@ -557,6 +573,9 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(debuggers_keep_out_while_the_text_of_a_point_is_read),
 #if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
 	KUNIT_CASE(static_calls_of_a_module_that_comes_are_read_under_their_lock),
+#endif
+#if defined(MODULE) && defined(CONFIG_JUMP_LABEL)
+	KUNIT_CASE(jump_labels_of_a_module_that_comes_are_read_under_their_lock),
 #endif
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(jump_shows_its_point_with_preemption_off),

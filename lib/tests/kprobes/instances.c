@@ -881,6 +881,9 @@ static void instance_is_not_read_once_it_is_free(struct kunit *test)
 
 /* --- Calls of another task ---------------------------------------------------- */
 
+/* A stack of 8 KiB has room for so many return addresses. */
+#define MANY_CALLS	1024
+
 /*
  * A list that changes during the walk may contain a loop. And what it consists of is freed
  * by RCU.
@@ -888,16 +891,20 @@ static void instance_is_not_read_once_it_is_free(struct kunit *test)
 static void walk_of_another_task_ends(struct kunit *test)
 {
 	struct keeper *k = kunit_kzalloc(test, sizeof(*k), GFP_KERNEL);
+	struct kretprobe_instance *many = kunit_kcalloc(test, MANY_CALLS, sizeof(*many),
+							GFP_KERNEL);
 	struct inst_probe *p = inst_probe(test, kpt_inst_keeps, 2);
 	int here = raw_smp_processor_id(), there;
 	struct llist_node *cur = NULL, *next;
 	struct task_struct *task;
 	struct kpt_reader *r;
+	unsigned int i;
 
 	there = cpumask_any_but(cpu_online_mask, here);
 	if (there >= nr_cpu_ids)
 		kunit_skip(test, "needs two CPUs");
 	KUNIT_ASSERT_NOT_NULL(test, k);
+	KUNIT_ASSERT_NOT_NULL(test, many);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
 	*k = (struct keeper){ .there = there };
 	task = kpt_thread(test, keeper_fn, k, there, "keeper");
@@ -910,6 +917,16 @@ static void walk_of_another_task_ends(struct kunit *test)
 			(unsigned long)p->ri->ret_addr);
 	KUNIT_EXPECT_PTR_EQ(test, cur, &p->ri->llist);
 	kpt_unwatch_reader(test, r);
+
+	/* Those of many calls before it are passed. */
+	cur = NULL;
+	for (i = 0; i < MANY_CALLS; i++)
+		many[i].llist.next = i ? &many[i - 1].llist : &p->ri->llist;
+	KUNIT_ASSERT_PTR_EQ(test, task->kretprobe_instances.first, &p->ri->llist);
+	WRITE_ONCE(task->kretprobe_instances.first, &many[MANY_CALLS - 1].llist);
+	KUNIT_EXPECT_EQ(test, kretprobe_find_ret_addr(task, p->ri->fp, &cur),
+			(unsigned long)p->ri->ret_addr);
+	WRITE_ONCE(task->kretprobe_instances.first, &p->ri->llist);
 
 	cur = NULL;
 	next = p->ri->llist.next;

@@ -269,6 +269,25 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
+/* The text of a function is read in pieces: x86_text_insn(). */
+static void branch_at_the_end_of_what_is_read_at_once_is_found(struct kunit *test)
+{
+	const struct kpt_jump_target away[] = {
+		KPT_JUMP_AND_AT(away108), KPT_JUMP_AND_AT(away109), KPT_JUMP_AND_AT(away110),
+		KPT_JUMP_AND_AT(away111), KPT_JUMP_AND_AT(away112), KPT_JUMP_AND_AT(away113),
+		KPT_JUMP_AND_AT(away114), KPT_JUMP_AND_AT(away115), KPT_JUMP_AND_AT(away116),
+		KPT_JUMP_AND_AT(away117), KPT_JUMP_AND_AT(away118), KPT_JUMP_AND_AT(away119),
+		KPT_JUMP_AND_AT(away120), KPT_JUMP_AND_AT(away121), KPT_JUMP_AND_AT(away122),
+		KPT_JUMP_AND_AT(away123), KPT_JUMP_AND_AT(away124), KPT_JUMP_AND_AT(away125),
+		KPT_JUMP_AND_AT(away126), KPT_JUMP_AND_AT(away127), KPT_JUMP_AND_AT(away128),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(away); i++)
+		check_stays_breakpoint(test, away[i].addr, away[i].fn,
+				       "a branch leads inside: kpt_jump_away");
+}
+
 /* The address given is that of the branch, not that of its target. */
 static void branch_that_leads_inside_is_named(struct kunit *test)
 {
@@ -294,6 +313,30 @@ static void branch_that_leads_inside_is_named(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)),
 			   "another probe is inside");
 }
+
+#ifdef MODULE
+/* The module may be gone when the file is read again. */
+static void what_a_file_needs_to_know_of_a_module_is_not_kept(struct kunit *test)
+{
+	unsigned int cpu = raw_smp_processor_id(), times;
+	struct kpt_watch *w;
+	struct kpt_probe *pr;
+
+	kpt_needs_debugfs(test);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	pr = kpt_probe(test, AT(inner1));
+	wait_for_kprobe_optimizer();
+	w = kpt_watch(test, &THIS_MODULE->kallsyms, sizeof(long), cpu, NULL, NULL);
+	kpt_jump_reason(test, &pr->kp);
+	times = w->times;
+	KUNIT_EXPECT_GT(test, times, 0);
+	/* It has to look as often as the first time. */
+	kpt_jump_reason(test, &pr->kp);
+	KUNIT_EXPECT_EQ(test, w->times, 2 * times);
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+#endif
 
 /* A displaced call must be the last displaced instruction. */
 static void return_into_the_bytes_of_a_jump_refuses(struct kunit *test)
@@ -416,17 +459,24 @@ static void function_and_its_cold_part_share_no_code_with_others(struct kunit *t
 }
 
 /* Functions of the kernel image, which are not called: see testing.S. */
-static void branch_target_of_a_cold_part_of_the_kernel_refuses(struct kunit *test)
+static void check_in_kernel(struct kunit *test, const char *refused, const char *why,
+			    const char *allowed)
 {
 	struct kpt_probe *pr = kpt_alloc(test, NULL), *other = kpt_alloc(test, NULL);
 
-	pr->kp.symbol_name = "kprobe_test_split";
+	pr->kp.symbol_name = refused;
 	pr->kp.offset = 2;
 	kpt_register(test, pr);
-	other->kp.symbol_name = "kprobe_test_apart";
+	other->kp.symbol_name = allowed;
 	other->kp.offset = 2;
 	settle(test, other);
-	expect_no_jump_because(test, pr, "a branch leads inside");
+	expect_no_jump_because(test, pr, why);
+}
+
+static void branch_target_of_a_cold_part_of_the_kernel_refuses(struct kunit *test)
+{
+	check_in_kernel(test, "kprobe_test_split", "a branch leads inside",
+			"kprobe_test_apart");
 }
 
 DEFINE_STATIC_KEY_FALSE(kpt_jump_label_key);
@@ -533,6 +583,9 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, kpt_jump_fixup(KPT_BAD_ADDRESS), KPT_RESULT(KPT_BAD_ADDRESS));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+
+	check_in_kernel(test, "kprobe_test_fixed", "a fault is fixed up inside",
+			"kprobe_test_fixed_after");
 }
 
 /* An instruction that is or has a fix-up, at each inner byte and right after them. */
@@ -2733,7 +2786,11 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_inside_refuses),
 	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
 	KUNIT_CASE(vector_instructions_do_not_branch),
+	KUNIT_CASE(branch_at_the_end_of_what_is_read_at_once_is_found),
 	KUNIT_CASE(branch_that_leads_inside_is_named),
+#ifdef MODULE
+	KUNIT_CASE(what_a_file_needs_to_know_of_a_module_is_not_kept),
+#endif
 	KUNIT_CASE(return_into_the_bytes_of_a_jump_refuses),
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),

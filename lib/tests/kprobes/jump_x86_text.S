@@ -141,6 +141,26 @@ SYM_FUNC_END(kpt_jump_inner\n)
 	.long	\label - . - 4
 .endm
 
+/* The branch, which is not taken, is the n-th byte of the function. */
+.macro AWAY n:req
+SYM_FUNC_START(kpt_jump_away\n)
+	GET_ARG
+	xor	%ecx, %ecx
+	AT away\n
+	.fill	2, 1, 0x90
+.Laway\n:
+	.fill	3, 1, 0x90
+	.skip	\n - (. - kpt_jump_away\n), 0x90
+	JCC_NEAR .Laway\n
+	RETURN_RESULT
+SYM_FUNC_END(kpt_jump_away\n)
+.endm
+
+.irp n, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, \
+	124, 125, 126, 127, 128
+	AWAY \n
+.endr
+
 /* A branch into the bytes, which is never reached. */
 .macro INTO kind:req insn:vararg
 SYM_FUNC_START(kpt_jump_by_\kind)

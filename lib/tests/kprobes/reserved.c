@@ -217,24 +217,33 @@ static void targets_of_jump_labels_of_the_kernel_are_known(struct kunit *test)
 #endif
 
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)
-/* As if this module were a live patch with relocations for @name in its text. */
+/*
+ * As if this module were a live patch with relocations for @name in its text, and for the
+ * kernel image before and after them.
+ */
 static void check_relocated(struct kunit *test, const char *name, int inside)
 {
+	static const char vmlinux[] = "\0.klp.rela.vmlinux..text";
 	struct module *mod = THIS_MODULE;
 	const struct module_memory *text = &mod->mem[MOD_TEXT];
+	char names[sizeof(vmlinux) + 32];
 	Elf_Shdr sechdrs[] = {
 		{ },
 		{ .sh_addr = (unsigned long)text->base, .sh_size = text->size },
-		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1 },
+		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1, .sh_name = 1 },
+		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1, .sh_name = sizeof(vmlinux) },
+		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1, .sh_name = 1 },
 	};
 	struct klp_modinfo info = {
 		.hdr.e_shnum = ARRAY_SIZE(sechdrs),
 		.sechdrs = sechdrs,
-		.secstrings = (char *)name,
+		.secstrings = names,
 	};
 	struct kpt_probe *pr;
 	unsigned long at;
 
+	memcpy(names, vmlinux, sizeof(vmlinux));
+	strscpy(names + sizeof(vmlinux), name, sizeof(names) - sizeof(vmlinux));
 	pr = kpt_probe(test, kpt_plain);
 	at = (unsigned long)pr->kp.addr;
 	kpt_unregister(test, pr);

@@ -345,6 +345,14 @@ OFFSET kpt_traps_ud2_at, .Ltraps_ud2_at, kpt_traps
 /* Traps that are jumped over make no sense to objtool. */
 STACK_FRAME_NON_STANDARD kpt_traps
 
+SYM_FUNC_START(kpt_drops)
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	PROBE_AT kpt_drops
+	ANNOTATE_UNRET_SAFE
+	.byte	0xc2, 0x08, 0x80
+SYM_FUNC_END(kpt_drops)
+STACK_FRAME_NON_STANDARD kpt_drops
+
 /*
  * The trampoline of a static call that calls nothing, as it is where returns need no thunk.
  * It does not run.

@@ -166,6 +166,11 @@ unsigned long kpt_traps(unsigned long arg);
 extern const u32 kpt_traps_int3_at;
 extern const u32 kpt_traps_ud2_at;
 
+/* Not to be called: drops so many bytes of arguments, which are at the probe. */
+unsigned long kpt_drops(unsigned long arg);
+extern const u32 kpt_drops_at;
+#define KPT_DROPPED	0x8008
+
 /* Holds the trampoline of a static call, of this size, and returns KPT_RESULT(). */
 unsigned long kpt_null_tramp(unsigned long arg);
 extern const u32 kpt_null_tramp_at;

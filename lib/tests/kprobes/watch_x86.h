@@ -17,7 +17,7 @@
 
 /**
  * struct kpt_watch - a watch on what a CPU reads or writes
- * @seen:  what to do after an access, in an exception that counts as an NMI
+ * @seen:  what to do after an access, in an exception that counts as an NMI; may be NULL
  * @arg:   for @seen
  * @times: accesses so far
  * @event: the perf event
@@ -35,7 +35,8 @@ static inline void kpt_watch_hit(struct perf_event *event, struct perf_sample_da
 	struct kpt_watch *w = event->overflow_handler_context;
 
 	WRITE_ONCE(w->times, w->times + 1);
-	w->seen(w, regs);
+	if (w->seen)
+		w->seen(w, regs);
 }
 
 static inline void kpt_unwatch_action(void *event)

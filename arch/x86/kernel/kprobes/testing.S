@@ -33,3 +33,19 @@ STACK_FRAME_NON_STANDARD kprobe_test_\name\().cold
 
 SPLIT split, 4
 SPLIT apart, 7
+
+/* The same without a cold part, if the fix-up of what comes before is not among them. */
+.macro FIXED name:req to:req
+SYM_START(kprobe_test_\name, SYM_L_LOCAL, SYM_F_ALIGN)
+.Lload_\name:
+	mov	(%_ASM_AX), %eax
+	.fill	5, 1, 0x90
+	test	%eax, %eax
+	RET
+	_ASM_EXTABLE(.Lload_\name, kprobe_test_\name + \to)
+SYM_FUNC_END(kprobe_test_\name)
+STACK_FRAME_NON_STANDARD kprobe_test_\name
+.endm
+
+FIXED fixed, 6
+FIXED fixed_after, 7

@@ -53,6 +53,9 @@ for name in kprobe_insn_page kprobe_optinsn_page; do
 	page=$(symbols $name 0 | head -n 1)
 	at_least "$name: code written" "$(pokes "${page% *}" 0 '[1-9][0-9]*')" 1
 done
+# The more there are, the more are added at once.
+longest=$(symbols kprobe_optinsn_page 0 | sort -k 2n | tail -n 1)
+at_least "length of several pages at once" "${longest#* }" 8192
 
 echo remove 0 >/sys/kernel/debug/kprobe_crowd/run
 for name in kprobe_insn_page kprobe_optinsn_page; do
@@ -66,6 +69,9 @@ for name in kprobe_insn_page kprobe_optinsn_page; do
 		at_least "$name: detours turned away" "$(pokes "${page% *}" 1 1)" 1
 	at_least "$name: code erased" "$(pokes "${page% *}" '[1-9][0-9]*' 0)" 1
 done
+within 60 "all_gone kprobe_optinsn_page $longest"
+is "several pages go at once, too" "$(came kprobe_optinsn_page 1 "$longest")" \
+	"$(came kprobe_optinsn_page 0 "$longest")"
 unload kprobe_crowd
 event_off kt/symbol
 event_off kt/poke
