@@ -311,7 +311,8 @@ static int __init blacklist_refuse_detours(void)
 /*
  * Instrumented code calls KCSAN and KMSAN at memory accesses, KCOV at branches, and the
  * branch profiler at each likely(). Some of it runs on the hit path, and would hit a probe
- * in these functions again.
+ * in these functions again. So do the handlers of other architectures than x86, where KASAN
+ * checks accesses by calls.
  */
 static bool __init blacklist_is_instrumentation(const char *name)
 {
@@ -329,6 +330,10 @@ static bool __init blacklist_is_instrumentation(const char *name)
 	if (IS_ENABLED(CONFIG_KMSAN) &&
 	    (str_has_prefix(name, "__msan_") || str_has_prefix(name, "kmsan_") ||
 	     match_string(kmsan_calls, ARRAY_SIZE(kmsan_calls), name) >= 0))
+		return true;
+	if (IS_ENABLED(CONFIG_KASAN) && !IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) &&
+	    (str_has_prefix(name, "__asan_") || str_has_prefix(name, "__hwasan_") ||
+	     str_has_prefix(name, "kasan_") || str_has_prefix(name, "__kasan_")))
 		return true;
 	return IS_ENABLED(CONFIG_KCSAN) &&
 	       (str_has_prefix(name, "__tsan_") || str_has_prefix(name, "kcsan_") ||

@@ -74,6 +74,10 @@ void kprobe_quiesce(struct list_head *points)
 {
 	kprobe_assert_held(&kprobe_mutex);
 	kprobe_wait_for_hotplug();
-	/* Handlers run with preemption off, which makes them RCU readers. */
+	/*
+	 * Handlers run with preemption off, which makes them RCU readers, except in idle code
+	 * that RCU does not watch. Interrupts are off there, so this waits for those.
+	 */
+	kick_all_cpus_sync();
 	synchronize_rcu();
 }
