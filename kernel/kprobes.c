@@ -193,7 +193,7 @@ static int kprobe_users_register(struct kprobe_user **users, int num)
 
 	mutex_lock(&kprobe_mutex);
 	ret = initialised ? kprobe_users_reserve(num) :
-			    kprobe_refuse(order->user->addr, -EAGAIN, "too early in boot");
+			    kprobe_refuse(order->user->addr, -EAGAIN, "kprobes are not ready");
 	if (ret)
 		goto out;
 	ret = kprobe_users_place(order, num);
@@ -298,7 +298,7 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  * * -ENOENT: no such symbol, or none that covers the address
  * * -EILSEQ: not the start of an instruction, or one that cannot be probed
  * * -EDEADLK: the caller is a handler, or must not sleep
- * * -EAGAIN: it is too early in boot
+ * * -EAGAIN: it is too early in boot, or kprobes have failed to start
  * * -ENOMEM
  * * an error from ftrace, if the target is an ftrace site
  */
@@ -403,8 +403,8 @@ static void kprobe_users_disarm(struct list_head *leaving, struct list_head *bat
 static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *batch,
 				 bool wait)
 {
+	bool again = false, late = false;
 	struct kprobe_user *user;
-	bool again = false;
 
 	if (wait) {
 		kprobe_quiesce(batch);
@@ -416,9 +416,13 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 	list_for_each_entry(user, leaving, batch) {
 		again |= kprobe_fault_del(user);
 		/* Late returns must not show a freed point. */
-		if (user->hook)
+		if (user->hook) {
 			kretprobe_leave_point(user->hook);
+			late = true;
+		}
 	}
+	if (late)
+		kprobe_wait_for_hotplug();
 	if (again)
 		kprobe_quiesce(batch);
 }

@@ -73,7 +73,7 @@ bool kprobe_ftrace_disabled __read_mostly;
 /**
  * kprobe_ftrace_kill - stop handlers on ftrace sites, because ftrace is broken
  *
- * On return no handler starts from an ftrace site any more.
+ * No hit of an ftrace site that begins after this runs handlers.
  *
  * Context: any.
  */
@@ -94,8 +94,8 @@ void kprobe_ftrace_kill(void)
  *	MOVE_COUNTED	the first call counts if it is a call of @by; the second
  *			counts if the first has not
  *
- * Preemption is off from the first call to the second, and an RCU grace period
- * separates the stages. So no hit sees more than two of them, and if a hit sees the last
+ * Preemption is off from the first call to the second, and the stages are separated by an
+ * RCU grace period and a wait for CPUs that come online, which RCU does not know. So no hit sees more than two of them, and if a hit sees the last
  * one, its first call has made a note.
  *
  * Hits nest, so each context of a CPU has its own notes. Hits also nest within a context:
@@ -151,8 +151,7 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 }
 
 /*
- * Is this a call of one of our ops, but not of the one that the point is armed in? Where
- * ftrace has one trampoline for all ops, a task that was preempted in it may pass the ops
+ * True for a call of the one of our ops that the point is not armed in. Where ftrace has one trampoline for all ops, a task that was preempted in it may pass the ops
  * of another user, or none, after ours have become the only ones.
  */
 static __always_inline bool kprobe_ftrace_other_side(struct kprobe_point *pt,
@@ -490,9 +489,22 @@ static bool side_has_own_trampoline(struct ftrace_side *side)
 }
 
 /*
+ * Waits until each call that began before has ended, also on a CPU that comes online. A task
+ * may have been preempted in a trampoline of ftrace, before it has called anything (@tasks).
+ */
+static void sides_wait(bool tasks)
+{
+	kprobe_wait_for_hotplug();
+	if (tasks)
+		kprobe_wait_for_tasks();
+	else
+		synchronize_rcu();
+}
+
+/*
  * Makes the calls of @new count at points of @old. Both sides are armed there: every hit
- * that begins after the first grace period calls both. A task whose hit began before may
- * have been preempted in a trampoline of ftrace that calls only @old.
+ * that begins after the first wait calls both. One that began before may be in a trampoline
+ * of ftrace that calls only @old.
  */
 static void sides_swap(struct list_head *points, struct ftrace_side *old,
 		       struct ftrace_side *new)
@@ -501,10 +513,7 @@ static void sides_swap(struct list_head *points, struct ftrace_side *old,
 	unsigned int ctx;
 	int cpu;
 
-	if (side_has_own_trampoline(old))
-		synchronize_rcu();
-	else
-		kprobe_wait_for_tasks();
+	sides_wait(!side_has_own_trampoline(old));
 	/* Clear the notes of the last move. */
 	for_each_possible_cpu(cpu) {
 		for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++)
@@ -518,12 +527,12 @@ static void sides_swap(struct list_head *points, struct ftrace_side *old,
 		/* Pairs with kprobe_ftrace_wanted(): a call that sees the move sees all of it. */
 		smp_store_release(&pt->moving, true);
 	}
-	synchronize_rcu();
+	sides_wait(false);
 
 	kprobe_test_stage(KPROBE_STAGE_NOTED);
 	/* Pairs with kprobe_ftrace_moving(): all first calls have made their notes. */
 	smp_store_release(&move.stage, MOVE_COUNTED);
-	synchronize_rcu();
+	sides_wait(false);
 
 	list_for_each_entry(pt, points, kp.list) {
 		WRITE_ONCE(pt->ops, &new->ops);

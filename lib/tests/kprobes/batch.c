@@ -771,6 +771,14 @@ static void count_moves(enum kprobe_stage stage, void *arg)
 	*moves += stage == KPROBE_STAGE_NOTED;
 }
 
+/* In the task of the case, which is the only one that moves points. */
+static void count_arrivals(enum kprobe_stage stage, void *arg)
+{
+	unsigned int *arrivals = arg;
+
+	*arrivals += stage == KPROBE_STAGE_ARRIVED && !(current->flags & PF_WQ_WORKER);
+}
+
 /* Moving to the other ops takes grace periods, and is useless if the point is then disarmed. */
 static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 {
@@ -794,6 +802,13 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, plain->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 0);
+
+	/* Before each stage, a CPU that comes online may be between the two calls of a hit. */
+	kpt_register(test, post);
+	*moves = 0;
+	kprobe_test_stop(count_arrivals, moves);
+	kpt_unregister(test, post);
+	KUNIT_EXPECT_GE(test, *moves, 3);
 }
 
 /* The points of a batch move together, and so they do if it leaves, or is refused. */
