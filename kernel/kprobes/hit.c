@@ -107,9 +107,10 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
  * Several CPUs may miss hits at once, and all must be counted. Missed hits are rare, so
  * an atomic is cheap enough.
  *
- * This writes to the callers' structures while kprobe_cpu::running shows another point,
- * so kprobe_quiesce() does not see it in progress. But interrupts are off here, and the
- * CPU takes the interrupt of kprobe_quiesce() only after this is done.
+ * This writes to the callers' structures while another point is shown as running, so with
+ * contexts kprobe_quiesce() does not see it in progress. But interrupts are off here, and
+ * the CPU takes the interrupt of kprobe_quiesce() only after this is done. Without contexts
+ * kprobe_quiesce() waits for a grace period, and preemption is off.
  *
  * Context: any, preemption off.
  */

@@ -76,12 +76,13 @@
  * these, and must not call functions that take them.
  *
  * A hit reads points, users and tables without a lock, with preemption or interrupts
- * off. Anything it can reach is unlinked first and freed after an RCU grace period; no
- * caller waits for that. Callers do wait for CPUs that come online or go offline, which
- * RCU does not know: kprobe_quiesce() or kprobe_wait_for_hotplug(). A task can be preempted
- * in a slot, so executable memory is freed after a tasks-RCU grace period, see slots.c.
- * Callers wait for grace periods only if a point moves between the two ftrace ops, see
- * ftrace.c.
+ * off. Anything it can reach is unlinked first and freed after an RCU grace period. Callers
+ * wait for CPUs that come online or go offline, which RCU does not know: kprobe_quiesce()
+ * or kprobe_wait_for_hotplug(). A task can be preempted in a slot, so executable memory is
+ * freed after a tasks-RCU grace period, see slots.c. With contexts, callers wait for a grace
+ * period only if a point moves between the two ftrace ops, see ftrace.c, or if
+ * kprobe_quiesce() finds handlers that do not end. Without them, see current.c, unregistering
+ * always does.
  *
  * Most architectures reorder memory accesses more than x86 does. A hit relies on the
  * following without a lock; the file named explains why it holds:

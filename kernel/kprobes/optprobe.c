@@ -111,7 +111,8 @@ static void optprobe_free_point(struct rcu_head *rcu)
  *
  * A breakpoint hit uses it with preemption off, a jump hit until the task schedules.
  * Idle tasks, which tasks-RCU leaves out, have preemption off. The RCU grace period
- * that follows waits for them, as for breakpoints.
+ * that follows waits for them, as for breakpoints. Where RCU does not watch them,
+ * kprobe_quiesce() has done so.
  *
  * Context: may sleep.
  */

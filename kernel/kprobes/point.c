@@ -444,7 +444,7 @@ out_free:
 	return ERR_PTR(ret);
 }
 
-/* For points without users. ftrace may have armed one, and disarmed it: no hit runs anything. */
+/* Frees a point without users. ftrace may have armed and disarmed it, but no handler ran. */
 static void point_unmake(struct kprobe_point *pt)
 {
 	list_del(&pt->all);

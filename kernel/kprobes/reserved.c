@@ -155,8 +155,8 @@ static bool reserved_by_module(struct module *mod, unsigned long start, unsigned
  * until the very end. So walk them here, without a reference to the module, for which
  * unloading would fail. If the module is being loaded, its sites may be being sorted, jump
  * labels under the lock here, but static calls under one that only their owner can take. So
- * ask the owners, with a reference, as loading may fail. If there is none to be had, all of
- * the module counts.
+ * ask the owners, with a reference, as loading may fail. If none can be
+ * taken, the whole module counts as reserved.
  */
 static bool reserved_in_module(unsigned long start, unsigned long end)
 {

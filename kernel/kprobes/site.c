@@ -351,7 +351,7 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 /*
  * A hit clears what a load has linked, so the conditional store fails. Between the two,
  * it would do so each time, and the code that repeats them would never end. Probes are
- * refused from the load to the store; this looks back for the one that comes last. A
+ * refused from the load to the store; this searches backwards for the nearer of the two. A
  * load whose store is left out, as in __cmpwait() of riscv, has some places after it
  * refused for nothing. Breakpoints and jumps in the text look like neither.
  */

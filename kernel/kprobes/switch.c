@@ -214,8 +214,8 @@ EXPORT_SYMBOL_GPL(enable_kprobe);
 
 /*
  * While all probes were off, ftrace may have given a site to another user. One failure must
- * not keep the other points off. A batch is armed as a whole or not at all, and does not say
- * which point was refused, so halve it until that point is alone. Moves the points that stay
+ * not keep the other points off. Arming is all or nothing and does not name the point that
+ * was refused, so this halves the batch until that point is alone. Moves the points that stay
  * off to @refused, and returns the error of the first.
  */
 static int kprobe_arm_possible(struct list_head *points, struct list_head *refused)

@@ -18,7 +18,7 @@
  *    nodes into a new array, and publishes that. Readers of the old array see the
  *    table as it was. A worker frees it when no lookup uses it any more: readers run with
  *    preemption off, or on a CPU that comes online or goes offline. The writer cannot wait
- *    for those: it may hold cpus_read_lock().
+ *    for such CPUs: it may hold cpus_read_lock().
  *
  * A lookup reads the array, then a bucket of it, then the node, each through the pointer
  * read before. No architecture that has kprobes reorders such reads, so a lookup needs no
