@@ -1590,7 +1590,8 @@ static bool works_in(const char *function)
 	if (!work)
 		return false;
 	snprintf(name, sizeof(name), "%ps", work->func);
-	return str_has_prefix(name, function);
+	/* Where pointers are descriptors, the code's own symbol begins with a dot. */
+	return str_has_prefix(name + (name[0] == '.'), function);
 }
 
 static void note_arrival(enum kprobe_stage stage, void *arg)

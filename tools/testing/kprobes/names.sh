@@ -172,7 +172,7 @@ nothing_picked()
 	for prefix in '' 'traced: ' 'maxcpus=1: ' 'cpus=6: ' 'kunit.py: ' 'preempt=full: ' 'spectre_v2=off: ' \
 		      'spectre_v2=retpoline,lfence: ' 'ITS: ' 'stuffing: '; do
 		[ -z "$({ kunit_names "${kunit_sources[@]}"; selftest_names
-			  guest_names; oops_names; printf '%s\n' run hitpath slots.default exports; } | picked "$prefix")" ] || return 1
+			  guest_names; oops_names; printf '%s\n' run hitpath ordering slots.default exports; } | picked "$prefix")" ] || return 1
 	done
 }
 

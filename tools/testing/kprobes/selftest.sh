@@ -1330,6 +1330,40 @@ in_reader_verdict "$tmp/in_reader" "$tmp/in_reader.txt" 1 | sed 's/^/not ok - /'
 not ok - one more report: kprobes: cannot unregister a probe
 not ok - 1 reports, 0 in reader_write()"
 
+# Barriers in what a compiler has made, of which one is gone
+# barriers ARCH TIMES: what is said if it has each of them so often
+barriers()
+{
+	local i
+
+	mkdir -p "$tmp/ordering"
+	echo CONFIG_GCC_VERSION="${gcc:-120200}" >"$tmp/ordering/.config"
+	for ((i = 0; i < $2; i++)); do
+		# shellcheck disable=SC2016
+		printf ' 4:\t%b\n' 'dmb\tish' 'dmb\tishld' 'dmb\tishst' 'stlr\tx0, [x1]' \
+			'lock addl $0x0,-0x4(%rsp)'
+	done >"$tmp/ordering/listing"
+	printf '#!/bin/sh\ncat %s\n' "$tmp/ordering/listing" >"$tmp/ordering/objdump"
+	chmod +x "$tmp/ordering/objdump"
+	"$here/ordering.sh" "$1" "$tmp/ordering" "$tmp/ordering/" 2>&1 | sed 's/^ok/not ok - it says ok/' || true
+}
+{
+	barriers arm64 14
+	barriers x86_64 3
+} | sees ordering_there "barriers that are there are found" \
+"not ok - it says ok - ordering: barriers for arm64 are there, 14 kinds
+not ok - it says ok - ordering: barriers for x86_64 are there, 1 kinds"
+{
+	barriers arm64 13
+	barriers x86_64 2
+	barriers vax 99
+	gcc=130100 barriers x86_64 0
+} | sees ordering_gone "a barrier that is gone is seen" \
+"not ok - ordering: pool.o for arm64 has 13 of 14: dmb\s+ish$
+not ok - ordering: pool.o for x86_64 has 2 of 3: lock addl \\\$0x0,-0x4\\(%rsp\\)
+not ok - ordering: nothing is listed for vax
+not ok - it says ok - ordering: not checked: gcc 13 is not the 12 that was counted"
+
 # Exceptions of the hit path: which ones are not needed, where one calls two, and three and
 # four exist?
 # excepted LINE...: what is said of that list

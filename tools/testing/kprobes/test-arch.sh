@@ -92,6 +92,11 @@ test_one()
 	else
 		echo "not ok - expected: the list of what has to run is missing: $expected"
 	fi >"$tmp/missing"
+	if [ -z "${TEST:-}" ] && grep -q "^$1 " "$here/ordering.list"; then
+		"$here/ordering.sh" "$1" "$build/$1" "$cross" >"$tmp/ordering" 2>&1 ||
+			grep '^not ok - ' "$tmp/ordering" ||
+			echo "not ok - ordering: $(tail -n 1 "$tmp/ordering")"
+	fi >>"$tmp/missing"
 	# If several are picked, this architecture need not have all of them.
 	[ -z "$picks" ] || [[ $picks == *$'\n'* ]] || picked_lines kunit "$results" <<<"$picks" >>"$tmp/missing"
 	record expected '' <"$tmp/missing"

@@ -10,6 +10,8 @@
 #                "# own guest: REASON" in its own guest, and one marked "# needs:
 #                config OPTION" only on kernels that have the option
 #   hit path     hitpath.sh: is everything that a hit runs refused?
+#   ordering     ordering.sh: are the barriers in what the compiler has made? For x86_64; that
+#                of arm64 is checked with its suites
 #   slots        slots.sh: do copies and detours follow the rules for generated code? For
 #                the default kernel, and fewer of them than "make slots" has
 #   exports      is the API exported, to GPL modules only?
@@ -403,6 +405,12 @@ hit_path()
 	CONFIG=$kernel lines_of hitpath "$here/hitpath.sh" | record hitpath ''
 }
 
+# Are the barriers there?
+barriers()
+{
+	lines_of ordering "$here/ordering.sh" x86_64 "$build/$kernel" | record ordering ''
+}
+
 # Do copies and detours follow the rules for generated code?
 generated_code()
 {
@@ -502,6 +510,7 @@ fi
 [ -z "$full" ] || oops_guests
 ! is_picked run || step run run_shows
 ! is_picked hitpath || [[ $kernel == stock-* ]] || step hitpath hit_path
+! is_picked ordering || [ "$kernel" != x86_64 ] || step ordering barriers
 [ -z "$full" ] || ! is_picked slots.default || step slots generated_code
 ! is_picked exports || [[ $kernel == stock-* ]] || step exports exports
 # As long as the list says what has to run there.
