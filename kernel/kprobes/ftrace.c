@@ -95,8 +95,9 @@ void kprobe_ftrace_kill(void)
  *			counts if the first has not
  *
  * Preemption is off from the first call to the second, and the stages are separated by an
- * RCU grace period and a wait for CPUs that come online, which RCU does not know. So no hit sees more than two of them, and if a hit sees the last
- * one, its first call has made a note.
+ * RCU grace period and a wait for CPUs that come online, which RCU does not know. So no
+ * hit sees more than two of them, and if a hit sees the last one, its first call has made
+ * a note.
  *
  * Hits nest, so each context of a CPU has its own notes. Hits also nest within a context:
  * ftrace may mistake one context for another, once, in an interrupt that has not updated
@@ -151,8 +152,9 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 }
 
 /*
- * True for a call of the one of our ops that the point is not armed in. Where ftrace has one trampoline for all ops, a task that was preempted in it may pass the ops
- * of another user, or none, after ours have become the only ones.
+ * True for a call of the one of our ops that the point is not armed in. Where ftrace has
+ * one trampoline for all ops, a task that was preempted in it may pass the ops of another
+ * user, or none, after ours have become the only ones.
  */
 static __always_inline bool kprobe_ftrace_other_side(struct kprobe_point *pt,
 						     struct ftrace_ops *ops)

@@ -17,11 +17,11 @@ compiler=$(sed -n 's/^CONFIG_GCC_VERSION=\(.*\)..../\1/p' "$kernel/.config")
 [ "$compiler" = 12 ] || { echo "ok - ordering: not checked: gcc $compiler is not the 12 that was counted"; exit; }
 while read -r on file least insn; do
 	[ "$on" = "$arch" ] || continue
-	there=$({ "${prefix}objdump" -d --no-show-raw-insn "$kernel/kernel/kprobes/$file.o" || true; } |
+	nr=$({ "${prefix}objdump" -d --no-show-raw-insn "$kernel/kernel/kprobes/$file.o" || true; } |
 		sed 's/[[:space:]]*$//' | grep -cE "\\s$insn" || true)
 	checked=$((checked + 1))
-	[ "$there" -ge "$least" ] ||
-		{ echo "not ok - ordering: $file.o for $arch has $there of $least: $insn"; status=1; }
+	[ "$nr" -ge "$least" ] ||
+		{ echo "not ok - ordering: $file.o for $arch has $nr of $least: $insn"; status=1; }
 done < <(sed '/^#/d' "$here/ordering.list")
 [ $checked -gt 0 ] || { echo "not ok - ordering: nothing is listed for $arch"; exit 1; }
 [ $status -ne 0 ] || echo "ok - ordering: barriers for $arch are there, $checked kinds"
