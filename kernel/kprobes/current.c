@@ -9,6 +9,7 @@
 #include <linux/kprobes.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/smp.h>
 
 #include "internal.h"
 
