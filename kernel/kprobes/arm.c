@@ -136,7 +136,7 @@ void kprobe_points_disarm(struct list_head *points)
 	}
 	if (!list_empty(points)) {
 		batch_patch(points, false);
-		kprobe_optimizer_undo(points, KPROBE_RESTORE_NOTHING);
+		kprobe_optimizer_undo(points, KPROBE_RESTORE_ORIGINAL);
 	}
 	kprobe_optimizer_undo(&jumps, KPROBE_RESTORE_ORIGINAL);
 	list_splice_tail(&jumps, points);

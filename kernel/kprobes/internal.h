@@ -641,12 +641,10 @@ extern struct slot_cache kprobe_detour_slots;	/* with OPTPROBES */
  * enum kprobe_restore - what replaces a jump
  * @KPROBE_RESTORE_BREAKPOINT: a breakpoint
  * @KPROBE_RESTORE_ORIGINAL:   the original instructions
- * @KPROBE_RESTORE_NOTHING:    nothing: there are none
  */
 enum kprobe_restore {
 	KPROBE_RESTORE_BREAKPOINT,
 	KPROBE_RESTORE_ORIGINAL,
-	KPROBE_RESTORE_NOTHING,
 };
 
 #ifdef CONFIG_OPTPROBES

@@ -116,8 +116,8 @@ static int optimizer_queued_by_address(void *unused, const struct list_head *a,
  * @points:  linked by kprobe::list, in any state
  * @restore: what replaces jumps
  *
- * With KPROBE_RESTORE_BREAKPOINT the points stay armed. KPROBE_RESTORE_NOTHING is for
- * points whose breakpoints the caller has removed.
+ * With KPROBE_RESTORE_BREAKPOINT the points stay armed. With KPROBE_RESTORE_ORIGINAL the
+ * caller has removed the breakpoints of those that are no jumps.
  *
  * Hits may still be in the detours. If this returns true, the caller must call
  * kprobe_quiesce() or arch_kprobes_sync(), and then kprobe_optimizer_free().
@@ -156,8 +156,7 @@ bool kprobe_optimizer_undo(struct list_head *points, enum kprobe_restore restore
 
 	if (!list_empty(&was_jump)) {
 		list_sort(NULL, &was_jump, optimizer_by_address);
-		arch_detour_disarm(&was_jump, restore != KPROBE_RESTORE_NOTHING,
-				   breakpoint);
+		arch_detour_disarm(&was_jump, true, breakpoint);
 	}
 	if (!list_empty(&was_diverted))
 		arch_detour_disarm(&was_diverted, false, breakpoint);
