@@ -8,6 +8,7 @@
 #include <linux/cleanup.h>
 #include <linux/delay.h>
 #include <linux/ftrace.h>
+#include <linux/init.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
@@ -145,6 +146,37 @@ int kprobe_test_debug(unsigned long addr, bool set)
 #endif
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_debug);
+
+/* -------------------------------- Boot ----------------------------------- */
+
+static int too_early_ret;
+
+/*
+ * Tasks may sleep already, as they must to register a probe. Initcalls of one level run in
+ * the order of kernel/Makefile, so this is the last one before kprobes_init().
+ */
+static int __init too_early(void)
+{
+	struct kprobe kp = { .symbol_name = KPROBE_TEST_EARLY_SYMBOL };
+
+	too_early_ret = register_kprobe(&kp);
+	if (!too_early_ret)
+		unregister_kprobe(&kp);
+	return 0;
+}
+early_initcall(too_early);
+
+/**
+ * kprobe_test_too_early - tell what a probe got that was registered too early
+ *
+ * Context: any.
+ * Return: what register_kprobe() has returned.
+ */
+int kprobe_test_too_early(void)
+{
+	return too_early_ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_early);
 
 /* ------------------------------- Stages --------------------------------- */
 

@@ -58,6 +58,9 @@ enum kprobe_stage {
 	KPROBE_STAGE_ARRIVED,
 };
 
+/* A function that every kernel has; one probe on it is registered too early. */
+#define KPROBE_TEST_EARLY_SYMBOL	"ksys_sync"
+
 /**
  * struct kprobe_slot_counts - the slots of a cache
  * @live:  slots that are in use
@@ -122,6 +125,7 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
 int kprobe_test_oops(void);
+int kprobe_test_too_early(void);
 bool kprobe_test_mce_recovers(unsigned long ip);
 int kprobe_test_debug(unsigned long addr, bool set);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);

@@ -10,6 +10,7 @@
 #include <linux/objtool.h>
 
 #include "fixture.h"
+#include "without.h"
 
 /* Neighbours, to show an area that is too large. */
 static notrace KPT_FUNCTION(before_marked, arg + 1)
@@ -889,6 +890,24 @@ static void array_grows_before_its_end(struct kunit *test)
 	kvfree(more);
 }
 
+/* There is no blacklist yet, and nothing calls kprobes when a breakpoint is hit. */
+static void probe_is_refused_before_kprobes_are_ready(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, kprobe_test_too_early(), -EAGAIN);
+	pr->kp.symbol_name = KPROBE_TEST_EARLY_SYMBOL;
+	KUNIT_EXPECT_EQ(test, register_kprobe(&pr->kp), 0);
+	unregister_kprobe(&pr->kp);
+}
+
+static void each_call_is_refused_without_kprobes(struct kunit *test)
+{
+	const char *call = kpt_without_kprobes();
+
+	KUNIT_EXPECT_NULL_MSG(test, call, "%s", call);
+}
+
 static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(nokprobe_symbol_is_refused),
 	KUNIT_CASE(kprobes_section_is_refused),
@@ -929,6 +948,8 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
 #endif
 	KUNIT_CASE(probes_beside_do_not_change_what_is_refused),
+	KUNIT_CASE(probe_is_refused_before_kprobes_are_ready),
+	KUNIT_CASE(each_call_is_refused_without_kprobes),
 	KPT_LAST_CASE,
 	{}
 };

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * KUnit support: the API as callers see it in a kernel that is built without kprobes.
+ *
+ * The kernel that runs the suites has kprobes. So this file switches them off for
+ * itself, before it includes anything, and calls what the header then has: functions
+ * that do nothing. Other files must not share types with it.
+ */
+#undef CONFIG_KPROBES
+#undef CONFIG_KPROBES_ON_FTRACE
+#undef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+#undef CONFIG_OPTPROBES
+#undef CONFIG_KPROBE_OPTINSN
+#undef CONFIG_KRETPROBES
+#undef CONFIG_KRETPROBE_POOL
+#undef CONFIG_KRETPROBE_ON_RETHOOK
+#undef CONFIG_JPROBES
+
+#include <linux/errno.h>
+#include <linux/kprobes.h>
+
+#include "without.h"
+
+#define REFUSED(call)							\
+do {									\
+	if ((call) != -EOPNOTSUPP)					\
+		return #call;						\
+} while (0)
+
+/* Not const: a compiler could leave out calls for which it knows the answers. */
+static struct kprobe kp = { .symbol_name = "ksys_sync" };
+static struct kretprobe rp = { .kp.symbol_name = "ksys_sync" };
+static struct jprobe jp = { .kp.symbol_name = "ksys_sync" };
+
+const char *kpt_without_kprobes(void)
+{
+	struct kprobe *kps[] = { &kp };
+	struct kretprobe *rps[] = { &rp };
+	struct jprobe *jps[] = { &jp };
+	unsigned long value;
+	char type, name[8];
+
+	REFUSED(register_kprobe(&kp));
+	REFUSED(register_kprobes(kps, 1));
+	REFUSED(enable_kprobe(&kp));
+	REFUSED(disable_kprobe(&kp));
+	REFUSED(enable_kprobes(kps, 1));
+	REFUSED(disable_kprobes(kps, 1));
+	REFUSED(register_kretprobe(&rp));
+	REFUSED(register_kretprobes(rps, 1));
+	REFUSED(enable_kretprobe(&rp));
+	REFUSED(disable_kretprobe(&rp));
+	REFUSED(enable_kretprobes(rps, 1));
+	REFUSED(disable_kretprobes(rps, 1));
+	REFUSED(register_jprobe(&jp));
+	REFUSED(register_jprobes(jps, 1));
+	REFUSED(enable_jprobe(&jp));
+	REFUSED(disable_jprobe(&jp));
+	unregister_kprobe(&kp);
+	unregister_kprobes(kps, 1);
+	unregister_kretprobe(&rp);
+	unregister_kretprobes(rps, 1);
+	unregister_jprobe(&jp);
+	unregister_jprobes(jps, 1);
+
+	/* Everything is refused, and nothing is a probe. */
+	if (!within_kprobe_blacklist((unsigned long)kpt_without_kprobes))
+		return "within_kprobe_blacklist()";
+	if (is_kprobe_insn_slot((unsigned long)kpt_without_kprobes))
+		return "is_kprobe_insn_slot()";
+	if (is_kprobe_optinsn_slot((unsigned long)kpt_without_kprobes))
+		return "is_kprobe_optinsn_slot()";
+	if (kprobe_get_kallsym(0, &value, &type, name) != -ERANGE)
+		return "kprobe_get_kallsym()";
+	if (kprobe_running())
+		return "kprobe_running()";
+	if (get_kprobe((void *)kpt_without_kprobes))
+		return "get_kprobe()";
+	if (get_kretprobe(NULL))
+		return "get_kretprobe()";
+	if (get_kretprobe_retaddr(NULL))
+		return "get_kretprobe_retaddr()";
+	kprobe_busy_begin();
+	kprobe_busy_end();
+	wait_for_kprobe_optimizer();
+	kprobe_ftrace_kill();
+	return NULL;
+}
