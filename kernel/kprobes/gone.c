@@ -65,9 +65,11 @@ static bool init_text_gone;
  */
 void kprobe_free_init_mem(void)
 {
-	guard(mutex)(&kprobe_mutex);
-	init_text_gone = true;
-	kprobe_text_gone((unsigned long)__init_begin, (unsigned long)__init_end);
+	scoped_guard(mutex, &kprobe_mutex) {
+		init_text_gone = true;
+		kprobe_text_gone((unsigned long)__init_begin, (unsigned long)__init_end);
+	}
+	kprobe_test_init_text_gone();
 }
 
 /**

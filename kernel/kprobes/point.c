@@ -82,7 +82,8 @@ bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
 		return false;
 
 	point_name(kp, probe, sizeof(probe));
-	if (running)
+	/* busy_point and gone_point have no address: they stand for no probe. */
+	if (running && running->addr)
 		pr_warn_ratelimited("cannot %s a probe of %s in a handler of %pS\n",
 				    what, probe, running->addr);
 	else
@@ -408,7 +409,7 @@ static struct kprobe_point *point_alloc(struct kprobe_user *user)
 	pt->node.key = user->addr;
 	pt->kp.addr = (kprobe_opcode_t *)user->addr;
 	pt->kp.pre_handler = kprobe_run_pre;
-	if (user->entry)
+	if (kprobe_is_func_entry(user->addr, user->entry))
 		pt->kp.flags |= KPROBE_FLAG_ON_FUNC_ENTRY;
 	INIT_LIST_HEAD(&pt->users);
 	INIT_LIST_HEAD(&pt->faulters);

@@ -149,7 +149,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_debug);
 
 /* -------------------------------- Boot ----------------------------------- */
 
-static int too_early_ret;
+static int too_early_ret, too_late_ret;
 
 /*
  * Tasks may sleep already, as they must to register a probe. Initcalls of one level run in
@@ -177,6 +177,32 @@ int kprobe_test_too_early(void)
 	return too_early_ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_early);
+
+/**
+ * kprobe_test_init_text_gone - register a probe on init text too late
+ *
+ * Context: may sleep; kprobes have left init text, which is still there.
+ */
+void __ref kprobe_test_init_text_gone(void)
+{
+	struct kprobe kp = { .addr = kprobe_test_entry(too_early) };
+
+	too_late_ret = register_kprobe(&kp);
+	if (!too_late_ret)
+		unregister_kprobe(&kp);
+}
+
+/**
+ * kprobe_test_too_late - tell what a probe got that was registered too late
+ *
+ * Context: any.
+ * Return: what register_kprobe() has returned.
+ */
+int kprobe_test_too_late(void)
+{
+	return too_late_ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_late);
 
 /* ------------------------------- Stages --------------------------------- */
 
@@ -507,6 +533,19 @@ void kprobe_test_given_back(struct kretprobe_instance *ri)
 		kretprobe_pool_attend(ri->home);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_given_back);
+
+/**
+ * kprobe_test_attention - tell how many want to know what is given back
+ * @ri: an instance of the pool
+ *
+ * Context: any; the probe stays registered.
+ * Return: kretprobe_pool::attention.
+ */
+int kprobe_test_attention(struct kretprobe_instance *ri)
+{
+	return raw_atomic_read(&ri->pool->attention);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_attention);
 
 /**
  * kprobe_test_instances - count the instances of a return probe

@@ -117,6 +117,7 @@ void *kprobe_test_copies_word(void);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);
 void kprobe_test_given_back(struct kretprobe_instance *ri);
+int kprobe_test_attention(struct kretprobe_instance *ri);
 bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
 			    bool again);
 unsigned int kprobe_test_instances(struct kretprobe *rp);
@@ -126,6 +127,8 @@ int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
 int kprobe_test_oops(void);
 int kprobe_test_too_early(void);
+int kprobe_test_too_late(void);
+void kprobe_test_init_text_gone(void);
 bool kprobe_test_mce_recovers(unsigned long ip);
 int kprobe_test_debug(unsigned long addr, bool set);
 bool kprobe_test_reserved(unsigned long start, unsigned long end);
@@ -171,6 +174,7 @@ static inline void kprobe_test_count_pool(int by)
 }
 #else
 static inline void kprobe_test_stage(enum kprobe_stage stage) { }
+static inline void kprobe_test_init_text_gone(void) { }
 static inline void kprobe_test_count_pool(int by) { }
 
 static inline bool kprobe_test_fails_detour(void)

@@ -261,6 +261,8 @@ static void cold_part_is_no_entry(struct kunit *test, const char *name, kpt_fn_t
 	int ret = register_kprobe(&p);
 
 	KUNIT_EXPECT_EQ(test, ret, 0);
+	/* Handlers ask for this to know whether the address is that of a function. */
+	KUNIT_EXPECT_FALSE(test, p.flags & KPROBE_FLAG_ON_FUNC_ENTRY);
 	if (!ret)
 		unregister_kprobe(&p);
 	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(NULL, name, 0), -EINVAL);
@@ -901,6 +903,12 @@ static void probe_is_refused_before_kprobes_are_ready(struct kunit *test)
 	unregister_kprobe(&pr->kp);
 }
 
+/* It can still be patched then, but not restored any more. */
+static void probe_on_init_text_is_refused_once_it_goes(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kprobe_test_too_late(), -EINVAL);
+}
+
 static void each_call_is_refused_without_kprobes(struct kunit *test)
 {
 	const char *call = kpt_without_kprobes();
@@ -949,6 +957,7 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 	KUNIT_CASE(probes_beside_do_not_change_what_is_refused),
 	KUNIT_CASE(probe_is_refused_before_kprobes_are_ready),
+	KUNIT_CASE(probe_on_init_text_is_refused_once_it_goes),
 	KUNIT_CASE(each_call_is_refused_without_kprobes),
 	KPT_LAST_CASE,
 	{}

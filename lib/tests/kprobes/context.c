@@ -1134,10 +1134,13 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	const char *line = "a handler of the probe at";
 	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
 	unsigned int logged = kpt_log_lines(test, line);
+	unsigned int blamed = kpt_log_lines(test, "in a handler of 0x0");
 	unsigned long during, after;
+	int ret;
 
 	kprobe_busy_begin();
 	during = site->fn(7);
+	ret = disable_kprobe(&pr->kp);
 	kprobe_test_oops();
 	after = site->fn(8);
 	/* The end of the task does this. */
@@ -1149,6 +1152,8 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	/* What ran belongs to no probe. The log may have dropped old lines. */
 	KUNIT_EXPECT_LE(test, kpt_log_lines(test, line), logged);
+	KUNIT_EXPECT_EQ(test, ret, -EDEADLK);
+	KUNIT_EXPECT_LE(test, kpt_log_lines(test, "in a handler of 0x0"), blamed);
 }
 
 static int let_it_go_on(struct notifier_block *nb, unsigned long what, void *args)

@@ -25,6 +25,7 @@
  * @inside: the handler that is covered has not ended
  * @start:  it may let itself be covered
  * @covers: the return handler runs
+ * @end:    the return handler may end
  * @gone:   the probe of the covered handler has been unregistered
  * @early:  that happened while the handler was running
  */
@@ -32,6 +33,7 @@ struct cover {
 	bool inside;
 	bool start;
 	bool covers;
+	bool end;
 	bool gone;
 	bool early;
 };
@@ -49,7 +51,7 @@ static noinline notrace unsigned long kpt_ends_interrupt(unsigned long arg)
 static int covering(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	WRITE_ONCE(cover.covers, true);
-	kpt_spin_until(READ_ONCE(cover.gone), COVER_MS);
+	kpt_spin_until(READ_ONCE(cover.gone) || READ_ONCE(cover.end), COVER_MS);
 	return 0;
 }
 
@@ -62,6 +64,8 @@ static int covered(struct kpt_probe *pr, struct pt_regs *regs)
 	kpt_spin_until(READ_ONCE(cover.start), KPT_TIMEOUT_MS);
 	__preempt_count_add(HARDIRQ_OFFSET);
 	fn(1);
+	if (READ_ONCE(cover.end))
+		kpt_spin_until(READ_ONCE(cover.gone), COVER_MS);
 	WRITE_ONCE(cover.inside, false);
 	return 0;
 }
@@ -144,6 +148,31 @@ static void unregistering_waits_for_a_handler_that_is_covered_meanwhile(struct k
 {
 	check_covered(test, cover_while_looking);
 }
+
+/* What is shown has been read, but not yet again what is covered. */
+static void uncover_it_now(struct kpt_watch *w, struct pt_regs *regs)
+{
+	int cpu = (long)w->arg;
+
+	if (!READ_ONCE(cover.covers) || READ_ONCE(cover.end))
+		return;
+	WRITE_ONCE(cover.end, true);
+	kpt_spin_until(!kprobe_test_covered(cpu), KPT_WATCH_MS);
+}
+
+static void cover_between_looks(struct kunit *test, int here, int cpu)
+{
+	cover_while_looking(test, here, cpu);
+	kpt_watch(test, kprobe_test_running_word(cpu), sizeof(long), here, uncover_it_now,
+		  (void *)(long)cpu);
+}
+
+/* The handler is covered neither at the first look nor at the second, and never shown. */
+static void unregistering_waits_for_a_handler_that_was_covered_between_looks(struct kunit *test)
+{
+	check_covered(test, cover_between_looks);
+	KUNIT_EXPECT_TRUE(test, cover.end);
+}
 #endif
 
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
@@ -212,12 +241,16 @@ static void task_that_ends_in_a_covering_handler_leaves_none_covered(struct kuni
 #if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) && defined(CONFIG_KPROBES_ON_FTRACE)
 /**
  * struct again - a handler that is covered, and goes on
- * @shown: it is shown as running again
- * @over:  runs of the handler that covers it
+ * @shown:  it is shown as running again
+ * @over:   runs of the handler that covers it
+ * @outer:  what is shown as running, while it is of interest
+ * @hidden: how often another was shown when the count of covered handlers changed
  */
 struct again {
 	bool shown;
 	unsigned int over;
+	struct kprobe *outer;
+	unsigned int hidden;
 };
 
 static struct again again;
@@ -233,8 +266,12 @@ static int goes_on_and_calls(struct kpt_probe *pr, struct pt_regs *regs)
 	kpt_fn_t fn = kpt_ends_interrupt;
 
 	OPTIMIZER_HIDE_VAR(fn);
+	again.outer = kprobe_test_running();
+	barrier();
 	__preempt_count_add(HARDIRQ_OFFSET);
 	fn(1);
+	barrier();
+	again.outer = NULL;
 	again.shown = kprobe_test_shown(KPROBE_CTX_TASK);
 	kpt_plain2(5);
 	return 0;
@@ -245,6 +282,7 @@ static void handler_that_was_covered_is_shown_again(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, kpt_traced), *inner = kpt_probe(test, kpt_plain2);
 	static struct kretprobe rp;
+	unsigned int cpu;
 
 	again = (struct again){ };
 	memset(&rp, 0, sizeof(rp));
@@ -261,7 +299,32 @@ static void handler_that_was_covered_is_shown_again(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, again.shown);
 	KUNIT_EXPECT_EQ(test, inner->pre, 0);
 	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 1ul);
+	for_each_online_cpu(cpu)
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_covered(cpu), 0, "CPU %u", cpu);
 }
+
+#ifdef CONFIG_X86
+static void look_what_is_shown(struct kpt_watch *w, struct pt_regs *regs)
+{
+	if (READ_ONCE(again.outer) && READ_ONCE(*(struct kprobe **)w->arg) != again.outer)
+		again.hidden++;
+}
+
+/* Another CPU finds it among those that are shown, or sees that the count has changed. */
+static void covered_handler_is_counted_while_it_is_shown(struct kunit *test)
+{
+	int cpu = raw_smp_processor_id();
+	struct kpt_watch *w;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	w = kpt_watch(test, kprobe_test_covered_word(cpu), sizeof(int), cpu,
+		      look_what_is_shown, kprobe_test_running_word(cpu));
+	handler_that_was_covered_is_shown_again(test);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_GE(test, w->times, 2);
+	KUNIT_EXPECT_EQ(test, again.hidden, 0);
+}
+#endif
 #endif
 
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES) && defined(CONFIG_KPROBES_ON_FTRACE)
@@ -321,12 +384,16 @@ static struct kunit_case covered_cases[] = {
 	KUNIT_CASE(unregistering_waits_for_a_covered_handler),
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES)
 	KUNIT_CASE(unregistering_waits_for_a_handler_that_is_covered_meanwhile),
+	KUNIT_CASE(unregistering_waits_for_a_handler_that_was_covered_between_looks),
 #endif
 #if defined(CONFIG_X86) && defined(CONFIG_OPTPROBES) && defined(CONFIG_KPROBES_ON_FTRACE)
 	KUNIT_CASE(post_handler_does_not_run_over_a_handler),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
 	KUNIT_CASE(handler_that_was_covered_is_shown_again),
+#ifdef CONFIG_X86
+	KUNIT_CASE(covered_handler_is_counted_while_it_is_shown),
+#endif
 	KUNIT_CASE(task_that_ends_in_a_covering_handler_leaves_none_covered),
 #endif
 	KPT_LAST_CASE,

@@ -1631,6 +1631,21 @@ static void points_that_come_meanwhile_do_not_keep_others_from_their_jumps(struc
 	wait_for_kprobe_optimizer();
 }
 
+/* The detours of thousands of points take seconds to make. */
+static void probe_is_registered_while_many_detours_are_made(struct kunit *test)
+{
+	struct many *m = many_at_once(test, 20);
+	unsigned int planned;
+
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(m->planned)));
+	complete_all(&m->go);
+	kpt_register(test, m->pr[MANY_POINTS]);
+	planned = READ_ONCE(m->planned);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(m->waits)));
+	KUNIT_EXPECT_LT(test, planned, MANY_POINTS);
+	wait_for_kprobe_optimizer();
+}
+
 /* The slots of other probes wait for such grace periods, and live patches may, too. */
 static void grace_periods_end_while_many_detours_are_made(struct kunit *test)
 {
@@ -1692,6 +1707,7 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KUNIT_CASE_SLOW(memory_for_another_point_ends_a_long_wait),
 	KUNIT_CASE_SLOW(points_that_come_meanwhile_do_not_keep_others_from_their_jumps),
+	KUNIT_CASE_SLOW(probe_is_registered_while_many_detours_are_made),
 	KUNIT_CASE_SLOW(grace_periods_end_while_many_detours_are_made),
 	KPT_LAST_CASE,
 	{}

@@ -230,12 +230,16 @@ static void expect_logged_by(struct kunit *test, kpt_fn_t fn, unsigned long arg,
 				      "not in the log: %s", line);
 }
 
+/* Each of them could log six lines or more. */
+#define MISUSES		50
+
 static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 {
 	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
+	unsigned int i, logged;
 	char line[256];
 	void *was;
 
@@ -271,6 +275,13 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 		 "kprobes: cannot register a probe of kpt_plain2+0x1 in a handler of %pS", was);
 	m->fresh.offset = 1;
 	expect_logged_by(test, site->fn, 5, line);
+
+	/* A handler that does so at each hit does not flood the log. */
+	logged = kpt_log_lines(test, "kprobes: cannot ");
+	for (i = 0; i < MISUSES; i++)
+		site->fn(5);
+	if (IS_ENABLED(CONFIG_PRINTK))
+		KUNIT_EXPECT_LE(test, kpt_log_lines(test, "kprobes: cannot "), logged + MISUSES);
 }
 
 /* --- Calls where one must not sleep --------------------------------------- */

@@ -570,6 +570,54 @@ static void unregistering_waits_however_long_its_handler_takes(struct kunit *tes
 }
 #endif
 
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/**
+ * struct leaver - a task that unregisters a probe
+ * @pr:	  the probe
+ * @gone: it has done so
+ */
+struct leaver {
+	struct kpt_probe *pr;
+	bool gone;
+};
+
+static int leaves(void *arg)
+{
+	struct leaver *l = arg;
+
+	unregister_kprobe(&l->pr->kp);
+	WRITE_ONCE(l->gone, true);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+/* Another handler of the point is seen at each look, so looking again is of no use. */
+static void unregistering_ends_although_handlers_are_always_seen(struct kunit *test)
+{
+	struct leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	int here = raw_smp_processor_id(), there = cpumask_any_but(cpu_online_mask, here);
+	struct kprobe **running;
+	bool gone;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	if (there >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	l->pr = kpt_alloc(test, kpt_plain);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&l->pr->kp), 0);
+	/* No handler runs in an NMI there, so nothing else stores to this. */
+	running = (struct kprobe **)kprobe_test_running_word(there) + KPROBE_CTX_NMI;
+	scoped_guard(preempt)
+		WRITE_ONCE(*running, get_kprobe(pr->kp.addr));
+	kpt_thread(test, leaves, l, here, "leaver");
+	gone = kpt_wait_until(READ_ONCE(l->gone));
+	WRITE_ONCE(*running, NULL);
+	KUNIT_EXPECT_TRUE(test, gone);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(l->gone)));
+}
+#endif
+
 #ifdef CONFIG_KRETPROBES
 /**
  * struct slow_return - a call that is under way when its return probe is disabled
@@ -1800,6 +1848,7 @@ static struct kunit_case order_cases[] = {
 	KPT_CASE_PARAM_SLOW(unregistering_waits_for_its_slow_handler, slow_site_gen),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(unregistering_waits_however_long_its_handler_takes),
+	KUNIT_CASE(unregistering_ends_although_handlers_are_always_seen),
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(unregistering_waits_for_the_handler_of_a_late_return),

@@ -141,6 +141,24 @@ static void module_is_not_held_when_its_sites_are_looked_up(struct kunit *test)
 	KUNIT_EXPECT_GT(test, reserved, 0);
 	KUNIT_EXPECT_EQ(test, *times, 1);
 }
+
+#ifdef CONFIG_MODULE_UNLOAD
+/* It is coming and about to fail. Where its sites are cannot be known. */
+static void module_that_cannot_be_held_is_reserved_as_a_whole(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)kpt_text(kpt_plain);
+	bool reserved;
+	int refs;
+
+	KUNIT_EXPECT_FALSE(test, kprobe_test_reserved(addr, addr));
+	refs = atomic_xchg(&THIS_MODULE->refcnt, 0);
+	THIS_MODULE->state = MODULE_STATE_COMING;
+	reserved = kprobe_test_reserved(addr, addr);
+	THIS_MODULE->state = MODULE_STATE_LIVE;
+	atomic_add(refs, &THIS_MODULE->refcnt);
+	KUNIT_EXPECT_TRUE(test, reserved);
+}
+#endif
 #endif
 #endif
 
@@ -357,6 +375,9 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(sites_of_modules_are_refused),
 #if defined(CONFIG_X86) && defined(CONFIG_JUMP_LABEL)
 	KUNIT_CASE(module_is_not_held_when_its_sites_are_looked_up),
+#ifdef CONFIG_MODULE_UNLOAD
+	KUNIT_CASE(module_that_cannot_be_held_is_reserved_as_a_whole),
+#endif
 #endif
 #endif
 	KUNIT_CASE(after_a_jump_label_is_allowed),
