@@ -827,6 +827,7 @@ static inline bool kretprobe_hook_usage(struct kretprobe_hook *hook,
 
 #if IS_ENABLED(CONFIG_KUNIT)
 void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *detours);
+bool addr_arrays_wait(void);
 #endif
 
 /* ------------------------------- jprobe.c ------------------------------- */

@@ -69,6 +69,19 @@ void addr_arrays_flush(void)
 	flush_work(&arrays_work);
 }
 
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * addr_arrays_wait - test if arrays wait until the worker takes them
+ *
+ * Context: any.
+ * Return: true if there are some.
+ */
+bool addr_arrays_wait(void)
+{
+	return !llist_empty(&old_arrays);
+}
+#endif
+
 static void addr_array_put(struct addr_array *a, struct addr_node *n)
 {
 	unsigned int i = addr_bucket(a, n->key);

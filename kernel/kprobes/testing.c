@@ -469,6 +469,18 @@ void *kprobe_test_blacklist_word(void)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_blacklist_word);
 
 /**
+ * kprobe_test_arrays_wait - test if arrays of tables wait until the worker takes them
+ *
+ * Context: any.
+ * Return: true if there are some.
+ */
+bool kprobe_test_arrays_wait(void)
+{
+	return addr_arrays_wait();
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_arrays_wait);
+
+/**
  * kprobe_test_points_word - find where points are looked up
  *
  * Context: any.

@@ -126,6 +126,7 @@ unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len)
 int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
 int kprobe_test_oops(void);
+bool kprobe_test_arrays_wait(void);
 int kprobe_test_too_early(void);
 int kprobe_test_too_late(void);
 void kprobe_test_init_text_gone(void);

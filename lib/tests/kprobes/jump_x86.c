@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/sched.h>
+#include <linux/sort.h>
 #include <linux/stacktrace.h>
 #include <linux/static_call.h>
 #include <linux/string.h>
@@ -1064,24 +1065,41 @@ static void unregister_restores_the_bytes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_calls(7), KPT_RESULT(7ul));
 }
 
+static int by_address_downwards(const void *a, const void *b)
+{
+	unsigned long first = *(const unsigned long *)a, second = *(const unsigned long *)b;
+
+	return first < second ? 1 : -1;
+}
+
 static void batch_becomes_jumps_and_leaves_together(struct kunit *test)
 {
 	unsigned char *addr[] = { AT(two), AT(alone), AT(loop), AT(calls), AT(nops), AT(padded),
 			 AT(pages), AT(sp) };
 	struct kprobe *batch[ARRAY_SIZE(addr)];
 	unsigned char before[ARRAY_SIZE(addr)][16];
+	struct kpt_probe *sync = kpt_alloc(test, NULL);
 	unsigned int i;
 
+	/* Text is patched in the order of addresses, with few rounds for many of them. */
+	sort(addr, ARRAY_SIZE(addr), sizeof(*addr), by_address_downwards, NULL);
 	for (i = 0; i < ARRAY_SIZE(addr); i++) {
 		memcpy(before[i], addr[i], sizeof(before[i]));
 		batch[i] = &kpt_alloc(test, addr[i])->kp;
 	}
+	sync->kp.symbol_name = "text_poke_sync";
+	sync->on_pre = kpt_pre_counts_task;
+	kpt_register(test, sync);
 	KUNIT_ASSERT_EQ(test, register_kprobes(batch, ARRAY_SIZE(batch)), 0);
 	wait_for_kprobe_optimizer();
 	for (i = 0; i < ARRAY_SIZE(addr); i++)
 		KUNIT_EXPECT_TRUE_MSG(test, kprobe_optimized(batch[i]), "%s",
 				      kpt_jump_reason(test, batch[i]));
+	sync->arg = current;
 	unregister_kprobes(batch, ARRAY_SIZE(batch));
+	sync->arg = NULL;
+	KUNIT_EXPECT_GE(test, sync->post, 1);
+	KUNIT_EXPECT_LT(test, sync->post, ARRAY_SIZE(addr));
 	for (i = 0; i < ARRAY_SIZE(addr); i++)
 		KUNIT_EXPECT_MEMEQ(test, before[i], addr[i],
 				   sizeof(before[i]));

@@ -372,8 +372,10 @@ struct leaver {
 static noinline notrace unsigned long kpt_late_waits(struct leaver *l)
 {
 	WRITE_ONCE(l->inside, true);
-	while (!READ_ONCE(l->go) && !kthread_should_stop())
+	while (!READ_ONCE(l->go) && !kthread_should_stop()) {
 		cpu_relax();
+		cond_resched();
+	}
 	return 1;
 }
 
@@ -432,6 +434,111 @@ static void call_that_returns_during_the_release_frees_the_pool(struct kunit *te
 #endif
 
 #ifdef CONFIG_X86
+/**
+ * struct early_leaver - a call that returns when its pool is dead, and is seen to be so
+ * @l:	it
+ * @ri: its instance
+ */
+struct early_leaver {
+	struct leaver l;
+	struct kretprobe_instance *ri;
+};
+
+static void let_it_leave_first(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct early_leaver *e = w->arg;
+
+	if (READ_ONCE(e->l.go) || !kprobe_test_attention(e->ri))
+		return;
+	WRITE_ONCE(e->l.go, true);
+	kpt_spin_until(READ_ONCE(e->l.done), KPT_WATCH_MS);
+}
+
+/* The call drops its reference, and the pool must not drop it again. */
+static void call_that_returns_before_the_release_takes_its_instance(struct kunit *test)
+{
+	unsigned int before = kpt_counts(false).pools;
+	unsigned int first = cpumask_first(cpu_possible_mask);
+	unsigned int last = cpumask_last(cpu_possible_mask);
+	struct early_leaver *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+	struct leaver *stays = kunit_kzalloc(test, sizeof(*stays), GFP_KERNEL);
+	struct late_probe *p;
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	KUNIT_ASSERT_NOT_NULL(test, stays);
+	if (first == last || !cpu_online(first) || !cpu_online(last))
+		kunit_skip(test, "needs two CPUs");
+	set_cpus_allowed_ptr(current, cpumask_of(last));
+	p = late_probe(test, kpt_late_waits, num_possible_cpus());
+	kpt_thread(test, leave_then, stays, last, "stays");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(stays->inside)));
+	kpt_thread(test, leave_then, e, first, "leaver");
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(e->l.inside)));
+	e->ri = p->ri;
+	w = kpt_watch(test, kprobe_test_chain_word(p->ri, first), sizeof(long), last,
+		      let_it_leave_first, e);
+	kpt_unregister_return(test, &p->rp);
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(e->l.done));
+	expect_pools_stay(test, before + 1);
+	WRITE_ONCE(stays->go, true);
+	expect_pools(test, before);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/**
+ * struct described - an instance that is used again
+ * @ri: the instance
+ * @fp: its place on the stack when its return address was accessed first
+ */
+struct described {
+	struct kretprobe_instance *ri;
+	void *fp;
+};
+
+static void note_its_place(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct described *d = w->arg;
+
+	if (w->times == 1)
+		d->fp = READ_ONCE(d->ri->fp);
+}
+
+static noinline notrace unsigned long call_deeper(struct leaver *l)
+{
+	unsigned long result = kpt_late_waits(l);
+
+	barrier();
+	return result + 1;
+}
+
+/* Otherwise the unwinder of another task would see the new address at the old place. */
+static void place_of_a_call_is_told_before_its_address(struct kunit *test)
+{
+	int cpu = raw_smp_processor_id();
+	struct leaver l = { .go = true };
+	struct late_probe *p;
+	struct described d;
+	struct kpt_watch *w;
+	void *fp;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	p = late_probe(test, kpt_late_waits, 1);
+	KUNIT_EXPECT_EQ(test, kpt_late_waits(&l), 1ul);
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	fp = p->ri->fp;
+	d = (struct described){ .ri = p->ri };
+	w = kpt_watch(test, &p->ri->ret_addr, sizeof(long), cpu, note_its_place, &d);
+	KUNIT_EXPECT_EQ(test, call_deeper(&l), 2ul);
+	KUNIT_EXPECT_GE(test, w->times, 2);
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_PTR_EQ(test, p->ri, d.ri);
+	KUNIT_EXPECT_PTR_NE(test, p->ri->fp, fp);
+	KUNIT_EXPECT_PTR_EQ(test, d.fp, p->ri->fp);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 /* The call has returned, and its instance is used for one of another task. */
 static void use_it_again(struct kpt_watch *w, struct pt_regs *regs)
 {
@@ -751,6 +858,8 @@ static struct kunit_case late_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(return_reads_its_handler_when_the_point_is_shown),
 	KUNIT_CASE(call_that_returns_during_the_release_frees_the_pool),
+	KUNIT_CASE(call_that_returns_before_the_release_takes_its_instance),
+	KUNIT_CASE(place_of_a_call_is_told_before_its_address),
 	KUNIT_CASE(address_of_another_task_s_call_is_not_found),
 #ifdef CONFIG_HOTPLUG_CPU
 	KUNIT_CASE(calls_of_an_idle_task_are_freed_if_its_cpu_is_dead),

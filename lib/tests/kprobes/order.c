@@ -1622,12 +1622,14 @@ static void no_cpu_comes_while_handlers_are_waited_for(struct kunit *test)
  * @own:   waits of the task
  * @work:  the function of a worker, or NULL
  * @works: its waits
+ * @left:  how many of them came before it took the arrays that wait
  */
 struct arrivals {
 	struct task_struct *task;
 	const char *work;
 	unsigned int own;
 	unsigned int works;
+	unsigned int left;
 };
 
 static bool works_in(const char *function)
@@ -1650,8 +1652,10 @@ static void note_arrival(enum kprobe_stage stage, void *arg)
 		return;
 	if (current == a->task)
 		a->own++;
-	else if (a->work && works_in(a->work))
+	else if (a->work && works_in(a->work)) {
 		a->works++;
+		a->left += kprobe_test_arrays_wait();
+	}
 }
 
 static struct arrivals *note_arrivals(struct kunit *test, const char *work)
@@ -1695,6 +1699,8 @@ static void array_of_a_table_is_not_freed_while_a_cpu_comes(struct kunit *test)
 	}
 	go_on(test);
 	KUNIT_EXPECT_GE(test, a->works, 1);
+	/* What comes after this has to wait for the next grace period. */
+	KUNIT_EXPECT_EQ(test, a->left, 0);
 }
 
 /* Its other users keep the point, and nobody waits for handlers: disabling has done so. */
@@ -1782,6 +1788,10 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
  * @rounds:  rounds with such slots
  * @slots:   how many of those waited before their pages were unknown
  * @pages:   how many waited after that
+ * @tasks:   counts the waits for tasks
+ * @collected: the round has collected its slots, and has not waited for tasks yet
+ * @waited:  rounds that did so after that
+ * @early:   rounds that did so before
  */
 struct reclaims {
 	struct slots *s;
@@ -1791,6 +1801,10 @@ struct reclaims {
 	unsigned int rounds;
 	unsigned int slots;
 	unsigned int pages;
+	struct kpt_probe tasks;
+	bool collected;
+	unsigned int waited;
+	unsigned int early;
 };
 
 static unsigned int known_slots(struct reclaims *r)
@@ -1809,6 +1823,7 @@ static void note_reclaim(enum kprobe_stage stage, void *arg)
 	if (!works_in("slots_reclaim"))
 		return;
 	if (stage == KPROBE_STAGE_RETIRED) {
+		r->collected = true;
 		r->known = known_slots(r);
 		r->waits = true;
 		r->rounds += !!r->known;
@@ -1821,21 +1836,46 @@ static void note_reclaim(enum kprobe_stage stage, void *arg)
 	}
 }
 
+static int note_wait_for_tasks(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct reclaims *r = container_of(pr, struct reclaims, tasks);
+
+	if (!works_in("slots_reclaim"))
+		return 0;
+	if (r->collected)
+		r->waited++;
+	else
+		r->early++;
+	r->collected = false;
+	return 0;
+}
+
 /* One may be in a slot, or may look for the page of an address. */
 static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 {
 	struct reclaims *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
+	kpt_counts(true);
 	r->s = take_pages_of_slots(test);
 	r->nr = r->s->nr;
 	kprobe_test_stop(note_reclaim, r);
+	r->tasks.kp.symbol_name = "synchronize_rcu_tasks";
+	r->tasks.kp.pre_handler = kpt_pre;
+	r->tasks.on_pre = note_wait_for_tasks;
+	if (IS_ENABLED(CONFIG_TASKS_RCU))
+		kpt_register(test, &r->tasks);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
 	kunit_release_action(test, give_slots_back, r->s);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until((kpt_counts(true), READ_ONCE(r->pages))));
+	if (IS_ENABLED(CONFIG_TASKS_RCU))
+		kpt_unregister(test, &r->tasks);
 	go_on(test);
 	KUNIT_EXPECT_GE(test, r->rounds, 1);
 	KUNIT_EXPECT_EQ(test, r->slots, r->rounds);
+	/* A task may still be in a slot that came meanwhile. */
+	KUNIT_EXPECT_EQ(test, r->early, 0);
+	KUNIT_EXPECT_GE(test, r->waited, IS_ENABLED(CONFIG_TASKS_RCU) ? r->rounds : 0);
 }
 #endif
 
