@@ -258,6 +258,11 @@ static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *tes
 	after = (unsigned long)first->kp.addr + len;
 	KUNIT_ASSERT_NOT_NULL(test, old);
 	kpt_unregister(test, first);
+	/* There is no point at all. */
+	regs = trap_at(old + len, &stack[2]);
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+	KUNIT_EXPECT_EQ(test, regs.ip, after);
+
 	second = kpt_probe_post(test, at(kpt_load, kpt_load_at));
 	copy = (u8 *)insn_of(second).step;
 	KUNIT_ASSERT_NOT_NULL(test, copy);
@@ -433,6 +438,50 @@ static void copy_of_an_indirect_call_does_not_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)where, at(kpt_call_at, kpt_call_at_next));
 }
+
+/* The operand may be anywhere in kernel memory. */
+static void call_through_the_heap_is_emulated(struct kunit *test)
+{
+	kpt_fn_t *to = kunit_kzalloc(test, sizeof(*to), GFP_KERNEL);
+	struct kpt_probe *pr;
+	unsigned int post;
+
+	KUNIT_ASSERT_NOT_NULL(test, to);
+	*to = kpt_plain;
+	kpt_forbid_jumps(test);
+	for (post = 0; post < 2; post++) {
+		pr = kpt_alloc_with(test, at(kpt_call_at, kpt_call_at_at), true, post);
+		kpt_register(test, pr);
+		KUNIT_EXPECT_EQ(test, kpt_call_at(to), KPT_RESULT((unsigned long)to));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_EQ(test, pr->post, post);
+		kpt_unregister(test, pr);
+	}
+}
+
+#ifdef CONFIG_X86_64
+/* A CPU does not put a call to the next instruction into its return stack buffer. */
+static void calls_that_return_nowhere_do_not_call_what_follows(struct kunit *test)
+{
+	static const u8 call[] = { CALL_INSN_OPCODE, 1, 0, 0, 0, INT3_INSN_OPCODE };
+	const u8 *leave = kprobe_test_symbol("detour_leave");
+	unsigned int i, nr = 0, size;
+
+#ifdef CONFIG_KRETPROBES
+	const u8 *trampoline = kprobe_test_symbol("__kretprobe_trampoline");
+
+	KUNIT_ASSERT_NOT_NULL(test, trampoline);
+	KUNIT_EXPECT_MEMEQ(test, trampoline, call, sizeof(call));
+#endif
+	if (!IS_ENABLED(CONFIG_OPTPROBES))
+		return;
+	KUNIT_ASSERT_NOT_NULL(test, leave);
+	size = kpt_size(test, leave);
+	for (i = 0; i + sizeof(call) <= size; i++)
+		nr += !memcmp(leave + i, call, sizeof(call));
+	KUNIT_EXPECT_EQ(test, nr, 2);
+}
+#endif
 
 #ifdef CONFIG_X86_64
 #define FAR(name)	{ #name, kpt_far_##name, &kpt_far_##name##_at, &kpt_far_##name##_done }
@@ -930,6 +979,10 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(operand_of_a_return_has_no_sign),
 	KUNIT_CASE(vector_instructions_run_as_copies),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
+	KUNIT_CASE(call_through_the_heap_is_emulated),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(calls_that_return_nowhere_do_not_call_what_follows),
+#endif
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(branch_to_nowhere_faults_where_it_is),
 #ifdef CONFIG_OPTPROBES

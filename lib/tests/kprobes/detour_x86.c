@@ -240,9 +240,9 @@ static void late_hit_runs_a_post_handler_after_a_copy(struct kunit *test)
  * The task is at the copy that runs before the post-handlers. By now the point may have
  * other probes, or may be another one, whose pre-handlers have not run.
  */
-static void check_late_post(struct kunit *test, bool stays)
+static void check_late_post(struct kunit *test, bool stays, bool another)
 {
-	struct kpt_probe *first, *second;
+	struct kpt_probe *first, *second = NULL;
 	const struct x86_detour *d;
 	struct late *l;
 
@@ -254,21 +254,30 @@ static void check_late_post(struct kunit *test, bool stays)
 	l = start_late_at(test, (unsigned long)d + d->post, false);
 	if (!stays)
 		kpt_unregister(test, first);
-	second = kpt_probe_post(test, AT(late_copied));
+	if (another)
+		second = kpt_probe_post(test, AT(late_copied));
 	finish_late(test, l);
 	KUNIT_EXPECT_EQ(test, first->post, stays);
+	KUNIT_EXPECT_EQ(test, first->pre, 0);
+	if (!second)
+		return;
 	KUNIT_EXPECT_EQ(test, second->post, stays);
-	KUNIT_EXPECT_EQ(test, first->pre + second->pre, 0);
+	KUNIT_EXPECT_EQ(test, second->pre, 0);
 }
 
 static void hit_ends_with_the_post_handlers_of_its_point(struct kunit *test)
 {
-	check_late_post(test, true);
+	check_late_post(test, true, true);
 }
 
 static void hit_ends_without_the_post_handlers_of_another_point(struct kunit *test)
 {
-	check_late_post(test, false);
+	check_late_post(test, false, true);
+}
+
+static void hit_ends_without_the_post_handlers_of_a_point_that_left(struct kunit *test)
+{
+	check_late_post(test, false, false);
 }
 
 /* Where in [@from, @to) these bytes are, or NULL. */
@@ -1090,6 +1099,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_runs_a_post_handler_after_a_copy),
 	KUNIT_CASE(hit_ends_with_the_post_handlers_of_its_point),
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),
+	KUNIT_CASE(hit_ends_without_the_post_handlers_of_a_point_that_left),
 	KUNIT_CASE(late_hit_runs_both_handlers_of_another_point),
 	KUNIT_CASE(hit_is_shown_before_it_is_known_to_be_none_that_is_late),
 	KUNIT_CASE(dispatched_hit_is_looked_up_again_after_it_is_shown),

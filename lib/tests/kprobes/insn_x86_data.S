@@ -273,6 +273,7 @@ DONE
 INSN "mov from cr0", mov %cr0, %_ASM_DX
 INSN "mov from dr6", mov %dr6, %_ASM_DX
 INSN "bswap", bswap %ecx
+INSN "bswap, last register", bswap %edi
 
 CASE "xlat"
 	and	$63, %eax

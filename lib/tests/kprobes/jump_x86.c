@@ -372,6 +372,9 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 	check_stays_breakpoint(test, AT(falls), kpt_jump_falls,
 			       IS_ENABLED(CONFIG_X86_64) ?
 			       "the function shares code with others" : "a branch leads inside");
+	check_stays_breakpoint(test, AT(falls_far), kpt_jump_falls_far,
+			       IS_ENABLED(CONFIG_X86_64) ?
+			       "the function shares code with others" : "a branch leads inside");
 }
 
 /* As that of a cold part in a module that was stripped. The kernel keeps its symbols. */

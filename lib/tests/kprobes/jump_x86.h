@@ -127,6 +127,7 @@ KPT_JUMP_TARGET(by_xbegin);
 /* of the function before or after it, with which it shares code, */
 KPT_JUMP_TARGET(unaligned);
 KPT_JUMP_TARGET(falls);
+KPT_JUMP_TARGET(falls_far);
 /* of a jump label that is off: on, it returns 2 * arg + 1, */
 KPT_JUMP_TARGET(label);
 extern struct static_key_false kpt_jump_label_key;

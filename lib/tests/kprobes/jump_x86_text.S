@@ -229,6 +229,24 @@ SYM_FUNC_END(kpt_jump_falls_here)
 STACK_FRAME_NON_STANDARD kpt_jump_falls
 STACK_FRAME_NON_STANDARD kpt_jump_falls_here
 
+/* The same with a neighbour that begins where functions do. */
+SYM_FUNC_START(kpt_jump_falls_far)
+	GET_ARG
+	mov	$3, %ecx
+	AT falls_far
+	xor	%eax, %eax
+.Lfalls_far_inside:
+	ADD_ARG
+SYM_FUNC_END(kpt_jump_falls_far)
+SYM_FUNC_START_LOCAL(kpt_jump_falls_there)
+	dec	%ecx
+	jnz	.Lfalls_far_inside
+	inc	%_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_falls_there)
+STACK_FRAME_NON_STANDARD kpt_jump_falls_far
+STACK_FRAME_NON_STANDARD kpt_jump_falls_there
+
 /* Ends unaligned, because the next one begins there, but does not run into it. */
 .macro ENDS kind:req safe insn:vararg
 SYM_FUNC_START(kpt_jump_ends_\kind)

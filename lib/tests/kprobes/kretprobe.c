@@ -283,6 +283,40 @@ static void handlers_of_the_kprobe_in_it_do_not_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 2);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
 }
+struct kpt_pair {
+	unsigned long first;
+	unsigned long second;
+};
+
+static noinline notrace u64 kpt_wide(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return (u64)arg << 32 | (arg + 1);
+}
+
+static noinline notrace struct kpt_pair kpt_two(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return (struct kpt_pair){ arg, ~arg };
+}
+
+/* A u64 takes two on 32 bits, and a small structure on most architectures of 64 bits. */
+static void values_in_two_registers_are_returned(struct kunit *test)
+{
+	u64 (*wide)(unsigned long) = kpt_wide;
+	struct kpt_pair (*two)(unsigned long) = kpt_two, pair;
+	struct ret_probe *w = ret_probe(test, kpt_wide), *t = ret_probe(test, kpt_two);
+
+	OPTIMIZER_HIDE_VAR(wide);
+	OPTIMIZER_HIDE_VAR(two);
+	KUNIT_EXPECT_EQ(test, wide(7), 7ull << 32 | 8);
+	KUNIT_EXPECT_EQ(test, atomic_read(&w->returns), 1);
+	pair = two(7);
+	KUNIT_EXPECT_EQ(test, pair.first, 7ul);
+	KUNIT_EXPECT_EQ(test, pair.second, ~7ul);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->returns), 1);
+}
+
 
 static void missed_calls_are_counted_from_registration(struct kunit *test)
 {
@@ -1425,6 +1459,7 @@ static struct kunit_case kretprobe_cases[] = {
 	ENTRY_CASE(handlers_run_with_preemption_off),
 	ENTRY_CASE(null_handlers_in_every_combination),
 	ENTRY_CASE(handlers_of_the_kprobe_in_it_do_not_run),
+	KUNIT_CASE(values_in_two_registers_are_returned),
 	KUNIT_CASE(missed_calls_are_counted_from_registration),
 	ENTRY_CASE(nonzero_entry_handler_skips_the_call),
 	KUNIT_CASE(private_data_is_aligned_whatever_its_size),

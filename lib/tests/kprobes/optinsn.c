@@ -79,7 +79,7 @@ static void jump_waits_for_no_task(struct kunit *test)
 static void probes_that_share_a_jump_all_run(struct kunit *test)
 {
 	struct kpt_probe *pr[3];
-	unsigned int i, n;
+	unsigned int i, n, detours;
 
 	for (n = 0; n < 3; n++) {
 		pr[n] = kpt_probe(test, kpt_plain);
@@ -88,9 +88,11 @@ static void probes_that_share_a_jump_all_run(struct kunit *test)
 	}
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, pr[i]->pre, 3 - i);
-	/* And remove them again, one by one. */
+	/* And remove them again, one by one. The detour stays until the last of them goes. */
+	detours = kpt_counts(true).detours.live;
 	for (n = 0; n < 3; n++) {
 		kpt_unregister(test, pr[n]);
+		KUNIT_EXPECT_EQ(test, kpt_counts(true).detours.live, detours - (n == 2));
 		call(test);
 		for (i = 0; i < 3; i++)
 			KUNIT_EXPECT_EQ(test, pr[i]->pre, 3 - i + min(i, n + 1));
@@ -110,6 +112,12 @@ static void post_handler_turns_a_jump_into_a_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->post, 1);
+
+	/* Once nothing prevents it, the point is a jump again. */
+	kpt_unregister(test, post);
+	expect_jump(test, pr);
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 
 static void switched_off_jump_leaves_the_text_as_it_was(struct kunit *test)

@@ -399,7 +399,7 @@ OFFSET kpt_alternative_after, .Lalternative_after, kpt_alternative
 
 /*
  * Vector instructions, which do not run. Their opcodes are those of PUSH, a conditional
- * jump, RET, and CALL in the other map.
+ * jump, two prefixes, RET, and CALL in the other map.
  */
 SYM_FUNC_START(kpt_vector)
 	jmp	.Lvector_run
@@ -407,6 +407,8 @@ SYM_FUNC_START(kpt_vector)
 	.byte	0xc5, 0xf8, 0x50, 0xc1
 	.byte	0xc5, 0xf8, 0x77, 0x90
 	.byte	0xc5, 0xf9, 0xe8, 0xc1
+	.byte	0xc5, 0xf9, 0xf2, 0xc1
+	.byte	0xc5, 0xf1, 0x66, 0xc2
 	.byte	0xc5, 0xf8, 0xc2, 0xc1, 0x00
 .Lvector_run:
 	lea	1(FIRST,FIRST,2), %_ASM_AX

@@ -187,7 +187,7 @@ extern const u32 kpt_alternative_after;
 /* Holds this many vector instructions, one in each word, and runs none of them. */
 unsigned long kpt_vector(unsigned long arg);
 extern const u32 kpt_vector_at;
-#define KPT_VECTORS		4
+#define KPT_VECTORS		6
 
 /*
  * Never called: a long function, and the offsets of its instructions, ascending,

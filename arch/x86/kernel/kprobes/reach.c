@@ -121,13 +121,19 @@ static bool reach_is_indirect_jump(struct insn *insn)
 	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
 }
 
-/* A no-op, or an instruction that may be the last before the next function. */
+/* Assemblers put these before the next function, whether or not they are reached. */
+static bool reach_is_nop(struct insn *insn)
+{
+	return reach_opcode(insn) == 0x90 ||
+	       (reach_opcode(insn) == 0x0f && insn->opcode.bytes[1] == 0x1f);
+}
+
+/* May it be the last instruction before the next function? */
 static bool reach_is_last(struct insn *insn)
 {
 	switch (reach_opcode(insn)) {
-	case 0x0f:	/* UD2, NOP */
-		return insn->opcode.bytes[1] == 0x0b || insn->opcode.bytes[1] == 0x1f;
-	case 0x90:
+	case 0x0f:	/* UD2, UD1 */
+		return insn->opcode.bytes[1] == 0x0b || insn->opcode.bytes[1] == 0xb9;
 	case 0xc2: case 0xc3: case INT3_INSN_OPCODE:
 	case 0xe8: case 0xe9: case 0xeb:
 		return true;
@@ -253,7 +259,7 @@ static int reach_scan(unsigned long start, unsigned long end)
 		ret = x86_text_insn(&text, &insn, at);
 		if (ret)
 			return ret == -EBUSY ? ret : KPROBE_WHY_UNKNOWN;
-		if (start == function.start)
+		if (start == function.start && !reach_is_nop(&insn))
 			function.falls = !reach_is_last(&insn);
 		function.odd |= reach_is_odd(&insn);
 		inside |= reach_names(&insn, function.start, function.end);
@@ -459,7 +465,7 @@ static int reach_scan_other_part(void)
 		return KPROBE_WHY_INDIRECT;
 	if (!kprobe_cold_base(symbol) &&
 	    (!IS_ALIGNED(function.start, CONFIG_FUNCTION_ALIGNMENT) ||
-	     (!IS_ALIGNED(function.end, CONFIG_FUNCTION_ALIGNMENT) && function.falls)))
+	     (IS_ENABLED(CONFIG_X86_64) && function.falls)))
 		return KPROBE_WHY_SHARED;
 	return reach_scan_parts(module);
 }
