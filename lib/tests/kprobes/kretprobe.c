@@ -283,6 +283,7 @@ static void handlers_of_the_kprobe_in_it_do_not_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), 2);
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
 }
+
 struct kpt_pair {
 	unsigned long first;
 	unsigned long second;
@@ -316,7 +317,6 @@ static void values_in_two_registers_are_returned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair.second, ~7ul);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->returns), 1);
 }
-
 
 static void missed_calls_are_counted_from_registration(struct kunit *test)
 {

@@ -1650,9 +1650,9 @@ static void note_arrival(enum kprobe_stage stage, void *arg)
 
 	if (stage != KPROBE_STAGE_ARRIVED)
 		return;
-	if (current == a->task)
+	if (current == a->task) {
 		a->own++;
-	else if (a->work && works_in(a->work)) {
+	} else if (a->work && works_in(a->work)) {
 		a->works++;
 		a->left += kprobe_test_arrays_wait();
 	}

@@ -16,16 +16,23 @@
 #undef CONFIG_KRETPROBE_ON_RETHOOK
 #undef CONFIG_JPROBES
 
+#include <linux/array_size.h>
 #include <linux/errno.h>
 #include <linux/kprobes.h>
 
 #include "without.h"
 
-#define REFUSED(call)							\
-do {									\
-	if ((call) != -EOPNOTSUPP)					\
-		return #call;						\
-} while (0)
+/**
+ * struct answer - what a call has returned
+ * @call: its text
+ * @ret:  the value
+ */
+struct answer {
+	const char *call;
+	int ret;
+};
+
+#define ANSWER(call)	{ #call, call }
 
 /* Not const: a compiler could leave out calls for which it knows the answers. */
 static struct kprobe kp = { .symbol_name = "ksys_sync" };
@@ -37,25 +44,32 @@ const char *kpt_without_kprobes(void)
 	struct kprobe *kps[] = { &kp };
 	struct kretprobe *rps[] = { &rp };
 	struct jprobe *jps[] = { &jp };
+	const struct answer answers[] = {
+		ANSWER(register_kprobe(&kp)),
+		ANSWER(register_kprobes(kps, 1)),
+		ANSWER(enable_kprobe(&kp)),
+		ANSWER(disable_kprobe(&kp)),
+		ANSWER(enable_kprobes(kps, 1)),
+		ANSWER(disable_kprobes(kps, 1)),
+		ANSWER(register_kretprobe(&rp)),
+		ANSWER(register_kretprobes(rps, 1)),
+		ANSWER(enable_kretprobe(&rp)),
+		ANSWER(disable_kretprobe(&rp)),
+		ANSWER(enable_kretprobes(rps, 1)),
+		ANSWER(disable_kretprobes(rps, 1)),
+		ANSWER(register_jprobe(&jp)),
+		ANSWER(register_jprobes(jps, 1)),
+		ANSWER(enable_jprobe(&jp)),
+		ANSWER(disable_jprobe(&jp)),
+	};
 	unsigned long value;
 	char type, name[8];
+	unsigned int i;
 
-	REFUSED(register_kprobe(&kp));
-	REFUSED(register_kprobes(kps, 1));
-	REFUSED(enable_kprobe(&kp));
-	REFUSED(disable_kprobe(&kp));
-	REFUSED(enable_kprobes(kps, 1));
-	REFUSED(disable_kprobes(kps, 1));
-	REFUSED(register_kretprobe(&rp));
-	REFUSED(register_kretprobes(rps, 1));
-	REFUSED(enable_kretprobe(&rp));
-	REFUSED(disable_kretprobe(&rp));
-	REFUSED(enable_kretprobes(rps, 1));
-	REFUSED(disable_kretprobes(rps, 1));
-	REFUSED(register_jprobe(&jp));
-	REFUSED(register_jprobes(jps, 1));
-	REFUSED(enable_jprobe(&jp));
-	REFUSED(disable_jprobe(&jp));
+	for (i = 0; i < ARRAY_SIZE(answers); i++) {
+		if (answers[i].ret != -EOPNOTSUPP)
+			return answers[i].call;
+	}
 	unregister_kprobe(&kp);
 	unregister_kprobes(kps, 1);
 	unregister_kretprobe(&rp);
