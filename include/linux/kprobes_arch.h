@@ -49,6 +49,7 @@ static inline void kprobe_assert_held(struct mutex *mutex)
 /* Points are looked up with preemption or interrupts off, by address. */
 struct kprobe *get_kprobe(void *addr);
 void kprobes_inc_nmissed_count(struct kprobe *p);
+void kprobe_miss_post(struct kprobe *p);
 void dump_kprobe(struct kprobe *p);
 
 /*

@@ -100,6 +100,22 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
 	}
 }
 
+/* Count a missed hit for all probes of a point, or for those with a post-handler. */
+static __always_inline void count_missed(struct kprobe *p, bool post)
+{
+	struct kprobe_point *pt = to_point(p);
+	struct kprobe_user *user;
+	unsigned long flags;
+
+	BUILD_BUG_ON(sizeof(user->kp->nmissed) != sizeof(atomic_long_t));
+	raw_local_irq_save(flags);
+	list_for_each_entry_lockless(user, &pt->users, list) {
+		if (READ_ONCE(user->enabled) && (!post || user->run.post))
+			raw_atomic_long_inc((atomic_long_t *)&user->kp->nmissed);
+	}
+	raw_local_irq_restore(flags);
+}
+
 /**
  * kprobes_inc_nmissed_count - count a missed hit for all probes of a point
  * @p: the point that was hit
@@ -116,18 +132,24 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
  */
 void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 {
-	struct kprobe_point *pt = to_point(p);
-	struct kprobe_user *user;
-	unsigned long flags;
-
-	BUILD_BUG_ON(sizeof(user->kp->nmissed) != sizeof(atomic_long_t));
-	raw_local_irq_save(flags);
-	list_for_each_entry_lockless(user, &pt->users, list) {
-		if (READ_ONCE(user->enabled))
-			raw_atomic_long_inc((atomic_long_t *)&user->kp->nmissed);
-	}
-	raw_local_irq_restore(flags);
+	count_missed(p, false);
 }
+
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/**
+ * kprobe_miss_post - count a hit whose post-handlers cannot run
+ * @p: the point that was hit
+ *
+ * The displaced instruction has ended an interrupt, and the CPU is back in a context where
+ * a handler runs. The pre-handlers of the hit have run.
+ *
+ * Context: that of kprobes_inc_nmissed_count().
+ */
+void __kprobe_hit kprobe_miss_post(struct kprobe *p)
+{
+	count_missed(p, true);
+}
+#endif
 
 /**
  * dump_kprobe - print a point, before the architecture gives up

@@ -605,7 +605,7 @@ static const char * const called_by_pointer[] = {
 	"emulate_X86_JCC", "emulate_X86_PUSH_REG", "emulate_X86_PUSH_IMM",
 	"emulate_X86_POP_REG", "emulate_X86_MOV_REG", "emulate_X86_MOV_IMM", "emulate_X86_LEA",
 	"detour_leave", "kprobe_ftrace_trampoline", "kprobe_ftrace_return",
-	"kprobe_ftrace_return_far", "__kretprobe_trampoline",
+	"kprobe_ftrace_return_far", "__kretprobe_trampoline", "kprobe_miss_post",
 };
 
 static void function_that_is_called_by_pointer_is_refused(struct kunit *test)

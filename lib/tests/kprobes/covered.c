@@ -351,12 +351,13 @@ static int ends_at_a_label(struct kpt_probe *pr, struct pt_regs *regs)
 
 /*
  * The pre-handler runs in the interrupt. After the instruction the context is that of the
- * task, in which a handler runs. The post-handler must neither run over it nor hide it.
+ * task, in which a handler runs. The post-handler must neither run over it nor hide it, and
+ * is counted as missed.
  */
 static void post_handler_does_not_run_over_a_handler(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc_with(test, kpt_ends_here, true, true);
-	struct kpt_probe *outer = kpt_alloc(test, kpt_traced);
+	struct kpt_probe *outer = kpt_alloc(test, kpt_traced), *plain;
 	unsigned int jump;
 	bool shown;
 
@@ -366,6 +367,7 @@ static void post_handler_does_not_run_over_a_handler(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&outer->kp));
 	kpt_forbid_jumps(test);
 	kpt_register(test, pr);
+	plain = kpt_probe(test, kpt_ends_here);
 	for (jump = 0; jump < 2; jump++) {
 		if (jump)
 			kpt_allow_jumps(test);
@@ -375,6 +377,8 @@ static void post_handler_does_not_run_over_a_handler(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, outer->pre, jump + 1);
 		KUNIT_EXPECT_EQ(test, pr->pre, jump + 1);
 		KUNIT_EXPECT_EQ(test, pr->post, 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, jump + 1ul);
+		KUNIT_EXPECT_EQ(test, plain->kp.nmissed, 0ul);
 		KUNIT_EXPECT_TRUE(test, shown);
 	}
 }

@@ -225,9 +225,13 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 
 	preempt_disable_notrace();
 	ctx = kprobe_this_context();
-	if (!kprobe_shown(ctx)) {
+	/* If it is another point, its pre-handlers have not run for this hit. */
+	if (unlikely(kprobe_shown(ctx))) {
+		p = detour_point(d);
+		if (p && p->ainsn.step == d->step)
+			kprobe_miss_post(p);
+	} else {
 		p = detour_show(d, ctx);
-		/* If it is another point, its pre-handlers have not run for this hit. */
 		if (p && p->ainsn.step == d->step)
 			kprobe_run_post(p, regs, 0);
 		kprobe_unshow(ctx);

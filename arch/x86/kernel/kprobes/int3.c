@@ -160,6 +160,7 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 
 	ctx = kprobe_context(raw_cpu_read(kprobe_cpu.traps) + KPROBE_TRAP);
 	if (kprobe_shown(ctx)) {
+		kprobe_miss_post(p);
 		int3_divert(p, regs);
 		return true;
 	}
