@@ -259,7 +259,8 @@ static int reach_scan(unsigned long start, unsigned long end)
 		ret = x86_text_insn(&text, &insn, at);
 		if (ret)
 			return ret == -EBUSY ? ret : KPROBE_WHY_UNKNOWN;
-		if (start == function.start && !reach_is_nop(&insn))
+		/* The last function of a module is followed by zeros, up to the end of the page. */
+		if (start == function.start && at < function.named && !reach_is_nop(&insn))
 			function.falls = !reach_is_last(&insn);
 		function.odd |= reach_is_odd(&insn);
 		inside |= reach_names(&insn, function.start, function.end);
@@ -525,6 +526,7 @@ static int reach_look_at_function(unsigned long addr)
 	function.end = function.start + size;
 	function.named = reach_named_end(function.start, function.end);
 	function.odd = false;
+	function.falls = true;
 	function.why = reach_scan(function.start, function.end) ?:
 		       reach_scan_other_part() ?: reach_scan_neighbours();
 	kprobe_label_targets(function.start, function.end, function.targets);
