@@ -905,11 +905,13 @@ static void probe_is_refused_before_kprobes_are_ready(struct kunit *test)
 	unregister_kprobe(&pr->kp);
 }
 
-/* It can still be patched then, but not restored any more. */
+#ifdef MODULE
+/* It can still be patched then, but not restored any more. Before, built-in suites run. */
 static void probe_on_init_text_is_refused_once_it_goes(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, kprobe_test_too_late(), -EINVAL);
 }
+#endif
 
 static void each_call_is_refused_without_kprobes(struct kunit *test)
 {
@@ -959,7 +961,9 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 	KUNIT_CASE(probes_beside_do_not_change_what_is_refused),
 	KUNIT_CASE(probe_is_refused_before_kprobes_are_ready),
+#ifdef MODULE
 	KUNIT_CASE(probe_on_init_text_is_refused_once_it_goes),
+#endif
 	KUNIT_CASE(each_call_is_refused_without_kprobes),
 	KPT_LAST_CASE,
 	{}
