@@ -100,7 +100,17 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
 	}
 }
 
-/* Count a missed hit for all probes of a point, or for those with a post-handler. */
+/*
+ * Count a missed hit for all probes of a point, or for those with a post-handler.
+ *
+ * Several CPUs may miss hits at once, and all must be counted. Missed hits are rare, so
+ * an atomic is cheap enough.
+ *
+ * This writes to the callers' structures while another point is shown as running, so with
+ * contexts kprobe_quiesce() does not see it in progress. But interrupts are off here, and
+ * the CPU takes the interrupt of kprobe_quiesce() only after this is done. Without contexts
+ * kprobe_quiesce() waits for a grace period, and preemption is off.
+ */
 static __always_inline void count_missed(struct kprobe *p, bool post)
 {
 	struct kprobe_point *pt = to_point(p);
@@ -119,14 +129,6 @@ static __always_inline void count_missed(struct kprobe *p, bool post)
 /**
  * kprobes_inc_nmissed_count - count a missed hit for all probes of a point
  * @p: the point that was hit
- *
- * Several CPUs may miss hits at once, and all must be counted. Missed hits are rare, so
- * an atomic is cheap enough.
- *
- * This writes to the callers' structures while another point is shown as running, so with
- * contexts kprobe_quiesce() does not see it in progress. But interrupts are off here, and
- * the CPU takes the interrupt of kprobe_quiesce() only after this is done. Without contexts
- * kprobe_quiesce() waits for a grace period, and preemption is off.
  *
  * Context: any, preemption off.
  */

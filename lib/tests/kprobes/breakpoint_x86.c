@@ -481,9 +481,7 @@ static void calls_that_return_nowhere_do_not_call_what_follows(struct kunit *tes
 		nr += !memcmp(leave + i, call, sizeof(call));
 	KUNIT_EXPECT_EQ(test, nr, 2);
 }
-#endif
 
-#ifdef CONFIG_X86_64
 #define FAR(name)	{ #name, kpt_far_##name, &kpt_far_##name##_at, &kpt_far_##name##_done }
 
 static const struct far {
@@ -982,8 +980,6 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(call_through_the_heap_is_emulated),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(calls_that_return_nowhere_do_not_call_what_follows),
-#endif
-#ifdef CONFIG_X86_64
 	KUNIT_CASE(branch_to_nowhere_faults_where_it_is),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(branch_to_nowhere_faults_under_a_jump),

@@ -473,7 +473,7 @@ static void call_that_returns_before_the_release_takes_its_instance(struct kunit
 	p = late_probe(test, kpt_late_waits, num_possible_cpus());
 	kpt_thread(test, leave_then, stays, last, "stays");
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(stays->inside)));
-	kpt_thread(test, leave_then, e, first, "leaver");
+	kpt_thread(test, leave_then, &e->l, first, "leaver");
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(e->l.inside)));
 	e->ri = p->ri;
 	w = kpt_watch(test, kprobe_test_chain_word(p->ri, first), sizeof(long), last,

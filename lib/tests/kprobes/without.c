@@ -34,10 +34,9 @@ struct answer {
 
 #define ANSWER(call)	{ #call, call }
 
-/* Not const: a compiler could leave out calls for which it knows the answers. */
-static struct kprobe kp = { .symbol_name = "ksys_sync" };
-static struct kretprobe rp = { .kp.symbol_name = "ksys_sync" };
-static struct jprobe jp = { .kp.symbol_name = "ksys_sync" };
+static struct kprobe kp;
+static struct kretprobe rp;
+static struct jprobe jp;
 
 const char *kpt_without_kprobes(void)
 {
