@@ -4,6 +4,7 @@
  * because its author said so.
  */
 #include <linux/compiler.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/instrumentation.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -826,6 +827,43 @@ static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+static void never_hit(struct perf_event *bp, struct perf_sample_data *data,
+		      struct pt_regs *regs)
+{
+}
+
+static long watch_refused(const void *addr)
+{
+	struct perf_event * __percpu *events;
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)addr;
+	attr.bp_len = sizeof(long);
+	attr.bp_type = HW_BREAKPOINT_X;
+	attr.disabled = 1;
+	events = register_wide_hw_breakpoint(&attr, never_hit, NULL);
+	if (IS_ERR((void __force *)events))
+		return PTR_ERR((void __force *)events);
+	unregister_wide_hw_breakpoint(events);
+	return 0;
+}
+
+/* A debug exception there would be as harmful as a breakpoint of ours. */
+static void hardware_breakpoints_heed_the_blacklist(struct kunit *test)
+{
+	const char *marked = kpt_text(functions[MARKED]);
+	unsigned int size = kpt_size(test, functions[MARKED]);
+
+	KUNIT_EXPECT_EQ(test, watch_refused(marked), -EINVAL);
+	KUNIT_EXPECT_EQ(test, watch_refused(marked + size - 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, watch_refused(kpt_text(functions[IN_SECTION])), -EINVAL);
+	KUNIT_EXPECT_EQ(test, watch_refused(kpt_text(functions[BEFORE_MARKED])), 0);
+	KUNIT_EXPECT_EQ(test, watch_refused(kpt_text(functions[AFTER_MARKED])), 0);
+}
+#endif
+
 #ifdef CONFIG_ARM
 /* Stores farther below the stack pointer than the exception leaves room. */
 static noinline notrace unsigned long stores_far_below(unsigned long arg)
@@ -958,6 +996,9 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(kretprobe_on_nokprobe_symbol_is_refused),
+#endif
+#if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+	KUNIT_CASE(hardware_breakpoints_heed_the_blacklist),
 #endif
 	KUNIT_CASE(probes_beside_do_not_change_what_is_refused),
 	KUNIT_CASE(probe_is_refused_before_kprobes_are_ready),

@@ -1788,10 +1788,11 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
  * @rounds:  rounds with such slots
  * @slots:   how many of those waited before their pages were unknown
  * @pages:   how many waited after that
+ * @worker:  runs the round
  * @tasks:   counts the waits for tasks
  * @collected: the round has collected its slots, and has not waited for tasks yet
  * @waited:  rounds that did so after that
- * @early:   rounds that did so before
+ * @early:   rounds that made pages unknown and had not
  */
 struct reclaims {
 	struct slots *s;
@@ -1801,6 +1802,7 @@ struct reclaims {
 	unsigned int rounds;
 	unsigned int slots;
 	unsigned int pages;
+	struct task_struct *worker;
 	struct kpt_probe tasks;
 	bool collected;
 	unsigned int waited;
@@ -1823,15 +1825,18 @@ static void note_reclaim(enum kprobe_stage stage, void *arg)
 	if (!works_in("slots_reclaim"))
 		return;
 	if (stage == KPROBE_STAGE_RETIRED) {
+		WRITE_ONCE(r->worker, current);
 		r->collected = true;
 		r->known = known_slots(r);
 		r->waits = true;
 		r->rounds += !!r->known;
 	} else if (stage == KPROBE_STAGE_ARRIVED && r->known) {
-		if (known_slots(r) < r->known)
+		if (known_slots(r) < r->known) {
+			r->early += IS_ENABLED(CONFIG_TASKS_RCU) && r->collected;
 			r->pages++;
-		else if (r->waits)
+		} else if (r->waits) {
 			r->slots++;
+		}
 		r->waits = false;
 	}
 }
@@ -1840,12 +1845,10 @@ static int note_wait_for_tasks(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct reclaims *r = container_of(pr, struct reclaims, tasks);
 
-	if (!works_in("slots_reclaim"))
+	/* On some architectures a handler is not in a task, and so has no current_work(). */
+	if (current != READ_ONCE(r->worker))
 		return 0;
-	if (r->collected)
-		r->waited++;
-	else
-		r->early++;
+	r->waited += r->collected;
 	r->collected = false;
 	return 0;
 }
