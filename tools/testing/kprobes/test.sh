@@ -331,7 +331,7 @@ kunit_by_tool()
 unmet=''
 guest_tests()
 {
-	local run=$1 prefix=$2 cmdline=$3 watch=$4 names='' f option
+	local run=$1 prefix=$2 cmdline=$3 watch=$4 names='' f option longer
 
 	shift 4
 	for f; do
@@ -352,7 +352,10 @@ guest_tests()
 		return
 	fi
 	say "guest tests on $kernel${prefix:+ with ${prefix%: }}"
-	guest tests -t $((1500 + (slow > 1) * 1500 + ${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4)) \
+	# What a guest that hangs shows is that no test ends: each has a limit of its own. Beside
+	# other work all of them together may take three times as long as alone.
+	longer=$((${STRESS_SECONDS:-0} + ${TOGGLE_SECONDS:-0} + ${RETURNS_SECONDS:-0} + ${ABUSE_CALLS:-0} / 100 + ${FUZZ_DEFS:-0} / 5 + ${PERF_DEFS:-0} / 4))
+	guest tests -w $((300 * (slow + 1) + longer)) -t $((3000 + (slow > 1) * 6000 + longer)) \
 		-l "$run-$kernel" -a "$cmdline" -f "$files" \
 		"$build/$kernel" tests TESTS="$names" WATCH="$watch" SLOW="$slow" \
 		ABUSE_CALLS="${ABUSE_CALLS:-}" ABUSE_SEED="${ABUSE_SEED:-}" \
