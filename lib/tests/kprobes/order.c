@@ -998,7 +998,8 @@ static void slots_are_not_free_while_a_task_that_was_interrupted_runs_on(struct 
 
 /* Enough for blocks of several pages, whatever the size of a slot. */
 #define NR_PAGES	20
-#define MOST_SLOTS	8192
+/* Three pages of 64 KiB, with slots of two words of powerpc. */
+#define MOST_SLOTS	(3 * 8192)
 
 struct slots {
 	kprobe_opcode_t *slot[MOST_SLOTS];
@@ -1860,14 +1861,15 @@ static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	kpt_counts(true);
-	r->s = take_pages_of_slots(test);
-	r->nr = r->s->nr;
-	kprobe_test_stop(note_reclaim, r);
 	r->tasks.kp.symbol_name = "synchronize_rcu_tasks";
 	r->tasks.kp.pre_handler = kpt_pre;
 	r->tasks.on_pre = note_wait_for_tasks;
+	/* Before the slots are taken: its own slot keeps only a page that had room. */
 	if (IS_ENABLED(CONFIG_TASKS_RCU))
 		kpt_register(test, &r->tasks);
+	r->s = take_pages_of_slots(test);
+	r->nr = r->s->nr;
+	kprobe_test_stop(note_reclaim, r);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
 	kunit_release_action(test, give_slots_back, r->s);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until((kpt_counts(true), READ_ONCE(r->pages))));
