@@ -818,12 +818,22 @@ static void blacklisted_function_may_be_called_by_handlers(struct kunit *test)
 #ifdef CONFIG_KRETPROBES
 static void kretprobe_on_nokprobe_symbol_is_refused(struct kunit *test)
 {
-	struct kretprobe rp = { .kp.addr = kpt_text(functions[MARKED]) };
-	int ret = register_kretprobe(&rp);
+	struct kretprobe rps[] = {
+		{ .kp.addr = kpt_text(functions[MARKED]) },
+#ifdef CONFIG_X86
+		/* It switches stacks, too. Disabled: it would be hit if it was accepted. */
+		{ .kp.symbol_name = "__switch_to_asm", .kp.flags = KPROBE_FLAG_DISABLED },
+#endif
+	};
+	unsigned int i;
 
-	if (!ret)
-		unregister_kretprobe(&rp);
-	KUNIT_EXPECT_EQ(test, ret, -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(rps); i++) {
+		int ret = register_kretprobe(&rps[i]);
+
+		if (!ret)
+			unregister_kretprobe(&rps[i]);
+		KUNIT_EXPECT_EQ_MSG(test, ret, -EINVAL, "%u", i);
+	}
 }
 #endif
 

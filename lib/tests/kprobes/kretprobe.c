@@ -472,7 +472,7 @@ static void entry_is_on_both_sides_of_its_endbr(struct kunit *test)
 static void function_that_switches_stacks_is_einval(struct kunit *test)
 {
 	static const char *const names[] = {
-		"__switch_to", "__switch_to_asm", "irq_exit", "irq_exit_rcu", "ret_from_fork",
+		"__switch_to", "irq_exit", "irq_exit_rcu", "ret_from_fork",
 #ifdef CONFIG_FUNCTION_GRAPH_TRACER
 		"return_to_handler",
 #endif

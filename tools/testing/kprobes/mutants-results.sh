@@ -56,7 +56,7 @@ mutant_verdict()
 suite_passes()
 {
 	! grep -qE '^not (run|ok - the guest failed)' "$1" || return 1
-	awk -v suite="${2#test:}" '
+	awk -v suite="${2#*:}" '
 		!/^(not )?ok - / { next }
 		{
 			name = $1 == "not" ? $4 : $3

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Do the tests notice when the code is wrong? Applies each of mutants/*.patch, one
 # deliberate breakage, to build/linux, builds the kernel, and runs the tests that the
-# patch names in its line "Caught-by:": KUnit suites, and guest tests as "test:NAME".
+# patch names in its line "Caught-by:": KUnit suites, guest tests as "test:NAME", and
+# "run:ordering", which is ordering.sh.
 # "Booted-with:" has kernel parameters for that.
 #
 #   MUTANT=glob      only those with a matching name
@@ -113,6 +114,7 @@ run_suites()
 	for suite in "${@:4}"; do
 		case $suite in
 		test:*) tests="$tests ${suite#test:}" ;;
+		run:ordering) "$here/ordering.sh" "$CONFIG" "$kernel" || true ;;
 		*) kunit="$kunit $suite" ;;
 		esac
 	done

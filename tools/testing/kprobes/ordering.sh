@@ -1,28 +1,93 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Checks that the barriers are there in what the compiler has made of our files: ordering.list
-# has how many there must be. No test can show that one is missing on a machine that does not
-# reorder these accesses.
+# Checks that all that orders memory accesses is there: no test can show that some of it is
+# missing on a machine that does not reorder these accesses. ordering.list has what must be
+# there, in the code of our files, and in what the compiler is told when it makes that code.
 #
 #   ordering.sh ARCH KERNEL [PREFIX]   the list's name for it; the kernel's folder; that of
 #                                      the names of its binutils
+#   ordering.sh --list KERNEL FILE...  prints what these sources tell the compiler
 #
 # Ends with "ok" or "not ok".
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-arch=$1 kernel=$2 prefix=${3:-} checked=0 status=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+status=0
+
+wrong()
+{
+	echo "not ok - ordering: $*"
+	status=1
+}
+
+listed() { awk -v what="$1" -v arch="$arch" '$1 == what && $2 == arch { $1 = $2 = ""; print }' "$here/ordering.list"; }
+
+# told FILE...: what these sources, and the headers they include, tell the compiler: FILE KIND
+# and how often. They are compiled again as the kernel's build has done it.
+told()
+{
+	local file object command
+
+	for file; do
+		object=${file%.c}.o
+		command=$(sed -n '1s/^savedcmd_[^ ]* := //p' "$kernel/${object%/*}/.${object##*/}.cmd" 2>/dev/null |
+			sed 's/ ; .*//; s/ -Wp,-MMD,[^ ]*//') || true
+		case $command in
+		*" -c -o $object "*) ;;
+		*) echo "$file: the kernel's build did not compile it" >&2; return 1 ;;
+		esac
+		command=${command/ -c -o $object / -include "$here/ordering.h" -S -o "$tmp/out.s" }
+		(cd "$kernel" && eval "$command") 2>"$tmp/errors" || {
+			echo "$file: $(grep -m 1 error "$tmp/errors" || tail -n 1 "$tmp/errors")" >&2
+			return 1
+		}
+		sed -n 's/.*# kprobes-ordering \([a-z_]*\) \([^ ]*\) \([0-9]*\)$/\2 \1 \3/p' "$tmp/out.s"
+	done | sort -u | while read -r file kind line; do
+		[ "$kind" != barrier ] || sed -n "${line}p" "$kernel/source/$file" | grep -q 'barrier()' || continue
+		echo "$file" "$kind"
+	done | sort | uniq -c | awk '{ print $2, $3, $1 }'
+}
+
+if [ "$1" = --list ]; then
+	kernel=$2
+	shift 2
+	told "$@"
+	exit
+fi
+arch=$1 kernel=$2 prefix=${3:-} code=0 sources=0
+
 compiler=$(sed -n 's/^CONFIG_GCC_VERSION=\(.*\)..../\1/p' "$kernel/.config")
-[ "$compiler" = 12 ] || { echo "ok - ordering: not checked: gcc $compiler is not the 12 that was counted"; exit; }
-while read -r on file least insn; do
-	[ "$on" = "$arch" ] || continue
+while read -r file least insn; do
+	[ "$compiler" = 12 ] || break
 	nr=$({ "${prefix}objdump" -d --no-show-raw-insn "$kernel/kernel/kprobes/$file.o" || true; } |
 		sed 's/[[:space:]]*$//' | grep -cE "\\s$insn" || true)
-	checked=$((checked + 1))
-	[ "$nr" -ge "$least" ] ||
-		{ echo "not ok - ordering: $file.o for $arch has $nr of $least: $insn"; status=1; }
-done < <(sed '/^#/d' "$here/ordering.list")
-[ $checked -gt 0 ] || { echo "not ok - ordering: nothing is listed for $arch"; exit 1; }
-[ $status -ne 0 ] || echo "ok - ordering: barriers for $arch are there, $checked kinds"
+	code=$((code + 1))
+	[ "$nr" -ge "$least" ] || wrong "$file.o for $arch has $nr of $least: $insn"
+done < <(listed code)
+
+mapfile -t files < <(listed source | awk '{ print $1 }' | grep '\.c$' | sort -u)
+if [ ${#files[@]} -gt 0 ]; then
+	if told "${files[@]}" >"$tmp/told" 2>"$tmp/failed"; then
+		# Of other files, only what is listed.
+		listed source | awk '{ print $1, $2, $3 }' | sort >"$tmp/listed"
+		awk 'NR == FNR { file[$1] = 1; next } $1 in file' "$tmp/listed" "$tmp/told" >"$tmp/ours"
+		while read -r file kind nr; do
+			sources=$((sources + 1))
+			have=$(awk -v file="$file" -v kind="$kind" '$1 == file && $2 == kind { print $3 }' "$tmp/ours")
+			[ "${have:-0}" = "$nr" ] || wrong "$file has ${have:-0} of $nr: $kind"
+		done <"$tmp/listed"
+		while read -r file kind nr; do
+			grep -q "^$file $kind " "$tmp/listed" || wrong "$file has $nr: $kind, which is not listed"
+		done <"$tmp/ours"
+	else
+		wrong "$(cat "$tmp/failed")"
+	fi
+fi
+
+[ $((code + sources)) -gt 0 ] || wrong "nothing is listed for $arch"
+[ $status -ne 0 ] || echo "ok - ordering: what orders is there for $arch: $code kinds in code$(
+	[ "$compiler" = 12 ] || echo ", not counted by gcc $compiler"), $sources in sources"
 exit $status
