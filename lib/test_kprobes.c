@@ -434,15 +434,19 @@ static void flag_disabled_registers_switched_off(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, target(0));
 	kprobe_opcode_t original;
+	void **only;
 
 	/* Registration tells the address after an ENDBR. */
 	pr->kp.flags = KPROBE_FLAG_DISABLED;
 	kpt_register(test, pr);
 	memcpy(&original, pr->kp.addr, sizeof(original));
 	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
+	only = kprobe_test_only_word(&pr->kp);
+	KUNIT_EXPECT_NULL(test, READ_ONCE(*only));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(*only));
 	KUNIT_EXPECT_TRUE(test, text_differs(pr->kp.addr, &original));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -1029,15 +1033,20 @@ static void batch_of_many_adjacent_points(struct kunit *test)
 static void disable_stops_and_enable_restarts_the_handlers(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe_post(test, target(0));
+	void **only = kprobe_test_only_word(&pr->kp), *was = READ_ONCE(*only);
 
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
 	KUNIT_EXPECT_TRUE(test, kprobe_disabled(&pr->kp));
+	KUNIT_EXPECT_NULL(test, READ_ONCE(*only));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, pr->post, 1);
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
 	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&pr->kp));
+	/* Hits need not look for the probe, as before. */
+	KUNIT_EXPECT_NOT_NULL(test, was);
+	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(*only), was);
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr->post, 2);
@@ -1105,6 +1114,16 @@ static void one_of_several_disabled(struct kunit *test)
 	}
 }
 
+/* What an architecture that looks at the point sees. */
+static bool point_is_disabled(struct kpt_probe *pr)
+{
+	struct kprobe *p;
+
+	guard(preempt)();
+	p = get_kprobe(pr->kp.addr);
+	return p && (READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED);
+}
+
 static void point_with_all_probes_disabled_is_disarmed(struct kunit *test)
 {
 	struct kpt_probe *a, *b;
@@ -1115,11 +1134,14 @@ static void point_with_all_probes_disabled_is_disarmed(struct kunit *test)
 	b = kpt_probe_post(test, target(0));
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&a->kp), 0);
 	KUNIT_EXPECT_TRUE(test, memcmp(before, target(0), sizeof(before)));
+	KUNIT_EXPECT_FALSE(test, point_is_disabled(a));
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&b->kp), 0);
 	KUNIT_EXPECT_MEMEQ(test, before, target(0), sizeof(before));
+	KUNIT_EXPECT_TRUE(test, point_is_disabled(a));
 	call(test, 0);
 	KUNIT_ASSERT_EQ(test, enable_kprobe(&b->kp), 0);
 	KUNIT_EXPECT_TRUE(test, memcmp(before, target(0), sizeof(before)));
+	KUNIT_EXPECT_FALSE(test, point_is_disabled(a));
 	call(test, 0);
 	KUNIT_EXPECT_EQ(test, a->pre, 0);
 	KUNIT_EXPECT_EQ(test, b->pre, 1);

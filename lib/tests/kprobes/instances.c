@@ -374,6 +374,7 @@ static void search_that_is_always_too_late_ends(struct kunit *test)
 	/* The inner call finds none. */
 	KUNIT_EXPECT_EQ(test, kpt_recurse(1), 1ul);
 	KUNIT_EXPECT_GT(test, w->times, 50);
+	KUNIT_EXPECT_LT(test, w->times, 300);
 	kpt_unwatch(test, w);
 	/* Otherwise each later return would write what all CPUs read. */
 	KUNIT_EXPECT_EQ(test, kprobe_test_attention(p->ri), 0);
@@ -468,6 +469,46 @@ static void pool_grows_until_nothing_is_missed(struct kunit *test)
 	/* The pool had to grow, and did: in the end nothing was missed. */
 	KUNIT_EXPECT_GT(test, DEEP + 1, first);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), DEEP + 1);
+}
+
+/* What a CPU has, by the rule for the default number. */
+static int share_of_first_cpu(void)
+{
+	int first = max_t(int, 10, 2 * num_possible_cpus());
+
+	return DIV_ROUND_UP(first, num_possible_cpus());
+}
+
+/*
+ * Half of the newest share of a CPU may be in use. The next call asks for as many instances as
+ * the CPU has, but at least eight, for that CPU.
+ */
+static void pool_grows_where_half_is_in_use(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+	int total = max_t(int, 10, 2 * num_possible_cpus());
+	int share = share_of_first_cpu(), newest = share, more, round;
+	struct inst_probe *p;
+
+	kpt_skip_if_pools_stay(test);
+	if (!cpu_online(here))
+		kunit_skip(test, "needs the first CPU");
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	p = inst_probe(test, kpt_recurse, 0);
+	for (round = 0; round < 2; round++) {
+		KUNIT_EXPECT_EQ(test, kpt_recurse(newest / 2 - 1), newest / 2 - 1ul);
+		msleep(50);
+		KUNIT_EXPECT_EQ_MSG(test, inst_total(p), total, "%d", round);
+		KUNIT_EXPECT_EQ(test, kpt_recurse(newest / 2), (unsigned long)newest / 2);
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(inst_total(p) > total));
+		more = max(share, 8);
+		total += more;
+		KUNIT_EXPECT_EQ_MSG(test, inst_total(p), total, "%d", round);
+		share += more;
+		/* A chunk has as many as a long has bits. */
+		newest = min_t(int, more, BITS_PER_LONG);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 static void given_maxactive_never_grows(struct kunit *test)
@@ -664,6 +705,28 @@ static void pool_without_memory_is_left_alone(struct kunit *test)
 			1 + (int)((jiffies - begin) / HZ));
 	/* The pool is still on the worker's list, which finds it unregistered. */
 	kpt_unregister_return(test, &p->rp);
+}
+
+/* The worker has both on one list, and keeps both for the next time. */
+static void all_pools_that_wait_for_memory_grow(struct kunit *test)
+{
+	int first = max_t(int, 10, 2 * num_possible_cpus()), i, failed;
+	struct inst_probe *p[2];
+
+	kpt_skip_if_pools_stay(test);
+	for (i = 0; i < ARRAY_SIZE(p); i++)
+		p[i] = inst_probe(test, kpt_recurse, 0);
+	memory_is_out(test);
+	kpt_recurse(first - 1);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&kprobe_test_instances_failed) >= 2));
+	failed = atomic_read(&kprobe_test_instances_failed);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&kprobe_test_instances_failed) >=
+					       failed + ARRAY_SIZE(p)));
+	kunit_release_action(test, memory_is_back, NULL);
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		KUNIT_EXPECT_TRUE_MSG(test, kpt_wait_until(inst_total(p[i]) > first), "%d", i);
+		KUNIT_EXPECT_EQ_MSG(test, inst_missed(p[i]), 0, "%d", i);
+	}
 }
 
 /* --- What a return looks like ------------------------------------------------ */
@@ -1105,6 +1168,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(calls_and_missed_calls_add_up),
 	KUNIT_CASE(instance_survives_migration),
 	KUNIT_CASE(pool_grows_until_nothing_is_missed),
+	KUNIT_CASE(pool_grows_where_half_is_in_use),
 	KUNIT_CASE(given_maxactive_never_grows),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound_of_memory),
@@ -1112,6 +1176,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_SLOW(pool_grows_once_there_is_memory),
 	KUNIT_CASE_SLOW(pool_without_an_entry_handler_grows_once_there_is_memory),
 	KUNIT_CASE(pool_without_memory_is_left_alone),
+	KUNIT_CASE_SLOW(all_pools_that_wait_for_memory_grow),
 #ifdef CONFIG_X86
 	KUNIT_CASE_PARAM(registers_are_those_after_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
