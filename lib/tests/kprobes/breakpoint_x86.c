@@ -19,6 +19,7 @@
 #else
 #include "fixture.h"
 #endif
+#include "watch_x86.h"
 
 static void *at(void *fn, u32 offset)
 {
@@ -109,6 +110,77 @@ static void expect_stray(struct kunit *test, const u8 *text)
 	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 0);
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
 }
+
+/**
+ * struct late_point - a point that is found only after its breakpoint has been
+ * @word:   where points are looked up
+ * @points: what was there
+ */
+struct late_point {
+	void **word;
+	void *points;
+};
+
+static void show_points(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct late_point *l = w->arg;
+
+	WRITE_ONCE(*l->word, l->points);
+}
+
+/*
+ * The first lookup finds no point. It is there when the breakpoint has been read. Nothing else
+ * is probed, and interrupts are off.
+ */
+static void breakpoint_of_a_point_that_is_made_meanwhile_is_gone_back_to(struct kunit *test)
+{
+	void *no_points = kprobe_test_symbol("addr_array_empty");
+	unsigned int cpu = get_cpu();
+	struct late_point l = { .word = kprobe_test_points_word() };
+	struct pt_regs regs;
+	struct kpt_watch *w;
+	unsigned long flags;
+	const u8 *text;
+	int ret;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	put_cpu();
+	if (!no_points)
+		kunit_skip(test, "needs the symbols of data");
+	kpt_forbid_jumps(test);
+	text = (u8 *)kpt_probe(test, at(kpt_load, kpt_load_at))->kp.addr;
+	KUNIT_ASSERT_EQ(test, *text, INT3_INSN_OPCODE);
+	regs = trap_at(text, NULL);
+	w = kpt_watch(test, (void *)text, 1, cpu, show_points, &l);
+	local_irq_save(flags);
+	l.points = READ_ONCE(*l.word);
+	WRITE_ONCE(*l.word, no_points);
+	ret = take_breakpoint(&regs);
+	WRITE_ONCE(*l.word, l.points);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, ret, 1);
+	KUNIT_EXPECT_PTR_EQ(test, (const u8 *)regs.ip, text);
+	KUNIT_EXPECT_GE(test, w->times, 1);
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+#ifdef CONFIG_OPTPROBES
+/* An instruction that is emulated has one copy, for hits that are missed. */
+static void post_handler_of_an_emulated_instruction_needs_no_second_copy(struct kunit *test)
+{
+	u8 *load = (u8 *)at(kpt_load, kpt_load_at);
+	unsigned int before;
+
+	kpt_forbid_jumps(test);
+	before = kpt_counts(true).copies.live;
+	kpt_probe_post(test, KPT_JUMP_AT(emulated));
+	KUNIT_EXPECT_LE(test, kpt_counts(false).copies.live, before + 1);
+	before = kpt_counts(true).copies.live;
+	kpt_probe_post(test, load);
+	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.live, before + 2);
+}
+#endif
 
 /* No hit gets there. An oops is better than a task that goes on somewhere. */
 static void filling_of_a_slot_is_no_breakpoint_of_ours(struct kunit *test)
@@ -962,6 +1034,10 @@ static void debuggers_may_use_a_site_of_ftrace(struct kunit *test)
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
+	KUNIT_CASE(breakpoint_of_a_point_that_is_made_meanwhile_is_gone_back_to),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(post_handler_of_an_emulated_instruction_needs_no_second_copy),
+#endif
 	KUNIT_CASE(filling_of_a_slot_is_no_breakpoint_of_ours),
 	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),
 #ifdef CONFIG_KPROBES_ON_FTRACE

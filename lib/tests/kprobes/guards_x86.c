@@ -187,6 +187,17 @@ static void give_slot_back(void *slot)
 }
 
 /* The same for a page. Unwinders ask that, for instance. */
+/* The same if anyone asks whose a byte of text is. */
+static void point_of_a_byte_of_text_is_looked_up_with_preemption_off(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	struct kpt_reader *r;
+
+	r = kpt_watch_reader(test, kprobe_test_points_word(), sizeof(long), count_preemptible);
+	KUNIT_EXPECT_TRUE(test, kprobe_has_text((unsigned long)pr->kp.addr));
+	kpt_unwatch_reader(test, r);
+}
+
 static void page_of_a_slot_is_looked_up_with_preemption_off(struct kunit *test)
 {
 	struct kpt_reader *r;
@@ -269,7 +280,7 @@ static void __maybe_unused watch_lock(struct kunit *test, struct locked *l, cons
 	memset(l, 0, sizeof(*l));
 	l->held = kprobe_test_symbol(lock);
 	if (!l->held)
-		kunit_skip(test, "the symbol of the lock is not known");
+		kunit_skip(test, "needs the symbols of data");
 	for_each_online_cpu(cpu) {
 		KUNIT_ASSERT_LT(test, l->nr, ARRAY_SIZE(l->w));
 		l->w[l->nr++] = kpt_watch(test, word, size, cpu, count_unlocked, l);
@@ -289,6 +300,23 @@ static void __maybe_unused unwatch_lock(struct kunit *test, struct locked *l)
 	}
 	KUNIT_EXPECT_GT(test, times, 1);
 	KUNIT_EXPECT_EQ(test, l->unlocked, 1);
+}
+
+/* The other part of a point that two probes share has read it already. */
+static void text_of_a_copy_for_post_handlers_is_read_under_its_lock(struct kunit *test)
+{
+	u8 *addr = (u8 *)kpt_load;
+	struct locked l;
+
+	OPTIMIZER_HIDE_VAR(addr);
+	addr += kpt_load_at;
+#ifdef CONFIG_OPTPROBES
+	kpt_forbid_jumps(test);
+#endif
+	kpt_probe(test, addr);
+	watch_lock(test, &l, "text_mutex", addr, 1);
+	kpt_probe_post(test, addr);
+	unwatch_lock(test, &l);
 }
 
 #ifdef MODULE
@@ -569,8 +597,10 @@ static struct kunit_case guards_cases[] = {
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(point_of_an_ftrace_site_is_looked_up_with_preemption_off),
 #endif
+	KUNIT_CASE(point_of_a_byte_of_text_is_looked_up_with_preemption_off),
 	KUNIT_CASE(page_of_a_slot_is_looked_up_with_preemption_off),
 	KUNIT_CASE(debuggers_keep_out_while_the_text_of_a_point_is_read),
+	KUNIT_CASE(text_of_a_copy_for_post_handlers_is_read_under_its_lock),
 #if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
 	KUNIT_CASE(static_calls_of_a_module_that_comes_are_read_under_their_lock),
 #endif

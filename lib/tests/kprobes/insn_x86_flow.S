@@ -216,6 +216,24 @@ CASE "loop, 32 bit count" how=BRANCH|CONDITIONAL to=2f
 	PROBE addr32 loop 2f
 	JUMPED
 DONE
+#else
+CASE "jcxz, upper half set" how=BRANCH|CONDITIONAL to=2f
+	mov	$0x10000, %ecx
+	PROBE jcxz 2f
+	JUMPED
+DONE
+
+CASE "loop, 16 bit count" how=BRANCH|CONDITIONAL to=2f
+	mov	$0x10001, %ecx
+	PROBE addr16 loop 2f
+	JUMPED
+DONE
+
+CASE "loop, 16 bit count from zero" how=BRANCH|CONDITIONAL to=2f
+	mov	$0x20000, %ecx
+	PROBE addr16 loop 2f
+	JUMPED
+DONE
 #endif
 
 /* --- Returns --- */
@@ -318,6 +336,7 @@ REFUSE "cmov with a prefix that the decoder takes for another's", .byte 0xf3, 0x
 #ifdef CONFIG_X86_64
 REFUSE "a prefix after rex", .byte 0x48, 0x66, 0x89, 0xd8
 REFUSE "rex after rex", .byte 0x48, 0x48, 0x89, 0xd8
+REFUSE "rex2 after rex", .byte 0x48, 0xd5, 0x00, 0x90
 REFUSE "more prefixes than the decoder counts", .byte 0x66, 0xf2, 0x3e, 0x26, 0x67, 0x89, 0xd8
 #endif
 REFUSE "an operand of mov from cr0 that is ignored", .byte 0x0f, 0x20, 0x40, 0x00

@@ -364,6 +364,25 @@ static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 		check_stays_breakpoint(test, by[i].addr, by[i].fn, "a branch leads inside");
 }
 
+static void target_of_a_branch_of_each_condition_refuses(struct kunit *test)
+{
+#define BY(c)	KPT_JUMP_AND_AT(by_jcc8_##c), KPT_JUMP_AND_AT(by_jcc32_##c),
+	const struct kpt_jump_target by[] = { KPT_JUMP_CONDITIONS(BY) };
+#undef BY
+	struct kpt_probe *pr[ARRAY_SIZE(by)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(by); i++)
+		pr[i] = kpt_probe(test, by[i].addr);
+	wait_for_kprobe_optimizer();
+	for (i = 0; i < ARRAY_SIZE(by); i++) {
+		expect_no_jump_because(test, pr[i], "a branch leads inside");
+		KUNIT_EXPECT_FALSE_MSG(test, is_jump(by[i].addr), "%ps", by[i].fn);
+		KUNIT_EXPECT_EQ(test, by[i].fn(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr[i]->pre, 1);
+	}
+}
+
 static void function_that_shares_code_with_its_neighbour_is_left_alone(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(unaligned), kpt_jump_unaligned,
@@ -424,8 +443,8 @@ static void end_that_is_not_aligned_is_no_obstacle(struct kunit *test)
 		KPT_JUMP_AND_AT(ends_ret), KPT_JUMP_AND_AT(ends_ret_imm),
 		KPT_JUMP_AND_AT(ends_jmp8), KPT_JUMP_AND_AT(ends_jmp32),
 		KPT_JUMP_AND_AT(ends_call), KPT_JUMP_AND_AT(ends_int3),
-		KPT_JUMP_AND_AT(ends_ud2), KPT_JUMP_AND_AT(ends_nop),
-		KPT_JUMP_AND_AT(ends_nop3),
+		KPT_JUMP_AND_AT(ends_ud1), KPT_JUMP_AND_AT(ends_ud2),
+		KPT_JUMP_AND_AT(ends_nop), KPT_JUMP_AND_AT(ends_nop3),
 	};
 	unsigned int i;
 
@@ -558,6 +577,10 @@ static void target_of_a_computed_jump_inside_refuses(struct kunit *test)
 			       "the function has indirect jumps");
 	check_stays_breakpoint(test, AT(computed_lea), kpt_jump_computed_lea,
 			       "the function has indirect jumps");
+	check_stays_breakpoint(test, AT(computed_eax), kpt_jump_computed_eax,
+			       "the function has indirect jumps");
+	check_stays_breakpoint(test, AT(computed_edi), kpt_jump_computed_edi,
+			       "the function has indirect jumps");
 }
 
 static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
@@ -591,6 +614,50 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	check_in_kernel(test, "kprobe_test_fixed", "a fault is fixed up inside",
 			"kprobe_test_fixed_after");
 }
+
+#ifdef MODULE
+struct module_faults {
+	struct exception_table_entry *table;
+	unsigned int nr;
+};
+
+static void give_faults_back(void *arg)
+{
+	struct module_faults *was = arg;
+
+	THIS_MODULE->extable = was->table;
+	THIS_MODULE->num_exentries = was->nr;
+}
+
+static unsigned long fixup_of(const struct exception_table_entry *e)
+{
+	return (unsigned long)&e->fixup + e->fixup;
+}
+
+/* The entry is the first of the table, and the last. No fault of the module is fixed up. */
+static void fixup_of_the_only_entry_of_a_module_refuses(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)AT(fixup);
+	struct exception_table_entry *e = THIS_MODULE->extable;
+	struct module_faults *was = kunit_kzalloc(test, sizeof(*was), GFP_KERNEL);
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, was);
+	*was = (struct module_faults){ e, THIS_MODULE->num_exentries };
+	for (i = 0; i < was->nr && fixup_of(e) - addr - 1 >= JMP32_INSN_SIZE - 1; i++, e++)
+		;
+	KUNIT_ASSERT_LT(test, i, was->nr);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_faults_back, was), 0);
+	/* The number first: a table that is too long could be searched meanwhile. */
+	WRITE_ONCE(THIS_MODULE->num_exentries, 1);
+	WRITE_ONCE(THIS_MODULE->extable, e);
+	pr = kpt_probe(test, (void *)addr);
+	wait_for_kprobe_optimizer();
+	kunit_release_action(test, give_faults_back, was);
+	expect_no_jump_because(test, pr, "a fault is fixed up inside");
+}
+#endif
 
 /* An instruction that is or has a fix-up, at each inner byte and right after them. */
 static void fault_at_each_inner_byte_refuses(struct kunit *test)
@@ -2814,6 +2881,7 @@ static struct kunit_case jump_cases[] = {
 #endif
 	KUNIT_CASE(return_into_the_bytes_of_a_jump_refuses),
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
+	KUNIT_CASE(target_of_a_branch_of_each_condition_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
 	KUNIT_CASE(branch_target_of_code_without_a_symbol_refuses),
 	KUNIT_CASE(code_without_a_symbol_gets_no_jump),
@@ -2833,6 +2901,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_of_a_neighbour_inside_refuses),
 #endif
 	KUNIT_CASE(fixup_target_inside_refuses),
+#ifdef MODULE
+	KUNIT_CASE(fixup_of_the_only_entry_of_a_module_refuses),
+#endif
 	KUNIT_CASE(fault_at_each_inner_byte_refuses),
 	KUNIT_CASE(bug_trap_inside_refuses),
 #ifdef CONFIG_X86_64

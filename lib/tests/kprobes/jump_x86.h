@@ -76,6 +76,7 @@ KPT_JUMP_TARGET(ends_jmp32);
 KPT_JUMP_TARGET(ends_jmp_reg);
 KPT_JUMP_TARGET(ends_call);
 KPT_JUMP_TARGET(ends_int3);
+KPT_JUMP_TARGET(ends_ud1);
 KPT_JUMP_TARGET(ends_ud2);
 KPT_JUMP_TARGET(ends_nop);
 KPT_JUMP_TARGET(ends_nop3);
@@ -124,6 +125,13 @@ KPT_JUMP_TARGET(by_loop);
 KPT_JUMP_TARGET(by_jcxz);
 KPT_JUMP_TARGET(by_call);
 KPT_JUMP_TARGET(by_xbegin);
+#define KPT_JUMP_CONDITIONS(each)					\
+	each(0) each(1) each(2) each(3) each(4) each(5) each(6) each(7)	\
+	each(8) each(9) each(a) each(b) each(c) each(d) each(e) each(f)
+#define KPT_JUMP_BY_CONDITION(c)					\
+	KPT_JUMP_TARGET(by_jcc8_##c);					\
+	KPT_JUMP_TARGET(by_jcc32_##c);
+KPT_JUMP_CONDITIONS(KPT_JUMP_BY_CONDITION)
 /* of the function before or after it, with which it shares code, */
 KPT_JUMP_TARGET(unaligned);
 KPT_JUMP_TARGET(falls);
@@ -240,6 +248,8 @@ KPT_JUMP_TARGET(interpreter_copy);
 /* The second of two instructions is the target of a computed jump. */
 KPT_JUMP_TARGET(computed);
 KPT_JUMP_TARGET(computed_lea);
+KPT_JUMP_TARGET(computed_eax);
+KPT_JUMP_TARGET(computed_edi);
 
 /* The second of two is the target of a branch in the other function, far before it. */
 unsigned long kpt_jump_shares(unsigned long arg);

@@ -193,6 +193,21 @@ INTO jcxz, jecxz
 INTO call, call
 INTO xbegin, xbegin
 
+.macro JCC_CODE8 code:req label:req
+	.byte	0x70 + \code
+	.byte	\label - . - 1
+.endm
+
+.macro JCC_CODE32 code:req label:req
+	.byte	0x0f, 0x80 + \code
+	.long	\label - . - 4
+.endm
+
+.irp c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, a, b, c, d, e, f
+	INTO jcc8_\c, JCC_CODE8 0x\c,
+	INTO jcc32_\c, JCC_CODE32 0x\c,
+.endr
+
 /* Not aligned as functions are: it shares code with its neighbour. */
 SYM_FUNC_START_LOCAL(kpt_jump_in_front)
 	GET_ARG
@@ -275,6 +290,7 @@ ENDS jmp32, , .byte 0xe9, 0xfb, 0xff, 0xff, 0xff
 ENDS jmp_reg, 1, .byte 0xff, 0xe0
 ENDS call, , call kpt_plain
 ENDS int3, , int3
+ENDS ud1, , .byte 0x0f, 0xb9, 0xc0
 ENDS ud2, , ud2
 ENDS nop, , nop
 ENDS nop3, , .byte 0x0f, 0x1f, 0x00
@@ -740,6 +756,26 @@ SYM_FUNC_END(kpt_jump_\name)
 
 COMPUTED computed, mov $.Lcomputed_inside, %ebx
 COMPUTED computed_lea, lea .Lcomputed_lea_inside(%ebx,%ebx,2), %ebx
+
+/* The jump, through the thunk of another register, is never reached. */
+.macro COMPUTED_BY reg:req
+SYM_FUNC_START(kpt_jump_computed_\reg)
+	GET_ARG
+	AT computed_\reg
+	xor	%eax, %eax
+.Lcomputed_\reg\()_inside:
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	jmp	1f
+	mov	$.Lcomputed_\reg\()_inside, %\reg
+	JMP_NOSPEC \reg
+1:
+	RETURN
+SYM_FUNC_END(kpt_jump_computed_\reg)
+.endm
+
+COMPUTED_BY eax
+COMPUTED_BY edi
 
 SYM_FUNC_START(kpt_jump_shares)
 	GET_ARG

@@ -1,20 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For ordering.sh, which compiles our files once more with this before them: what orders
- * memory accesses leaves a comment in the assembly, "kprobes-ordering KIND FILE LINE". So
- * it can be counted where it makes no instruction, as most of it on x86.
+ * memory accesses, or excludes others, leaves a comment in the assembly, "kprobes-ordering
+ * KIND FILE LINE". So it can be counted where it makes no instruction, as most barriers of
+ * x86, and where nothing else shows that it is missing, as that of a lock nobody else holds.
  */
 #ifdef __KERNEL__
+#include <linux/cleanup.h>
+#include <linux/cpu.h>
+#include <linux/jump_label.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
+#include <linux/smp.h>
 #include <linux/stringify.h>
 
 #include <asm/barrier.h>
+#ifdef CONFIG_X86
+#include <asm/text-patching.h>
+#endif
 
 #define ORDERS(kind)	\
 	asm volatile("# kprobes-ordering " kind " " __FILE__ " " __stringify(__LINE__))
 
-/* Other macros have it, too: those that our lines do not name do not count. */
+/* Other macros have these, too: those that our lines do not name do not count. */
+#ifdef CONFIG_PREEMPT_COUNT
+#undef preempt_disable_notrace
+#define preempt_disable_notrace()	\
+	({ ORDERS("preempt_disable_notrace"); __preempt_count_inc(); barrier(); })
+#undef preempt_enable_notrace
+#define preempt_enable_notrace()					\
+({									\
+	ORDERS("preempt_enable_notrace");				\
+	barrier();							\
+	if (__preempt_count_dec_and_test())				\
+		__preempt_schedule_notrace();				\
+})
+#endif
 #undef barrier
 #define barrier()			\
 	({ ORDERS("barrier"); __asm__ __volatile__("" : : : "memory"); })
@@ -34,6 +57,31 @@
 #define smp_store_release(p, v)		({ ORDERS("smp_store_release"); __smp_store_release(p, v); })
 #undef smp_load_acquire
 #define smp_load_acquire(p)		({ ORDERS("smp_load_acquire"); __smp_load_acquire(p); })
+
+#undef guard
+#define guard(_name)	ORDERS("guard(" #_name ")"); CLASS(_name, __UNIQUE_ID(guard))
+#undef scoped_guard
+#define scoped_guard(_name, args...)					\
+	if (({ ORDERS("scoped_guard(" #_name ")"); false; })) {		\
+	} else								\
+		__scoped_guard(_name, __UNIQUE_ID(label), args)
+#ifndef mutex_lock
+#define mutex_lock(lock)		({ ORDERS("mutex_lock"); (mutex_lock)(lock); })
+#endif
+#define mutex_unlock(lock)		({ ORDERS("mutex_unlock"); (mutex_unlock)(lock); })
+#define cpus_read_lock()		({ ORDERS("cpus_read_lock"); (cpus_read_lock)(); })
+#define cpus_read_unlock()		({ ORDERS("cpus_read_unlock"); (cpus_read_unlock)(); })
+#ifdef CONFIG_JUMP_LABEL
+#define jump_label_lock()		({ ORDERS("jump_label_lock"); (jump_label_lock)(); })
+#define jump_label_unlock()		({ ORDERS("jump_label_unlock"); (jump_label_unlock)(); })
+#endif
+#ifdef CONFIG_X86
+#define text_poke_sync()		({ ORDERS("text_poke_sync"); (text_poke_sync)(); })
+#endif
+#ifdef CONFIG_SMP
+#define smp_call_function(f, info, w)	\
+	({ ORDERS("smp_call_function"); (smp_call_function)(f, info, w); })
+#endif
 
 #define list_add_rcu(new, head)		({ ORDERS("list_add_rcu"); (list_add_rcu)(new, head); })
 #define list_add_tail_rcu(new, head)	\

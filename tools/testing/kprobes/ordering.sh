@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Checks that all that orders memory accesses is there: no test can show that some of it is
-# missing on a machine that does not reorder these accesses. ordering.list has what must be
-# there, in the code of our files, and in what the compiler is told when it makes that code.
+# Checks that barriers and locks are there. No test can show that a barrier is missing on a
+# machine that does not reorder these accesses, and few can show it of a lock that is seldom
+# held by others. ordering.list has what must be there, in the code of our files, and in what
+# the compiler is told when it makes that code.
 #
 #   ordering.sh ARCH KERNEL [PREFIX]   the list's name for it; the kernel's folder; that of
 #                                      the names of its binutils
@@ -39,14 +40,18 @@ told()
 		*" -c -o $object "*) ;;
 		*) echo "$file: the kernel's build did not compile it" >&2; return 1 ;;
 		esac
-		command=${command/ -c -o $object / -include "$here/ordering.h" -S -o "$tmp/out.s" }
+		command=${command/ -c -o $object / -w -include "$here/ordering.h" -S -o "$tmp/out.s" }
 		(cd "$kernel" && eval "$command") 2>"$tmp/errors" || {
 			echo "$file: $(grep -m 1 error "$tmp/errors" || tail -n 1 "$tmp/errors")" >&2
 			return 1
 		}
-		sed -n 's/.*# kprobes-ordering \([a-z_]*\) \([^ ]*\) \([0-9]*\)$/\2 \1 \3/p' "$tmp/out.s"
+		sed -n 's/.*# kprobes-ordering \([a-z_()]*\) \([^ ]*\) \([0-9]*\)$/\2 \1 \3/p' "$tmp/out.s"
 	done | sort -u | while read -r file kind line; do
-		[ "$kind" != barrier ] || sed -n "${line}p" "$kernel/source/$file" | grep -q 'barrier()' || continue
+		case $kind in
+		barrier | preempt_*)
+			sed -n "${line}p" "$kernel/source/$file" | grep -qF "$kind()" || continue
+			;;
+		esac
 		echo "$file" "$kind"
 	done | sort | uniq -c | awk '{ print $2, $3, $1 }'
 }
@@ -88,6 +93,6 @@ if [ ${#files[@]} -gt 0 ]; then
 fi
 
 [ $((code + sources)) -gt 0 ] || wrong "nothing is listed for $arch"
-[ $status -ne 0 ] || echo "ok - ordering: what orders is there for $arch: $code kinds in code$(
+[ $status -ne 0 ] || echo "ok - ordering: barriers and locks of $arch are there: $code kinds in code$(
 	[ "$compiler" = 12 ] || echo ", not counted by gcc $compiler"), $sources in sources"
 exit $status

@@ -10,7 +10,7 @@
 #                "# own guest: REASON" in its own guest, and one marked "# needs:
 #                config OPTION" only on kernels that have the option
 #   hit path     hitpath.sh: is everything that a hit runs refused?
-#   ordering     ordering.sh: is all there that orders memory accesses? For x86_64; other
+#   ordering     ordering.sh: are the barriers and locks there? For x86_64; other
 #                architectures are checked with their suites
 #   slots        slots.sh: do copies and detours follow the rules for generated code? For
 #                the default kernel, and fewer of them than "make slots" has
