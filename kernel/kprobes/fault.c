@@ -15,6 +15,7 @@
  * The return handler of a disabled return probe still runs for calls in flight. The fault
  * handler of such a probe is on only while that handler runs: see kretprobe_run_off().
  */
+#include <kunit/visibility.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/rculist.h>
@@ -205,3 +206,25 @@ bool kprobe_fault_switch(struct kprobe_user *user, bool on)
 	WRITE_ONCE(user->faulter->on, on);
 	return true;
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_fault_nests - cover a handler in the same context, as a late return may
+ *
+ * Context: task, no handler runs.
+ * Return: true if the outer handler's faults are its own again afterwards.
+ */
+bool kprobe_test_fault_nests(void)
+{
+	struct kprobe_faulter outer = { }, inner = { }, *first, *second, *last;
+
+	guard(preempt_notrace)();
+	first = kprobe_fault_enter(&outer);
+	second = kprobe_fault_enter(&inner);
+	kprobe_fault_leave(second);
+	last = kprobe_fault_enter(NULL);
+	kprobe_fault_leave(first);
+	return !first && second == &outer && last == &outer;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_fault_nests);
+#endif

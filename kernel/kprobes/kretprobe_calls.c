@@ -492,6 +492,19 @@ bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, boo
 	return keeps;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_idle_keeps);
+
+/**
+ * kprobe_test_idle_noted - test if the calls of an idle task are freed when its CPU dies
+ * @cpu: a CPU that is online
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool kprobe_test_idle_noted(unsigned int cpu)
+{
+	return per_cpu(calls_of_idle, cpu);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_idle_noted);
 #endif
 #endif
 

@@ -270,13 +270,16 @@ static unsigned long retry_delay = RETRY_DELAY;
 static void optimizer_retry(struct work_struct *work)
 {
 	struct kprobe_point *pt;
+	bool any = false;
 
 	guard(mutex)(&kprobe_mutex);
-	retry_delay = min(2 * retry_delay, RETRY_DELAY_MAX);
 	list_for_each_entry(pt, &kprobe_points, all) {
-		if (pt->why < 0)
+		if (pt->why < 0) {
 			kprobe_optimizer_want(pt);
+			any = true;
+		}
 	}
+	retry_delay = any ? min(2 * retry_delay, RETRY_DELAY_MAX) : RETRY_DELAY;
 }
 
 static DECLARE_DELAYED_WORK(optimizer_retry_work, optimizer_retry);
@@ -290,6 +293,23 @@ static void optimizer_retry_soon(void)
 	if (delayed_work_pending(&optimizer_retry_work))
 		mod_delayed_work(system_unbound_wq, &optimizer_retry_work, retry_delay);
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_retry_delay - tell how long points wait for the next try
+ * @pending: set to whether there will be one
+ *
+ * Context: may sleep.
+ * Return: the delay, for a point that has to wait next.
+ */
+unsigned long kprobe_test_retry_delay(bool *pending)
+{
+	guard(mutex)(&kprobe_mutex);
+	*pending = delayed_work_pending(&optimizer_retry_work);
+	return retry_delay;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_retry_delay);
+#endif
 
 /* Makes the detours of the first @nr queued points. */
 static void optimizer_make_detours(unsigned int nr)

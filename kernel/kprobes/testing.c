@@ -150,6 +150,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_debug);
 /* -------------------------------- Boot ----------------------------------- */
 
 static int too_early_ret, too_late_ret;
+static bool too_early_refused, too_late_text;
 
 /*
  * Tasks may sleep already, as they must to register a probe. Initcalls of one level run in
@@ -162,18 +163,21 @@ static int __init too_early(void)
 	too_early_ret = register_kprobe(&kp);
 	if (!too_early_ret)
 		unregister_kprobe(&kp);
+	too_early_refused = within_kprobe_blacklist((unsigned long)kprobe_test_entry(too_early));
 	return 0;
 }
 early_initcall(too_early);
 
 /**
  * kprobe_test_too_early - tell what a probe got that was registered too early
+ * @refused: set to whether within_kprobe_blacklist() was true then, for any text
  *
  * Context: any.
  * Return: what register_kprobe() has returned.
  */
-int kprobe_test_too_early(void)
+int kprobe_test_too_early(bool *refused)
 {
+	*refused = too_early_refused;
 	return too_early_ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_early);
@@ -187,6 +191,7 @@ void __ref kprobe_test_init_text_gone(void)
 {
 	struct kprobe kp = { .addr = kprobe_test_entry(too_early) };
 
+	too_late_text = core_kernel_text((unsigned long)kp.addr);
 	too_late_ret = register_kprobe(&kp);
 	if (!too_late_ret)
 		unregister_kprobe(&kp);
@@ -194,12 +199,14 @@ void __ref kprobe_test_init_text_gone(void)
 
 /**
  * kprobe_test_too_late - tell what a probe got that was registered too late
+ * @text: set to whether its address was the kernel's text then
  *
  * Context: any.
  * Return: what register_kprobe() has returned.
  */
-int kprobe_test_too_late(void)
+int kprobe_test_too_late(bool *text)
 {
+	*text = too_late_text;
 	return too_late_ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_late);

@@ -455,9 +455,13 @@ static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
  * @on:	   how often it was asked to share the function
  * @off:   how often it was told that it need not share it any more
  * @again: how many more times it answers that it is busy
+ * @mutex: protects the direct trampolines; NULL if its symbol is not known
+ * @unlocked: how often nobody held that when it was asked
  */
 struct direct {
 	struct ftrace_ops ops;
+	struct mutex *mutex;
+	unsigned int unlocked;
 	unsigned int on;
 	unsigned int off;
 	unsigned int again;
@@ -471,6 +475,7 @@ static int direct_command(struct ftrace_ops *ops, enum ftrace_ops_cmd cmd)
 		d->off++;
 	if (cmd != FTRACE_OPS_CMD_ENABLE_SHARE_IPMODIFY_PEER)
 		return 0;
+	d->unlocked += d->mutex && !mutex_is_locked(d->mutex);
 	if (d->again) {
 		d->again--;
 		return -EAGAIN;
@@ -504,6 +509,7 @@ static void direct_trampoline_shares_the_function(struct kunit *test)
 	unsigned int i;
 
 	add_direct(test, site->kp.addr);
+	direct.mutex = kprobe_test_symbol("direct_mutex");
 	for (i = 1; i <= 2; i++) {
 		kpt_register(test, post);
 		KUNIT_EXPECT_EQ(test, direct.on, i);
@@ -517,6 +523,7 @@ static void direct_trampoline_shares_the_function(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, site->pre, 2);
 	KUNIT_EXPECT_EQ(test, post->post, 2);
+	KUNIT_EXPECT_EQ(test, direct.unlocked, 0);
 }
 
 static noinline unsigned long third_traced(void)

@@ -590,6 +590,88 @@ static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test
 }
 
 /**
+ * struct kept_detour - a detour that is still there when no handler runs any more
+ * @p:	   its point
+ * @there: how often it was
+ * @gone:  how often it was not
+ */
+struct kept_detour {
+	struct kprobe *p;
+	unsigned int there;
+	unsigned int gone;
+};
+
+static void look_for_detour(enum kprobe_stage stage, void *arg)
+{
+	struct kept_detour *k = arg;
+
+	if (stage != KPROBE_STAGE_SYNCED)
+		return;
+	if (READ_ONCE(k->p->ainsn.detour))
+		k->there++;
+	else
+		k->gone++;
+}
+
+static void stop_looking(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+static void all_on(void *test)
+{
+	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
+}
+
+/* Until then a CPU may be in a handler, and will go on in the detour. */
+static void detour_stays_until_no_handler_runs(struct kunit *test)
+{
+	struct kept_detour *k = kunit_kzalloc(test, sizeof(*k), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_probe(test, AT(two));
+#ifdef MODULE
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+#endif
+	KUNIT_ASSERT_NOT_NULL(test, k);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	scoped_guard(preempt)
+		k->p = get_kprobe(pr->kp.addr);
+	KUNIT_ASSERT_NOT_NULL(test, k->p);
+	kprobe_test_stop(look_for_detour, k);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_looking, NULL), 0);
+
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_EQ(test, k->there, 1);
+	KUNIT_EXPECT_NULL(test, k->p->ainsn.detour);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr->kp), 0);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	if (kpt_debugfs.mnt) {
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+		KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0"), 1l);
+		KUNIT_EXPECT_EQ(test, k->there, 2);
+		KUNIT_EXPECT_NULL(test, k->p->ainsn.detour);
+		kunit_release_action(test, all_on, test);
+		wait_for_kprobe_optimizer();
+		expect_jump(test, pr);
+	}
+#ifdef MODULE
+	/* As if the function were all of a module that goes. */
+	k->there = 0;
+	mod->mem[MOD_TEXT].base = kpt_text(kpt_jump_two);
+	mod->mem[MOD_TEXT].size = kpt_size(test, kpt_jump_two);
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_EQ(test, k->there, 1);
+	KUNIT_EXPECT_NULL(test, k->p->ainsn.detour);
+	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+#endif
+	KUNIT_EXPECT_EQ(test, k->gone, 0);
+	kunit_release_action(test, stop_looking, NULL);
+}
+
+/**
  * struct wait_watch - what the optimizer does before it waits for tasks
  * @sync:  counts when it interrupts all CPUs
  * @cpus:  counts when it waits for CPU hotplug
@@ -1509,7 +1591,53 @@ static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 	expect_jump_within(test, another, 30);
 }
 
+static bool no_more_tries(void)
+{
+	bool pending;
+
+	kprobe_test_retry_delay(&pending);
+	return !pending;
+}
+
+/* The only point that waits goes meanwhile: the next one that has to wait waits one second. */
+static void waits_are_short_again_after_a_try_for_no_point(struct kunit *test)
+{
+	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
+	struct kpt_probe *pr = kpt_probe(test, AT(alone));
+	bool pending;
+
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
+	WRITE_ONCE(plans->times, 0);
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+	pr = kpt_probe(test, AT(two));
+	wait_for_tries(test, plans, 1);
+	expect_breakpoint(test, pr);
+	kprobe_test_retry_delay(&pending);
+	KUNIT_EXPECT_TRUE(test, pending);
+	kpt_unregister(test, pr);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
+	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), (unsigned long)HZ);
+}
+
 /* --- Many points ------------------------------------------------------------ */
+
+/* Otherwise a stream of them would keep all points from becoming jumps. */
+static void points_that_come_do_not_put_the_worker_off(struct kunit *test)
+{
+	struct passes *chosen = count_passes(test, KPROBE_STAGE_CHOSEN);
+	unsigned long deadline = jiffies + 10 * HZ;
+	struct kpt_probe *pr = kpt_alloc(test, AT(alone));
+
+	kpt_probe(test, AT(two));
+	while (!READ_ONCE(chosen->times) && time_before(jiffies, deadline)) {
+		KUNIT_ASSERT_EQ(test, register_kprobe(&pr->kp), 0);
+		unregister_kprobe(&pr->kp);
+	}
+	KUNIT_EXPECT_GE(test, chosen->times, 1);
+}
 
 /* More than two rounds; the optimizer keeps the mutex for one round at a time. */
 #define ROUND		32
@@ -1694,6 +1822,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(counting_is_switched_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
+	KUNIT_CASE(detour_stays_until_no_handler_runs),
 	KUNIT_CASE(every_cpu_is_there_and_interrupted_before_tasks_are_waited_for),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),
 	KUNIT_CASE_SLOW(task_in_the_bytes_is_waited_for),
@@ -1706,6 +1835,8 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE_SLOW(jump_waits_for_a_debugger_in_its_bytes),
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KUNIT_CASE_SLOW(memory_for_another_point_ends_a_long_wait),
+	KUNIT_CASE_SLOW(waits_are_short_again_after_a_try_for_no_point),
+	KUNIT_CASE(points_that_come_do_not_put_the_worker_off),
 	KUNIT_CASE_SLOW(points_that_come_meanwhile_do_not_keep_others_from_their_jumps),
 	KUNIT_CASE_SLOW(probe_is_registered_while_many_detours_are_made),
 	KUNIT_CASE_SLOW(grace_periods_end_while_many_detours_are_made),

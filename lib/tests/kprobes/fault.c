@@ -1170,6 +1170,12 @@ static void faults_elsewhere_are_none_of_its_business(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fp->faults, 0);
 }
 
+/* A late return runs a handler in the context of another one's. */
+static void handler_that_was_covered_has_its_fault_handler_again(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, kprobe_test_fault_nests());
+}
+
 #define STATE_CASE(name)		KUNIT_CASE_PARAM(name, kpt_state_gen)
 #define DISPLACED_CASE(name)	KUNIT_CASE_PARAM(name, kpt_displaced_state_gen)
 
@@ -1190,6 +1196,7 @@ static struct kunit_case fault_cases[] = {
 #endif
 	KUNIT_CASE(fault_handler_that_was_abandoned_keeps_none_from_running),
 #endif
+	KUNIT_CASE(handler_that_was_covered_has_its_fault_handler_again),
 	STATE_CASE(handlers_are_those_of_the_time_of_registration),
 #ifdef CONFIG_KRETPROBES
 	STATE_CASE(faults_of_return_probes_are_dealt_with),

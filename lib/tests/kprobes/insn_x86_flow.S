@@ -297,6 +297,7 @@ INSN "smsw", smsw %edx
 /* --- Allowed --- */
 
 /* The decoder does not know that they have no operand. */
+ALLOW "clac", .byte 0x0f, 0x01, 0xca
 ALLOW "invd", .byte 0x0f, 0x08
 ALLOW "femms", .byte 0x0f, 0x0e
 ALLOW "wrmsr", .byte 0x0f, 0x30
@@ -343,6 +344,8 @@ REFUSE "an operand of mov from cr0 that is ignored", .byte 0x0f, 0x20, 0x40, 0x0
 REFUSE "an operand of mov from dr0 that is ignored", .byte 0x0f, 0x21, 0x40, 0x00
 REFUSE "an operand of mov to cr0 that is ignored", .byte 0x0f, 0x22, 0x40, 0x00
 REFUSE "an operand of mov to dr0 that is ignored", .byte 0x0f, 0x23, 0x40, 0x00
+REFUSE "eretu", .byte 0xf3, 0x0f, 0x01, 0xca
+REFUSE "erets", .byte 0xf2, 0x0f, 0x01, 0xca
 REFUSE "mwait", .byte 0x0f, 0x01, 0xc9
 REFUSE "mwaitx", .byte 0x0f, 0x01, 0xfb
 REFUSE "sti in front of hlt", .byte 0xfb, 0xf4

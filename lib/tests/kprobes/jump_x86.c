@@ -872,7 +872,7 @@ static void jump_label_inside_refuses(struct kunit *test)
 		kunit_skip(test, "the compiler has put something in between");
 	pr = kpt_probe(test, addr);
 	wait_for_kprobe_optimizer();
-	expect_no_jump(test, pr);
+	expect_no_jump_because(test, pr, "others patch this text");
 	/* The site can still be patched. */
 	static_branch_enable(&kpt_jump_key);
 	KUNIT_EXPECT_EQ(test, kpt_jump_branches(7), KPT_RESULT(7ul) + 1);

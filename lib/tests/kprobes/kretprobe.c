@@ -523,12 +523,15 @@ static void data_size_too_large_is_einval(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
 	rp.kp.addr = kpt_text(kpt_plain);
+	rp.data_size = 4096 + 1;
+	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
+	rp.kp.addr = kpt_text(kpt_plain);
 	rp.data_size = SIZE_MAX - 8;
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), -EINVAL);
 	/* The largest allowed size works. */
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = kpt_text(kpt_plain);
-	rp.data_size = KRETPROBE_MAX_DATA_SIZE;
+	rp.data_size = 4096;
 	KUNIT_EXPECT_EQ(test, ret_refused(&rp), 0);
 }
 

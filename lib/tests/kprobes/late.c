@@ -594,7 +594,10 @@ static void address_of_another_task_s_call_is_not_found(struct kunit *test)
 static void calls_of_an_idle_task_are_freed_if_its_cpu_is_dead(struct kunit *test)
 {
 	struct late_probe *p = late_probe(test, kpt_traced, 2);
+	unsigned int cpu;
 
+	for_each_online_cpu(cpu)
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_idle_noted(cpu), "%u", cpu);
 	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
 	KUNIT_ASSERT_NOT_NULL(test, p->ri);
 	preempt_disable();

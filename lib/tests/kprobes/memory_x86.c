@@ -20,6 +20,7 @@
 #include <linux/uaccess.h>
 
 #include "jump_x86.h"
+#include "watch_x86.h"
 
 /*
  * Probes make the allocators fail: a handler on their entry makes them return NULL
@@ -220,17 +221,35 @@ static int track_percpu_return(struct kretprobe_instance *ri, struct pt_regs *re
 	return track_return(ri, regs);
 }
 
-static void object_is_freed(const void *start)
+static bool object_is_freed(const void *start)
 {
 	unsigned int i, end = READ_ONCE(objects_end);
+	bool found = false;
 
 	for (i = 0; start && i < end; i++) {
-		if (READ_ONCE(objects[i].start) == start)
+		if (READ_ONCE(objects[i].start) == start) {
 			WRITE_ONCE(objects[i].start, NULL);
+			found = true;
+		}
 	}
+	return found;
+}
+
+/* Whoever walks a list through memory that was freed gets lost, whatever the allocator does. */
+static void data_is_freed(void *start)
+{
+	if (object_is_freed(start))
+		WRITE_ONCE(*(void **)start, LIST_POISON1);
 }
 
 static int one_is_freed(struct kprobe *p, struct pt_regs *regs)
+{
+	data_is_freed((void *)regs_get_kernel_argument(regs, 0));
+	return 0;
+}
+
+/* Text cannot be written, and an offset is no address. */
+static int other_is_freed(struct kprobe *p, struct pt_regs *regs)
 {
 	object_is_freed((void *)regs_get_kernel_argument(regs, 0));
 	return 0;
@@ -242,7 +261,7 @@ static int many_are_freed(struct kprobe *p, struct pt_regs *regs)
 	void **start = (void **)regs_get_kernel_argument(regs, 2);
 
 	for (i = 0; i < nr; i++)
-		object_is_freed(start[i]);
+		data_is_freed(start[i]);
 	return 0;
 }
 
@@ -260,8 +279,8 @@ static struct kretprobe trackers[NR_TRACKED];
 static struct kprobe frees[] = {
 	{ .symbol_name = "kfree", .pre_handler = one_is_freed },
 	{ .symbol_name = "kvfree", .pre_handler = one_is_freed },
-	{ .symbol_name = "vfree", .pre_handler = one_is_freed },
-	{ .symbol_name = "free_percpu", .pre_handler = one_is_freed },
+	{ .symbol_name = "vfree", .pre_handler = other_is_freed },
+	{ .symbol_name = "free_percpu", .pre_handler = other_is_freed },
 	{ .symbol_name = "kmem_cache_free_bulk", .pre_handler = many_are_freed },
 };
 
@@ -630,7 +649,7 @@ static void registering_without_pages_changes_nothing(struct kunit *test)
 
 /* With this many pages or more, the next block has several. */
 #define PAGES_FOR_MORE	16
-#define MOST_SLOTS	4096
+#define MOST_SLOTS	8192
 
 struct slots {
 	kprobe_opcode_t *slot[MOST_SLOTS];
@@ -666,6 +685,34 @@ static void block_of_pages_without_memory_is_a_page(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, failed);
 	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages + 1);
+}
+
+/* The table of pages cannot grow, not even for one page. The blocks go again, at once. */
+static void block_of_pages_without_memory_for_their_table_is_refused(struct kunit *test)
+{
+	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	kprobe_opcode_t *slot;
+	bool failed = false;
+	unsigned int pages;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_slots, s), 0);
+	drain();
+	only_failer = "__kvmalloc_node_noprof";
+	while (!failed && s->nr < MOST_SLOTS) {
+		pages = kpt_counts(false).copies.pages;
+		fail_nth(1);
+		failures = 2;
+		slot = get_insn_slot();
+		failed = has_failed();
+		if (slot)
+			s->slot[s->nr++] = slot;
+		else
+			KUNIT_EXPECT_TRUE(test, failed);
+	}
+	KUNIT_EXPECT_TRUE(test, failed);
+	KUNIT_EXPECT_NULL(test, slot);
+	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages);
 }
 
 /*
@@ -983,6 +1030,60 @@ static void check_crowd(struct kunit *test, bool one)
 static void registering_many_without_memory_for_arrays_changes_nothing(struct kunit *test)
 {
 	check_crowd(test, false);
+}
+
+/**
+ * struct grown - a table that grows while a point in it is looked up
+ * @word:    where points are looked up
+ * @array:   what was there at last
+ * @addr:    the point
+ * @changes: how often that was replaced
+ * @lost:    how often the point was not found then
+ */
+struct grown {
+	void **word;
+	void *array;
+	void *addr;
+	unsigned int changes;
+	unsigned int lost;
+};
+
+static void look_in_new_array(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct grown *g = w->arg;
+	void *array = READ_ONCE(*g->word);
+
+	if (array == g->array)
+		return;
+	g->array = array;
+	g->changes++;
+	g->lost += !get_kprobe(g->addr);
+}
+
+/* In the new array, too, as soon as that is used. */
+static void point_is_found_while_the_table_grows(struct kunit *test)
+{
+	struct crowd *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct grown *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+	unsigned int cpu = get_cpu(), round;
+	struct kpt_watch *w;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	put_cpu();
+	KUNIT_ASSERT_TRUE(test, c && g);
+	g->word = kprobe_test_points_word();
+	g->array = READ_ONCE(*g->word);
+	g->addr = kpt_probe(test, kpt_plain)->kp.addr;
+	w = kpt_watch(test, g->word, sizeof(long), cpu, look_in_new_array, g);
+	for (round = 0; round < CROWD_ROUNDS && !g->changes; round++) {
+		crowd_fill(c, false);
+		KUNIT_ASSERT_EQ(test, register_kprobes(c->kps, NR_CROWD), 0);
+		unregister_kprobes(c->kps, NR_CROWD);
+	}
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_GT(test, g->changes, 0);
+	KUNIT_EXPECT_EQ(test, g->lost, 0);
 }
 
 /* Only the table of users grows. */
@@ -2316,9 +2417,11 @@ static struct kunit_case memory_cases[] = {
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE_SLOW(registering_counted_probes_without_memory_changes_nothing),
 #endif
+	KUNIT_CASE(point_is_found_while_the_table_grows),
 	KUNIT_CASE(table_is_copied_for_many_probes_not_for_each),
 	KUNIT_CASE(refused_probes_lose_no_memory),
 	KUNIT_CASE(block_of_pages_without_memory_is_a_page),
+	KUNIT_CASE(block_of_pages_without_memory_for_their_table_is_refused),
 	KUNIT_CASE(probe_without_memory_for_its_second_copy_is_not_registered),
 	KUNIT_CASE(probe_stays_if_another_lacks_memory_for_a_second_copy),
 #ifdef CONFIG_X86_64

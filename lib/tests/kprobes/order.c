@@ -921,6 +921,10 @@ static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live + 2);
 	if (slot[0])
 		free_insn_slot(slot[0], 0);
+	/* It is the first that is free, so it is taken next. */
+	KUNIT_EXPECT_PTR_EQ(test, get_insn_slot(), slot[0]);
+	if (slot[0])
+		free_insn_slot(slot[0], 0);
 	now = kpt_counts(false);
 	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live + 1);
 	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken + 1);
@@ -929,6 +933,17 @@ static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 	now = kpt_counts(true);
 	KUNIT_EXPECT_EQ(test, now.copies.live, before.copies.live);
 	KUNIT_EXPECT_EQ(test, now.copies.taken, before.copies.taken);
+	/* So is one that had to wait. The first keeps the page. */
+	for (i = 0; i < ARRAY_SIZE(slot); i++)
+		slot[i] = get_insn_slot();
+	if (slot[1])
+		free_insn_slot(slot[1], 1);
+	kpt_counts(true);
+	KUNIT_EXPECT_PTR_EQ(test, get_insn_slot(), slot[1]);
+	for (i = 0; i < ARRAY_SIZE(slot); i++) {
+		if (slot[i])
+			free_insn_slot(slot[i], 0);
+	}
 }
 
 /**
@@ -1035,6 +1050,26 @@ static struct slots *take_pages_of_slots(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_slots_back, s), 0);
 	take_slots(test, s, pages);
 	return s;
+}
+
+/* An eighth of the pages that are there, so that there are few blocks; at most 32. */
+static void blocks_of_pages_grow_with_their_number(struct kunit *test)
+{
+	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	unsigned int before, pages;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_slots_back, s), 0);
+	kpt_counts(true);
+	for (before = kpt_counts(false).copies.pages; before < 3 * NR_PAGES && s->nr < MOST_SLOTS;
+	     before = pages) {
+		s->slot[s->nr] = get_insn_slot();
+		KUNIT_ASSERT_NOT_NULL(test, s->slot[s->nr]);
+		s->nr++;
+		pages = kpt_counts(false).copies.pages;
+		if (pages != before)
+			KUNIT_EXPECT_EQ(test, pages - before, clamp(before / 8, 1u, 32u));
+	}
 }
 
 /* How often kallsyms names a page of copies; counts all such pages, and wrong entries. */
@@ -1791,7 +1826,9 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
  * @pages:   how many waited after that
  * @worker:  runs the round
  * @tasks:   counts the waits for tasks
+ * @idle:    counts the waits for idle tasks
  * @collected: the round has collected its slots, and has not waited for tasks yet
+ * @settled: nor for idle tasks after that
  * @waited:  rounds that did so after that
  * @early:   rounds that made pages unknown and had not
  */
@@ -1805,7 +1842,9 @@ struct reclaims {
 	unsigned int pages;
 	struct task_struct *worker;
 	struct kpt_probe tasks;
+	struct kpt_probe idle;
 	bool collected;
+	bool settled;
 	unsigned int waited;
 	unsigned int early;
 };
@@ -1828,12 +1867,14 @@ static void note_reclaim(enum kprobe_stage stage, void *arg)
 	if (stage == KPROBE_STAGE_RETIRED) {
 		WRITE_ONCE(r->worker, current);
 		r->collected = true;
+		r->settled = false;
 		r->known = known_slots(r);
 		r->waits = true;
 		r->rounds += !!r->known;
 	} else if (stage == KPROBE_STAGE_ARRIVED && r->known) {
 		if (known_slots(r) < r->known) {
-			r->early += IS_ENABLED(CONFIG_TASKS_RCU) && r->collected;
+			r->early += IS_ENABLED(CONFIG_TASKS_RCU) &&
+				    (r->collected || !r->settled);
 			r->pages++;
 		} else if (r->waits) {
 			r->slots++;
@@ -1854,6 +1895,15 @@ static int note_wait_for_tasks(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
+static int note_wait_for_idle_tasks(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct reclaims *r = container_of(pr, struct reclaims, idle);
+
+	if (current == READ_ONCE(r->worker) && !r->collected)
+		r->settled = true;
+	return 0;
+}
+
 /* One may be in a slot, or may look for the page of an address. */
 static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 {
@@ -1864,17 +1914,24 @@ static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 	r->tasks.kp.symbol_name = "synchronize_rcu_tasks";
 	r->tasks.kp.pre_handler = kpt_pre;
 	r->tasks.on_pre = note_wait_for_tasks;
-	/* Before the slots are taken: its own slot keeps only a page that had room. */
-	if (IS_ENABLED(CONFIG_TASKS_RCU))
+	r->idle.kp.symbol_name = "synchronize_rcu";
+	r->idle.kp.pre_handler = kpt_pre;
+	r->idle.on_pre = note_wait_for_idle_tasks;
+	/* Before the slots are taken: their own slots keep only a page that had room. */
+	if (IS_ENABLED(CONFIG_TASKS_RCU)) {
 		kpt_register(test, &r->tasks);
+		kpt_register(test, &r->idle);
+	}
 	r->s = take_pages_of_slots(test);
 	r->nr = r->s->nr;
 	kprobe_test_stop(note_reclaim, r);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
 	kunit_release_action(test, give_slots_back, r->s);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until((kpt_counts(true), READ_ONCE(r->pages))));
-	if (IS_ENABLED(CONFIG_TASKS_RCU))
+	if (IS_ENABLED(CONFIG_TASKS_RCU)) {
 		kpt_unregister(test, &r->tasks);
+		kpt_unregister(test, &r->idle);
+	}
 	go_on(test);
 	KUNIT_EXPECT_GE(test, r->rounds, 1);
 	KUNIT_EXPECT_EQ(test, r->slots, r->rounds);
@@ -1919,6 +1976,7 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),
 #endif
 	KUNIT_CASE(slots_of_full_pages_are_used_again),
+	KUNIT_CASE(blocks_of_pages_grow_with_their_number),
 #endif
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(call_without_registers_is_for_no_point),

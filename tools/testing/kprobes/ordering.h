@@ -71,6 +71,9 @@
 #define mutex_unlock(lock)		({ ORDERS("mutex_unlock"); (mutex_unlock)(lock); })
 #define cpus_read_lock()		({ ORDERS("cpus_read_lock"); (cpus_read_lock)(); })
 #define cpus_read_unlock()		({ ORDERS("cpus_read_unlock"); (cpus_read_unlock)(); })
+#undef cond_resched_tasks_rcu_qs
+#define cond_resched_tasks_rcu_qs()	\
+	({ ORDERS("cond_resched_tasks_rcu_qs"); rcu_tasks_qs(current, false); cond_resched(); })
 #ifdef CONFIG_JUMP_LABEL
 #define jump_label_lock()		({ ORDERS("jump_label_lock"); (jump_label_lock)(); })
 #define jump_label_unlock()		({ ORDERS("jump_label_unlock"); (jump_label_unlock)(); })

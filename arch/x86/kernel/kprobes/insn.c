@@ -219,6 +219,9 @@ static int x86_classify_0f(struct arch_specific_insn *a, struct insn *insn, cons
 		case 0xc9:	/* MWAIT, MWAITX: see HLT */
 		case 0xfb:
 			return -EILSEQ;
+		case 0xca:
+			/* With a prefix it is ERETU or ERETS, which return as IRET does. */
+			return insn_last_prefix_id(insn) ? -EILSEQ : 0;
 		}
 		return 0;
 	case 0x1e:
@@ -485,7 +488,9 @@ static bool x86_moves_stack(const struct arch_specific_insn *a)
  *
  * Instructions for which x86_classify() sets no other kind run from a copy (X86_COPY). That
  * is right for those that neither depend on their address nor store it somewhere; operands
- * relative to the instruction pointer are adjusted.
+ * relative to the instruction pointer are adjusted. Those of the x87 note the address of the
+ * copy as that of the last instruction, which only a handler of their exceptions reads (SDM
+ * Vol. 1, 8.1.8); the kernel's own code has none.
  *
  * Return: 0, or an error of arch_prepare_kprobe().
  */

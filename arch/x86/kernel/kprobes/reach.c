@@ -653,7 +653,11 @@ static bool reach_is_padding(struct insn *insn, struct arch_specific_insn *a)
 		!a->imm && a->size == sizeof(long));
 }
 
-/* The instructions that a jump at @addr displaces, in a function that ends at @end. */
+/*
+ * The instructions that a jump at @addr displaces, in a function that ends at @end. Without
+ * text_mutex: text that others may patch is refused after this, and that of the other
+ * instructions is compared again, under the mutex, before the jump replaces it.
+ */
 static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_plan *plan)
 {
 	u8 buf[MAX_INSN_SIZE + 1] = { };
