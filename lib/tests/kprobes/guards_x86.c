@@ -166,6 +166,37 @@ static void caller_is_looked_at_with_preemption_off(struct kunit *test)
 	kpt_unwatch_reader(test, r);
 }
 
+static void count_hidden(struct kpt_watch *w, struct pt_regs *regs)
+{
+	unsigned int *hidden = w->arg;
+
+	*hidden += !kprobe_test_shown(KPROBE_CTX_TASK);
+}
+
+/* Otherwise unregistering would not wait for the handler that the hit is about to call. */
+static void hit_reads_its_probe_when_the_point_is_shown(struct kunit *test)
+{
+	static const kpt_fn_t fns[] = { kpt_plain, kpt_traced };
+	unsigned int *hidden = kunit_kzalloc(test, sizeof(*hidden), GFP_KERNEL), i;
+	struct kpt_probe *pr;
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, hidden);
+#ifdef CONFIG_OPTPROBES
+	kpt_forbid_jumps(test);
+#endif
+	for (i = 0; i < ARRAY_SIZE(fns); i++) {
+		pr = kpt_probe(test, fns[i]);
+		w = kpt_watch(test, kprobe_test_only_word(&pr->kp), sizeof(long),
+			      raw_smp_processor_id(), count_hidden, hidden);
+		KUNIT_EXPECT_EQ(test, fns[i](7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, pr->pre, 1);
+		KUNIT_EXPECT_GE_MSG(test, w->times, 1, "%ps", fns[i]);
+		KUNIT_EXPECT_EQ_MSG(test, *hidden, 0, "%ps", fns[i]);
+		kpt_unwatch(test, w);
+	}
+}
+
 #ifdef CONFIG_KPROBES_ON_FTRACE
 /* The table and the point could be freed in between. */
 static void point_of_an_ftrace_site_is_looked_up_with_preemption_off(struct kunit *test)
@@ -594,6 +625,7 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(what_runs_is_marked_with_preemption_off),
 	KUNIT_CASE(what_another_cpu_runs_is_read_with_preemption_off),
 	KUNIT_CASE(caller_is_looked_at_with_preemption_off),
+	KUNIT_CASE(hit_reads_its_probe_when_the_point_is_shown),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(point_of_an_ftrace_site_is_looked_up_with_preemption_off),
 #endif
