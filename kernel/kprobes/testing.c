@@ -111,6 +111,16 @@ int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_each_symbol);
 
 #ifdef CONFIG_KGDB
+/* kgdb tries a breakpoint at once, and is refused while others patch any text. */
+static bool testing_others_patch(unsigned long addr)
+{
+#ifdef CONFIG_X86
+	return !kprobe_has_text(addr);
+#else
+	return false;
+#endif
+}
+
 static int testing_patch(void *set)
 {
 	/* kgdb does not patch text while this is held. */
@@ -131,9 +141,12 @@ static int testing_patch(void *set)
 int kprobe_test_debug(unsigned long addr, bool set)
 {
 #ifdef CONFIG_KGDB
+	unsigned int tries = 0;
 	int ret;
 
-	ret = set ? dbg_set_sw_break(addr) : 0;
+	while ((ret = set ? dbg_set_sw_break(addr) : 0) == -EBUSY &&
+	       testing_others_patch(addr) && ++tries < 1000)
+		usleep_range(100, 1000);
 	if (ret)
 		return ret;
 	while ((ret = stop_machine(testing_patch, &set, NULL)) == -EAGAIN)
