@@ -460,7 +460,7 @@ static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
  */
 struct direct {
 	struct ftrace_ops ops;
-	struct mutex *mutex;
+	void *mutex;
 	unsigned int unlocked;
 	unsigned int on;
 	unsigned int off;

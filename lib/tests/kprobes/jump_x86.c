@@ -366,9 +366,24 @@ static void target_of_each_kind_of_branch_refuses(struct kunit *test)
 
 static void target_of_a_branch_of_each_condition_refuses(struct kunit *test)
 {
-#define BY(c)	KPT_JUMP_AND_AT(by_jcc8_##c), KPT_JUMP_AND_AT(by_jcc32_##c),
-	const struct kpt_jump_target by[] = { KPT_JUMP_CONDITIONS(BY) };
-#undef BY
+	const struct kpt_jump_target by[] = {
+		KPT_JUMP_AND_AT(by_jcc8_0), KPT_JUMP_AND_AT(by_jcc8_1),
+		KPT_JUMP_AND_AT(by_jcc8_2), KPT_JUMP_AND_AT(by_jcc8_3),
+		KPT_JUMP_AND_AT(by_jcc8_4), KPT_JUMP_AND_AT(by_jcc8_5),
+		KPT_JUMP_AND_AT(by_jcc8_6), KPT_JUMP_AND_AT(by_jcc8_7),
+		KPT_JUMP_AND_AT(by_jcc8_8), KPT_JUMP_AND_AT(by_jcc8_9),
+		KPT_JUMP_AND_AT(by_jcc8_a), KPT_JUMP_AND_AT(by_jcc8_b),
+		KPT_JUMP_AND_AT(by_jcc8_c), KPT_JUMP_AND_AT(by_jcc8_d),
+		KPT_JUMP_AND_AT(by_jcc8_e), KPT_JUMP_AND_AT(by_jcc8_f),
+		KPT_JUMP_AND_AT(by_jcc32_0), KPT_JUMP_AND_AT(by_jcc32_1),
+		KPT_JUMP_AND_AT(by_jcc32_2), KPT_JUMP_AND_AT(by_jcc32_3),
+		KPT_JUMP_AND_AT(by_jcc32_4), KPT_JUMP_AND_AT(by_jcc32_5),
+		KPT_JUMP_AND_AT(by_jcc32_6), KPT_JUMP_AND_AT(by_jcc32_7),
+		KPT_JUMP_AND_AT(by_jcc32_8), KPT_JUMP_AND_AT(by_jcc32_9),
+		KPT_JUMP_AND_AT(by_jcc32_a), KPT_JUMP_AND_AT(by_jcc32_b),
+		KPT_JUMP_AND_AT(by_jcc32_c), KPT_JUMP_AND_AT(by_jcc32_d),
+		KPT_JUMP_AND_AT(by_jcc32_e), KPT_JUMP_AND_AT(by_jcc32_f),
+	};
 	struct kpt_probe *pr[ARRAY_SIZE(by)];
 	unsigned int i;
 

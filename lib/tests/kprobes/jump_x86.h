@@ -125,13 +125,38 @@ KPT_JUMP_TARGET(by_loop);
 KPT_JUMP_TARGET(by_jcxz);
 KPT_JUMP_TARGET(by_call);
 KPT_JUMP_TARGET(by_xbegin);
-#define KPT_JUMP_CONDITIONS(each)					\
-	each(0) each(1) each(2) each(3) each(4) each(5) each(6) each(7)	\
-	each(8) each(9) each(a) each(b) each(c) each(d) each(e) each(f)
-#define KPT_JUMP_BY_CONDITION(c)					\
-	KPT_JUMP_TARGET(by_jcc8_##c);					\
-	KPT_JUMP_TARGET(by_jcc32_##c);
-KPT_JUMP_CONDITIONS(KPT_JUMP_BY_CONDITION)
+KPT_JUMP_TARGET(by_jcc8_0);
+KPT_JUMP_TARGET(by_jcc8_1);
+KPT_JUMP_TARGET(by_jcc8_2);
+KPT_JUMP_TARGET(by_jcc8_3);
+KPT_JUMP_TARGET(by_jcc8_4);
+KPT_JUMP_TARGET(by_jcc8_5);
+KPT_JUMP_TARGET(by_jcc8_6);
+KPT_JUMP_TARGET(by_jcc8_7);
+KPT_JUMP_TARGET(by_jcc8_8);
+KPT_JUMP_TARGET(by_jcc8_9);
+KPT_JUMP_TARGET(by_jcc8_a);
+KPT_JUMP_TARGET(by_jcc8_b);
+KPT_JUMP_TARGET(by_jcc8_c);
+KPT_JUMP_TARGET(by_jcc8_d);
+KPT_JUMP_TARGET(by_jcc8_e);
+KPT_JUMP_TARGET(by_jcc8_f);
+KPT_JUMP_TARGET(by_jcc32_0);
+KPT_JUMP_TARGET(by_jcc32_1);
+KPT_JUMP_TARGET(by_jcc32_2);
+KPT_JUMP_TARGET(by_jcc32_3);
+KPT_JUMP_TARGET(by_jcc32_4);
+KPT_JUMP_TARGET(by_jcc32_5);
+KPT_JUMP_TARGET(by_jcc32_6);
+KPT_JUMP_TARGET(by_jcc32_7);
+KPT_JUMP_TARGET(by_jcc32_8);
+KPT_JUMP_TARGET(by_jcc32_9);
+KPT_JUMP_TARGET(by_jcc32_a);
+KPT_JUMP_TARGET(by_jcc32_b);
+KPT_JUMP_TARGET(by_jcc32_c);
+KPT_JUMP_TARGET(by_jcc32_d);
+KPT_JUMP_TARGET(by_jcc32_e);
+KPT_JUMP_TARGET(by_jcc32_f);
 /* of the function before or after it, with which it shares code, */
 KPT_JUMP_TARGET(unaligned);
 KPT_JUMP_TARGET(falls);

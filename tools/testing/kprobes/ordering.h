@@ -54,7 +54,8 @@
 #define smp_mb__after_atomic()		\
 	({ ORDERS("smp_mb__after_atomic"); __smp_mb__after_atomic(); })
 #undef smp_store_release
-#define smp_store_release(p, v)		({ ORDERS("smp_store_release"); __smp_store_release(p, v); })
+#define smp_store_release(p, v)		\
+	({ ORDERS("smp_store_release"); __smp_store_release(p, v); })
 #undef smp_load_acquire
 #define smp_load_acquire(p)		({ ORDERS("smp_load_acquire"); __smp_load_acquire(p); })
 

@@ -1352,7 +1352,7 @@ barriers()
 	printf '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat told >"$2"\n' >"$out/cc"
 	chmod +x "$out/objdump" "$out/cc"
 	while read -r what arch file kind nr; do
-		[ "$what" = source ] && [ "$arch" = "$1" ] || continue
+		[ "$what $arch" = "source $1" ] || continue
 		mkdir -p "$out/${file%/*}" "$out/source/${file%/*}"
 		echo "savedcmd_x := ./cc -Wp,-MMD,x.d -c -o ${file%.c}.o source/$file ; ./objtool" \
 			>"$out/${file%/*}/.$(basename "$file" .c).o.cmd"
