@@ -470,12 +470,13 @@ struct direct {
 static int direct_command(struct ftrace_ops *ops, enum ftrace_ops_cmd cmd)
 {
 	struct direct *d = container_of(ops, struct direct, ops);
+	struct mutex *mutex = d->mutex;
 
 	if (cmd == FTRACE_OPS_CMD_DISABLE_SHARE_IPMODIFY_PEER)
 		d->off++;
 	if (cmd != FTRACE_OPS_CMD_ENABLE_SHARE_IPMODIFY_PEER)
 		return 0;
-	d->unlocked += d->mutex && !mutex_is_locked(d->mutex);
+	d->unlocked += mutex && !mutex_is_locked(mutex);
 	if (d->again) {
 		d->again--;
 		return -EAGAIN;
