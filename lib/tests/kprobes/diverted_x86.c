@@ -613,14 +613,9 @@ static void look_for_detour(enum kprobe_stage stage, void *arg)
 		k->gone++;
 }
 
-static void stop_looking(void *unused)
+static void stop_watching(void *unused)
 {
 	kprobe_test_stop(NULL, NULL);
-}
-
-static void all_on(void *test)
-{
-	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
 }
 
 /* Until then a CPU may be in a handler, and will go on in the detour. */
@@ -640,7 +635,7 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 		k->p = get_kprobe(pr->kp.addr);
 	KUNIT_ASSERT_NOT_NULL(test, k->p);
 	kprobe_test_stop(look_for_detour, k);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_looking, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_watching, NULL), 0);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
 	KUNIT_EXPECT_EQ(test, k->there, 1);
@@ -649,11 +644,11 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
 	if (kpt_debugfs.mnt) {
-		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, all_on, test), 0);
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 		KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/enabled", "0"), 1l);
 		KUNIT_EXPECT_EQ(test, k->there, 2);
 		KUNIT_EXPECT_NULL(test, k->p->ainsn.detour);
-		kunit_release_action(test, all_on, test);
+		kunit_release_action(test, kpt_all_on, test);
 		wait_for_kprobe_optimizer();
 		expect_jump(test, pr);
 	}
@@ -668,7 +663,7 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
 #endif
 	KUNIT_EXPECT_EQ(test, k->gone, 0);
-	kunit_release_action(test, stop_looking, NULL);
+	kunit_release_action(test, stop_watching, NULL);
 }
 
 /**
@@ -703,11 +698,6 @@ static void watch_the_wait(enum kprobe_stage stage, void *arg)
 		WRITE_ONCE(w->sync->arg, NULL);
 		WRITE_ONCE(w->cpus->arg, NULL);
 	}
-}
-
-static void stop_watching(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
 }
 
 /* Tasks are waited for only once no CPU is about to enter the old copy, or comes or goes. */

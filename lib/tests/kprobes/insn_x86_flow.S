@@ -217,23 +217,9 @@ CASE "loop, 32 bit count" how=BRANCH|CONDITIONAL to=2f
 	JUMPED
 DONE
 #else
-CASE "jcxz, upper half set" how=BRANCH|CONDITIONAL to=2f
-	mov	$0x10000, %ecx
-	PROBE jcxz 2f
-	JUMPED
-DONE
-
-CASE "loop, 16 bit count" how=BRANCH|CONDITIONAL to=2f
-	mov	$0x10001, %ecx
-	PROBE addr16 loop 2f
-	JUMPED
-DONE
-
-CASE "loop, 16 bit count from zero" how=BRANCH|CONDITIONAL to=2f
-	mov	$0x20000, %ecx
-	PROBE addr16 loop 2f
-	JUMPED
-DONE
+COUNTS "jcxz, upper half set", 0x10000, 0, jcxz 2f
+COUNTS "loop, 16 bit count", 0x10001, 0, addr16 loop 2f
+COUNTS "loop, 16 bit count from zero", 0x20000, 0, addr16 loop 2f
 #endif
 
 /* --- Returns --- */

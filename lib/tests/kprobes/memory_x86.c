@@ -687,7 +687,7 @@ static void block_of_pages_without_memory_is_a_page(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages + 1);
 }
 
-/* The table of pages cannot grow, not even for one page. The blocks go again, at once. */
+/* A block of one page is tried next, which the table has no room for, either. */
 static void block_of_pages_without_memory_for_their_table_is_refused(struct kunit *test)
 {
 	struct slots *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);

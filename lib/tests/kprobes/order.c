@@ -1834,9 +1834,9 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
  * @tasks:   counts the waits for tasks
  * @idle:    counts the waits for idle tasks
  * @collected: the round has collected its slots, and has not waited for tasks yet
- * @settled: nor for idle tasks after that
- * @waited:  rounds that did so after that
- * @early:   rounds that made pages unknown and had not
+ * @settled: it has waited for tasks, and for idle tasks after that
+ * @waited:  rounds that have waited for tasks after they had collected their slots
+ * @early:   rounds that made pages unknown before they had settled
  */
 struct reclaims {
 	struct slots *s;
@@ -1879,8 +1879,7 @@ static void note_reclaim(enum kprobe_stage stage, void *arg)
 		r->rounds += !!r->known;
 	} else if (stage == KPROBE_STAGE_ARRIVED && r->known) {
 		if (known_slots(r) < r->known) {
-			r->early += IS_ENABLED(CONFIG_TASKS_RCU) &&
-				    (r->collected || !r->settled);
+			r->early += IS_ENABLED(CONFIG_TASKS_RCU) && !r->settled;
 			r->pages++;
 		} else if (r->waits) {
 			r->slots++;
