@@ -170,12 +170,6 @@ static void threads_with_overlapping_batches_lose_no_hit(struct kunit *test)
 		KUNIT_EXPECT_GT(test, jumps, 0UL);
 }
 
-/* Until this returns, other tasks may reach a stage, so what its function uses is allocated. */
-static void __maybe_unused no_stop(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 /* --- Refused when it is armed ------------------------------------------------ */
 
@@ -760,10 +754,9 @@ static void one_refused_site_does_not_arm_the_others_one_by_one(struct kunit *te
 	switch_to(test, "0");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	add_rival(test, site->kp.addr);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
-	kprobe_test_stop(count_rounds, rounds);
+	kpt_watch_stages(test, count_rounds, rounds);
 	switch_to(test, "1");
-	kprobe_test_stop(NULL, NULL);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_LE(test, *rounds, 2u * (ilog2(NR_IDLE) + 1) + 1);
 	call_armed(test);
 	KUNIT_EXPECT_EQ(test, site->pre, 0);
@@ -796,8 +789,7 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 	unsigned int *moves = kunit_kzalloc(test, sizeof(*moves), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, moves);
-	kprobe_test_stop(count_moves, moves);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kpt_watch_stages(test, count_moves, moves);
 	unregister_kprobes(kps, ARRAY_SIZE(kps));
 	KUNIT_EXPECT_EQ(test, *moves, 0);
 
@@ -841,8 +833,7 @@ static void batch_moves_its_points_at_once(struct kunit *test)
 	kpt_unregister(test, post[i]);
 	post[i]->kp.post_handler = kpt_post;
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
-	kprobe_test_stop(count_moves, moves);
+	kpt_watch_stages(test, count_moves, moves);
 	KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(fn)), 0);
 	KUNIT_EXPECT_EQ(test, *moves, 1);
 	for (i = 0; i < ARRAY_SIZE(fn); i++)
@@ -902,8 +893,7 @@ static struct renamed *rename_often(struct kunit *test, struct kpt_probe *pr,
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	strscpy(r->name, "kpt_plain");
 	r->often = often;
-	kprobe_test_stop(rename_target, r);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kpt_watch_stages(test, rename_target, r);
 	pr->kp.addr = NULL;
 	pr->kp.symbol_name = r->name;
 	return r;
@@ -984,8 +974,7 @@ static struct replaced *replace_once(struct kunit *test, struct kpt_probe *pr,
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	strscpy(r->name, name);
 	r->by = by;
-	kprobe_test_stop(replace_target, r);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kpt_watch_stages(test, replace_target, r);
 	pr->kp.symbol_name = r->name;
 	return r;
 }
@@ -1033,10 +1022,9 @@ static void address_that_is_in_another_module_by_then_is_enoent(struct kunit *te
 	int ret;
 
 	memcpy(was, endbr, sizeof(was));
-	kprobe_test_stop(replace_endbr, endbr);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+	kpt_watch_stages(test, replace_endbr, endbr);
 	ret = kpt_try_register(test, &pr->kp);
-	kunit_release_action(test, no_stop, NULL);
+	kpt_unwatch_stages(test);
 	memcpy(endbr, was, sizeof(was));
 	KUNIT_EXPECT_EQ(test, ret, -ENOENT);
 	if (!ret)

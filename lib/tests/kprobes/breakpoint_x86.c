@@ -798,18 +798,12 @@ static void note_armed(enum kprobe_stage stage, void *arg)
 		c->task = NULL;
 }
 
-static void unstop(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
 /* A CPU may have the old instruction in its pipeline. */
 static void every_cpu_sees_a_breakpoint_before_registration_ends(struct kunit *test)
 {
 	struct change *c = watch(test, "text_poke_sync", pre_text_poke_sync);
 
-	kprobe_test_stop(note_armed, c);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, note_armed, c);
 	kpt_probe(test, (void *)c->addr);
 	KUNIT_EXPECT_NULL(test, c->task);
 	KUNIT_EXPECT_GT(test, c->seen, 0);

@@ -353,11 +353,6 @@ static void put_file(void *file)
 	fput(file);
 }
 
-static void no_stop(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
 static void sysctl_is_read_while_a_probe_is_registered(struct kunit *test)
 {
 	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -367,8 +362,7 @@ static void sysctl_is_read_while_a_probe_is_registered(struct kunit *test)
 	r->file = kpt_open_sysctl(test, "sys/debug/kprobes-optimization");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, r->file), 0);
 	kpt_thread(test, read_once, r, -1, "reader");
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
-	kprobe_test_stop(let_read, r);
+	kpt_watch_stages(test, let_read, r);
 	kpt_probe(test, kpt_plain);
 	KUNIT_EXPECT_TRUE(test, r->early);
 	KUNIT_EXPECT_STREQ(test, r->text, "1\n");
@@ -929,15 +923,14 @@ static void changes_wait_until_a_probe_is_registered(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, n);
 		n->pr = kpt_alloc(test, kpt_plain);
 		n->err = 1;
-		kprobe_test_stop(take_time, n);
-		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, no_stop, NULL), 0);
+		kpt_watch_stages(test, take_time, n);
 		kpt_thread(test, register_slowly, n, -1, "newcomer");
 		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(n->inside)));
 		changes[i].make(test, changes[i].arg);
 		KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(n->over), "%s", changes[i].name);
 		KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(n->err) <= 0));
 		KUNIT_EXPECT_EQ(test, n->err, 0);
-		kunit_release_action(test, no_stop, NULL);
+		kpt_unwatch_stages(test);
 		unregister_kprobe(&n->pr->kp);
 	}
 }

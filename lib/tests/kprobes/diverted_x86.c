@@ -613,11 +613,6 @@ static void look_for_detour(enum kprobe_stage stage, void *arg)
 		k->gone++;
 }
 
-static void stop_watching(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
 /* Until then a CPU may be in a handler, and will go on in the detour. */
 static void detour_stays_until_no_handler_runs(struct kunit *test)
 {
@@ -634,8 +629,7 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 	scoped_guard(preempt)
 		k->p = get_kprobe(pr->kp.addr);
 	KUNIT_ASSERT_NOT_NULL(test, k->p);
-	kprobe_test_stop(look_for_detour, k);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_watching, NULL), 0);
+	kpt_watch_stages(test, look_for_detour, k);
 
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
 	KUNIT_EXPECT_EQ(test, k->there, 1);
@@ -663,7 +657,7 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
 #endif
 	KUNIT_EXPECT_EQ(test, k->gone, 0);
-	kunit_release_action(test, stop_watching, NULL);
+	kpt_unwatch_stages(test);
 }
 
 /**
@@ -717,11 +711,10 @@ static void every_cpu_is_there_and_interrupted_before_tasks_are_waited_for(struc
 	if (IS_ENABLED(CONFIG_HOTPLUG_CPU))
 		kpt_register(test, w->cpus);
 	wait_for_kprobe_optimizer();
-	kprobe_test_stop(watch_the_wait, w);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_watching, NULL), 0);
+	kpt_watch_stages(test, watch_the_wait, w);
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
-	kunit_release_action(test, stop_watching, NULL);
+	kpt_unwatch_stages(test);
 	expect_jump(test, pr);
 	KUNIT_EXPECT_GT(test, w->times, 0);
 	KUNIT_EXPECT_GE(test, w->syncs, w->times);
@@ -981,19 +974,13 @@ static void count_stage(enum kprobe_stage stage, void *arg)
 		WRITE_ONCE(p->times, p->times + 1);
 }
 
-static void unstop(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
 static struct passes *count_passes(struct kunit *test, enum kprobe_stage stage)
 {
 	struct passes *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	p->stage = stage;
-	kprobe_test_stop(count_stage, p);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, count_stage, p);
 	return p;
 }
 
@@ -1271,8 +1258,7 @@ static struct debugger *debugger_on_the_way(struct kunit *test, unsigned char *a
 	d->alias = kpt_writable(test, d->addr);
 	d->was = *d->addr;
 	KUNIT_ASSERT_EQ(test, *d->alias, d->was);
-	kprobe_test_stop(set_breakpoint, d);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, set_breakpoint, d);
 	d->pr = kpt_probe(test, AT(nops));
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_GE(test, d->times, 1);
@@ -1286,7 +1272,7 @@ static void check_debugger_on_the_way(struct kunit *test, unsigned char *addr)
 
 	/* After this, no jump is planned. */
 	kpt_unregister(test, d->pr);
-	kunit_release_action(test, unstop, NULL);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_EQ(test, text_at(d->addr), INT3_INSN_OPCODE);
 	WRITE_ONCE(*d->alias, d->was);
 }
@@ -1452,12 +1438,11 @@ static void breakpoint_that_a_debugger_sets_in_padding_on_the_way_is_noticed(str
 		pa->addr = AT(padded) + i;
 		pa->err = -ETIMEDOUT;
 		KUNIT_ASSERT_EQ(test, *pa->addr, INT3_INSN_OPCODE);
-		kprobe_test_stop(await_breakpoint, pa);
-		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+		kpt_watch_stages(test, await_breakpoint, pa);
 		kpt_thread(test, set_in_padding, pa, -1, "debugger");
 		pr = kpt_probe(test, AT(padded));
 		wait_for_kprobe_optimizer();
-		kunit_release_action(test, unstop, NULL);
+		kpt_unwatch_stages(test);
 		KUNIT_ASSERT_EQ(test, pa->err, 0);
 		expect_waiting_for_debugger(test, pr);
 		debugger_leaves(pa->addr);
@@ -1534,7 +1519,6 @@ static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 {
 	struct kpt_probe *pr, *another;
 	unsigned long next;
-	bool in_time;
 
 	WRITE_ONCE(plans->times, 0);
 	WRITE_ONCE(kprobe_test_no_detours, true);

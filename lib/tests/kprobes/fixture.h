@@ -518,6 +518,23 @@ static inline void kpt_all_on(void *test)
 	kpt_write(test, &kpt_debugfs, "kprobes/enabled", "1");
 }
 
+/* Until this has run, other tasks may reach a stage, so what is used there is allocated. */
+static inline void kpt_stages_unwatched(void *unused)
+{
+	kprobe_test_stop(NULL, NULL);
+}
+
+static inline void kpt_unwatch_stages(struct kunit *test)
+{
+	kunit_release_action(test, kpt_stages_unwatched, NULL);
+}
+
+static inline void kpt_watch_stages(struct kunit *test, kprobe_stop_t look, void *arg)
+{
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_stages_unwatched, NULL), 0);
+	kprobe_test_stop(look, arg);
+}
+
 struct file *kpt_open_sysctl(struct kunit *test, const char *name);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);

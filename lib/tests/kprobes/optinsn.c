@@ -54,11 +54,6 @@ static void count_waits(enum kprobe_stage stage, void *arg)
 		++*(unsigned int *)arg;
 }
 
-static void unstop(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
 /* The jump replaces a single instruction, so no task can be preempted inside it. */
 static void jump_waits_for_no_task(struct kunit *test)
 {
@@ -66,11 +61,10 @@ static void jump_waits_for_no_task(struct kunit *test)
 	struct kpt_probe *pr;
 
 	KUNIT_ASSERT_NOT_NULL(test, waits);
-	kprobe_test_stop(count_waits, waits);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, count_waits, waits);
 	pr = kpt_probe(test, kpt_plain);
 	expect_jump(test, pr);
-	kunit_release_action(test, unstop, NULL);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_EQ(test, *waits, 0);
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
@@ -340,10 +334,9 @@ static void jump_on_a_call_returns_after_it_while_its_probe_leaves(struct kunit 
 
 	KUNIT_ASSERT_NOT_NULL(test, linked);
 	expect_jump(test, pr);
-	kprobe_test_stop(call_links_while_leaving, linked);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, call_links_while_leaving, linked);
 	kpt_unregister(test, pr);
-	kunit_release_action(test, unstop, NULL);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_EQ(test, *linked, LINKS);
 	KUNIT_EXPECT_EQ(test, pr->pre, 0);
 	KUNIT_EXPECT_EQ(test, links(), LINKS);

@@ -56,12 +56,6 @@ static void stop_here(enum kprobe_stage stage, void *arg)
 	stop->look(stop);
 }
 
-static void unstop(void *unused)
-{
-	kprobe_test_stop(NULL, NULL);
-}
-
-/* Until unstop(), workers may reach a stage, too, so this is not on the stack of the case. */
 static struct stop *stop_alloc(struct kunit *test, enum kprobe_stage at,
 			       void (*look)(struct stop *stop), void *arg)
 {
@@ -77,13 +71,7 @@ static struct stop *stop_alloc(struct kunit *test, enum kprobe_stage at,
 static void stop_at(struct kunit *test, struct stop *stop)
 {
 	stop->task = current;
-	kprobe_test_stop(stop_here, stop);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
-}
-
-static void go_on(struct kunit *test)
-{
-	kunit_release_action(test, unstop, NULL);
+	kpt_watch_stages(test, stop_here, stop);
 }
 
 /* Does kprobe_quiesce() have a stage between the last hit and the last handler's end? */
@@ -207,7 +195,7 @@ static void hit_while_a_probe_leaves_runs_none_of_its_handlers(struct kunit *tes
 			}
 			stop_at(test, stop);
 			kpt_unregister(test, v.leaver);
-			go_on(test);
+			kpt_unwatch_stages(test);
 			check_visit(test, leaving[i].name, stop, &v);
 			if (v.stayer) {
 				KUNIT_EXPECT_EQ(test, v.stayer->kp.nmissed, 0ul);
@@ -231,7 +219,7 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 		v.leaver->kp.post_handler = kpt_post;
 		stop_at(test, stop);
 		kpt_register(test, v.leaver);
-		go_on(test);
+		kpt_unwatch_stages(test);
 		check_visit(test, "armed", stop, &v);
 		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ(test, v.leaver->pre, 1);
@@ -458,7 +446,7 @@ static bool check_slow(struct kunit *test, bool softirq, bool post, bool jump, e
 	if (how == LEAVES || synced) {
 		KUNIT_EXPECT_EQ(test, stop->times, 1);
 		KUNIT_EXPECT_TRUE(test, !s->early || s->tired);
-		go_on(test);
+		kpt_unwatch_stages(test);
 	}
 	kpt_stop(test, task);
 	KUNIT_EXPECT_EQ(test, s->result, KPT_RESULT(7ul));
@@ -686,7 +674,7 @@ static bool check_slow_return(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(r->slow.done));
 	KUNIT_EXPECT_EQ(test, stop->times, 1);
 	KUNIT_EXPECT_TRUE(test, !r->slow.early || r->slow.tired);
-	go_on(test);
+	kpt_unwatch_stages(test);
 	kpt_stop(test, task);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	return !r->slow.tired;
@@ -810,13 +798,12 @@ static void every_cpu_is_interrupted_before_handlers_are_looked_for(struct kunit
 	for (tries = 0; tries < TRIES; tries++) {
 		leaves = kpt_probe(test, kpt_addr(site));
 		*m = (struct masked){ .task = current };
-		kprobe_test_stop(look_if_masked, m);
-		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+		kpt_watch_stages(test, look_if_masked, m);
 		task = kpt_thread(test, mask_interrupts, m,
 				  cpumask_any_but(cpu_online_mask, cpu), "masks");
 		KUNIT_ASSERT_TRUE(test, kpt_poll_until(READ_ONCE(m->inside)));
 		kpt_unregister(test, leaves);
-		go_on(test);
+		kpt_unwatch_stages(test);
 		kpt_stop(test, task);
 		KUNIT_EXPECT_EQ(test, m->times, 1);
 		if (!m->late)
@@ -1453,7 +1440,7 @@ static void check_nested_hit(struct kunit *test, bool back)
 		unregister_kprobes(kps, 2);
 	else
 		KUNIT_EXPECT_EQ(test, register_kprobes(kps, 2), 0);
-	go_on(test);
+	kpt_unwatch_stages(test);
 	if (!back)
 		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_batch, kps), 0);
 	KUNIT_EXPECT_EQ(test, stop->times, 1);
@@ -1645,7 +1632,7 @@ static void no_cpu_comes_while_handlers_are_waited_for(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(!percpu_is_read_locked(lock)));
 	stop_at(test, stop);
 	kpt_unregister(test, pr);
-	go_on(test);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_EQ(test, stop->times, 1);
 	KUNIT_EXPECT_PTR_EQ(test, stop->arg, (void *)lock);
 }
@@ -1709,8 +1696,7 @@ static struct arrivals *note_arrivals(struct kunit *test, const char *work)
 	kpt_counts(true);
 	a->task = current;
 	a->work = work;
-	kprobe_test_stop(note_arrival, a);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, note_arrival, a);
 	return a;
 }
 
@@ -1739,7 +1725,7 @@ static void array_of_a_table_is_not_freed_while_a_cpu_comes(struct kunit *test)
 		unregister_kprobes(kps, NR_USERS);
 		kpt_counts(true);
 	}
-	go_on(test);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_GE(test, a->works, 1);
 	/* What comes after this has to wait for the next grace period. */
 	KUNIT_EXPECT_EQ(test, a->left, 0);
@@ -1759,7 +1745,7 @@ static void disabled_probe_does_not_leave_while_a_cpu_comes(struct kunit *test)
 	kpt_unregister(test, pr);
 	/* Where handlers are looked for, hotplug is locked out: see the case above. */
 	KUNIT_EXPECT_GE(test, a->own, SYNCS ? 0 : 1);
-	go_on(test);
+	kpt_unwatch_stages(test);
 }
 
 static void point_of_a_refused_batch_is_not_freed_while_a_cpu_comes(struct kunit *test)
@@ -1769,7 +1755,7 @@ static void point_of_a_refused_batch_is_not_freed_while_a_cpu_comes(struct kunit
 	struct arrivals *a = note_arrivals(test, NULL);
 
 	KUNIT_EXPECT_EQ(test, register_kprobes(twice, 2), -EINVAL);
-	go_on(test);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_EQ(test, a->own, 1);
 }
 
@@ -1795,7 +1781,7 @@ static void return_probe_is_not_freed_while_a_cpu_comes(struct kunit *test)
 	KUNIT_EXPECT_GE(test, a->own, 1 + !SYNCS + rethook);
 	if (!rethook)
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(a->works)));
-	go_on(test);
+	kpt_unwatch_stages(test);
 }
 #endif
 
@@ -1815,7 +1801,7 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
 	a = note_arrivals(test, NULL);
 	kunit_release_action(test, stop_counting_hits, test);
-	go_on(test);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_GE(test, a->own, 1);
 }
 #endif
@@ -1929,15 +1915,14 @@ static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 	}
 	r->s = take_pages_of_slots(test);
 	r->nr = r->s->nr;
-	kprobe_test_stop(note_reclaim, r);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unstop, NULL), 0);
+	kpt_watch_stages(test, note_reclaim, r);
 	kunit_release_action(test, give_slots_back, r->s);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until((kpt_counts(true), READ_ONCE(r->pages))));
 	if (IS_ENABLED(CONFIG_TASKS_RCU)) {
 		kpt_unregister(test, &r->tasks);
 		kpt_unregister(test, &r->idle);
 	}
-	go_on(test);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_GE(test, r->rounds, 1);
 	KUNIT_EXPECT_EQ(test, r->slots, r->rounds);
 	/* A task may still be in a slot that came meanwhile. */
