@@ -933,6 +933,33 @@ static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 	}
 }
 
+static void note_retired(enum kprobe_stage stage, void *reached)
+{
+	if (stage == KPROBE_STAGE_RETIRED)
+		WRITE_ONCE(*(bool *)reached, true);
+}
+
+static bool retire_slot(void)
+{
+	kprobe_opcode_t *slot = get_insn_slot();
+
+	if (slot)
+		free_insn_slot(slot, 1);
+	return slot;
+}
+
+/* If they did, the slots of probes that come and go would never be free. */
+static void slots_that_are_retired_do_not_put_the_worker_off(struct kunit *test)
+{
+	bool *reached = kunit_kzalloc(test, sizeof(*reached), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, reached);
+	kpt_counts(true);
+	kpt_watch_stages(test, note_retired, reached);
+	kpt_wait_until(!retire_slot() || READ_ONCE(*reached));
+	KUNIT_EXPECT_TRUE(test, *reached);
+}
+
 /**
  * struct runner - a thread that runs in the kernel, with interrupts and preemption on
  * @slot:  it might be in here
@@ -1960,6 +1987,7 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
+	KUNIT_CASE(slots_that_are_retired_do_not_put_the_worker_off),
 	KUNIT_CASE(slots_are_not_free_while_a_task_that_was_interrupted_runs_on),
 	KUNIT_CASE(pages_of_slots_are_known_as_long_as_they_are_there),
 #ifdef CONFIG_X86
