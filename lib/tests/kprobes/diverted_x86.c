@@ -1518,6 +1518,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 {
 	struct kpt_probe *pr, *another;
+	bool in_time, pending;
 	unsigned long next;
 
 	WRITE_ONCE(plans->times, 0);
@@ -1526,6 +1527,8 @@ static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 	pr = kpt_probe(test, AT(two));
 	/* Tries after 1, 2 and 4 more seconds fail. The next one is 8 seconds later. */
 	next = wait_for_tries(test, plans, 4) + 8 * HZ;
+	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), 8ul * HZ);
+	KUNIT_EXPECT_TRUE(test, pending);
 	expect_breakpoint(test, pr);
 	kunit_release_action(test, memory_is_back, NULL);
 	another = kpt_probe(test, AT(alone));
