@@ -154,10 +154,12 @@ static bool is_probed(const char *name, int ret)
 /**
  * struct object - memory that the victim has allocated
  * @start:  its address; NULL in an empty entry
+ * @size:   what was asked for, in bytes
  * @caller: where it was allocated
  */
 static struct object {
 	void *start;
+	size_t size;
 	unsigned long caller;
 } objects[NR_OBJECTS];
 
@@ -173,9 +175,33 @@ static bool objects_full;
  */
 static bool in_percpu;
 
+/* The first is the one that sets in_percpu. */
+static const struct {
+	const char *name;
+	unsigned int size_at;	/* the argument that is the size */
+} tracked[] = {
+	{ "pcpu_alloc_noprof", 0 },
+	{ "__kmalloc_cache_noprof", 2 },
+	{ "__kmalloc_cache_node_noprof", 3 },
+	{ "__kmalloc_noprof", 0 },
+	{ "__kmalloc_node_noprof", 0 },
+	{ "__kmalloc_node_track_caller_noprof", 0 },
+	{ "__kvmalloc_node_noprof", 0 },
+	{ "__vmalloc_node_range_noprof", 0 },
+};
+
+#define NR_TRACKED	ARRAY_SIZE(tracked)
+
+static struct kretprobe trackers[NR_TRACKED];
+
 static int track_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	return current != victim || !in_task() || in_percpu || failers_are_off;
+	unsigned int size_at = tracked[get_kretprobe(ri) - trackers].size_at;
+
+	if (current != victim || !in_task() || in_percpu || failers_are_off)
+		return 1;
+	*(size_t *)ri->data = regs_get_kernel_argument(regs, size_at);
+	return 0;
 }
 
 static int track_return(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -199,6 +225,7 @@ static int track_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 		objects_full = true;
 		return 0;
 	}
+	objects[empty].size = *(size_t *)ri->data;
 	objects[empty].caller = get_kretprobe_retaddr(ri);
 	if (empty == objects_end)
 		WRITE_ONCE(objects_end, empty + 1);
@@ -221,24 +248,26 @@ static int track_percpu_return(struct kretprobe_instance *ri, struct pt_regs *re
 	return track_return(ri, regs);
 }
 
-static bool object_is_freed(const void *start)
+/* Returns its size; 0 if it is not on the list. */
+static size_t object_is_freed(const void *start)
 {
 	unsigned int i, end = READ_ONCE(objects_end);
-	bool found = false;
+	size_t size = 0;
 
 	for (i = 0; start && i < end; i++) {
-		if (READ_ONCE(objects[i].start) == start) {
+		/* Pairs with the release of @start in track_return(). */
+		if (smp_load_acquire(&objects[i].start) == start) {
+			size = objects[i].size;
 			WRITE_ONCE(objects[i].start, NULL);
-			found = true;
 		}
 	}
-	return found;
+	return size;
 }
 
 /* Whoever walks a list through memory that was freed gets lost, whatever the allocator does. */
 static void data_is_freed(void *start)
 {
-	if (object_is_freed(start))
+	if (object_is_freed(start) >= sizeof(void *))
 		WRITE_ONCE(*(void **)start, LIST_POISON1);
 }
 
@@ -265,17 +294,6 @@ static int many_are_freed(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-/* The first is the one that sets in_percpu. */
-static const char *const tracked[] = {
-	"pcpu_alloc_noprof", "__kmalloc_cache_noprof", "__kmalloc_cache_node_noprof",
-	"__kmalloc_noprof", "__kmalloc_node_noprof", "__kmalloc_node_track_caller_noprof",
-	"__kvmalloc_node_noprof", "__vmalloc_node_range_noprof",
-};
-
-#define NR_TRACKED	ARRAY_SIZE(tracked)
-
-static struct kretprobe trackers[NR_TRACKED];
-
 static struct kprobe frees[] = {
 	{ .symbol_name = "kfree", .pre_handler = one_is_freed },
 	{ .symbol_name = "kvfree", .pre_handler = one_is_freed },
@@ -299,10 +317,11 @@ static void track_init(void)
 	}
 	memset(trackers, 0, sizeof(trackers));
 	for (i = 0; i < NR_TRACKED; i++) {
-		trackers[i].kp.symbol_name = tracked[i];
+		trackers[i].kp.symbol_name = tracked[i].name;
+		trackers[i].data_size = sizeof(size_t);
 		trackers[i].entry_handler = i ? track_entry : track_percpu_entry;
 		trackers[i].handler = i ? track_return : track_percpu_return;
-		is_probed(tracked[i], register_kretprobe(&trackers[i]));
+		is_probed(tracked[i].name, register_kretprobe(&trackers[i]));
 	}
 }
 
