@@ -184,7 +184,7 @@ static int kprobe_users_register(struct kprobe_user **users, int num)
 	int ret;
 
 	if (num > 1) {
-		order = kvmalloc_array(num, sizeof(*order), GFP_KERNEL);
+		order = kvmalloc_array(num, sizeof(*order), GFP_KERNEL | __GFP_NOWARN);
 		if (!order)
 			return -ENOMEM;
 	}
@@ -264,7 +264,8 @@ static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 	if (kprobe_deny_caller("register", *probe))
 		return -EDEADLK;
 	if (num > 1) {
-		users = kvcalloc(num, sizeof(*users), GFP_KERNEL);
+		/* A wrong number is the caller's mistake, which gets an error. */
+		users = kvcalloc(num, sizeof(*users), GFP_KERNEL | __GFP_NOWARN);
 		if (!users)
 			return -ENOMEM;
 	}

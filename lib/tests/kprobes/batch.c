@@ -1039,6 +1039,25 @@ static void address_that_is_in_another_module_by_then_is_enoent(struct kunit *te
 #endif
 #endif
 
+/* A number that was never set, for instance: a caller's mistake, and no bug of the kernel. */
+static void batch_too_large_for_memory_is_enomem(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct kprobe *kps[] = { &pr->kp };
+#ifdef CONFIG_KRETPROBES
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL), *rps[] = { rp };
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	rp->kp.addr = kpt_text(kpt_plain);
+	KUNIT_EXPECT_EQ(test, register_kretprobes(rps, INT_MAX), -ENOMEM);
+#endif
+	KUNIT_EXPECT_EQ(test, register_kprobes(kps, INT_MAX), -ENOMEM);
+	/* If it warns, the test run fails. */
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 static struct kunit_case batch_cases[] = {
 #if defined(CONFIG_KPROBES_ON_FTRACE) && defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 	KUNIT_CASE(batch_that_cannot_be_armed_registers_nothing),
@@ -1078,6 +1097,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(address_that_is_in_another_module_by_then_is_enoent),
 #endif
 #endif
+	KUNIT_CASE(batch_too_large_for_memory_is_enomem),
 	KUNIT_CASE_SLOW(threads_with_overlapping_batches_lose_no_hit),
 	KPT_LAST_CASE,
 	{}
