@@ -10,17 +10,13 @@
 #define pr_fmt(fmt) "kprobes: " fmt
 
 #include <kunit/visibility.h>
-#include <linux/cleanup.h>
-#include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/ftrace.h>
-#include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/preempt.h>
 #include <linux/rethook.h>
 #include <linux/sched.h>
 
-#include "../smpboot.h"
 #include "internal.h"
 #include "pool.h"
 
@@ -418,95 +414,6 @@ void kprobe_flush_task(struct task_struct *tk)
 	}
 }
 NOKPROBE_SYMBOL(kprobe_flush_task);
-
-#if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)
-/* The CPU has been online since the calls of its idle task were freed. */
-static DEFINE_PER_CPU(bool, calls_of_idle);
-
-static int calls_cpu_online(unsigned int cpu)
-{
-	per_cpu(calls_of_idle, cpu) = true;
-	return 0;
-}
-
-/*
- * An idle task never exits. Its CPU goes offline in the middle of the task's calls, and
- * the task starts over when the CPU comes back. The CPU is dead here, if it has been online.
- * One that did not come online in time may still be running.
- */
-static int calls_flush_idle(unsigned int cpu)
-{
-	struct task_struct *idle = idle_thread_get(cpu);
-
-	if (!per_cpu(calls_of_idle, cpu))
-		return 0;
-	per_cpu(calls_of_idle, cpu) = false;
-	guard(preempt)();
-	if (!IS_ERR(idle))
-		kprobe_flush_task(idle);
-	return 0;
-}
-
-static int __init calls_hotplug_init(void)
-{
-	int ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobes:calls", NULL,
-					    calls_flush_idle);
-
-	if (ret >= 0)
-		ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobes:calls_online",
-					calls_cpu_online, NULL);
-	return ret < 0 ? ret : 0;
-}
-core_initcall(calls_hotplug_init);
-
-#if IS_ENABLED(CONFIG_KUNIT)
-/**
- * kprobe_test_idle_keeps - pretend that a CPU has died in a call of its idle task
- * @ri:	    the call, which has returned
- * @cpu:    a CPU that the caller runs on, so that the idle task does not
- * @online: it had been online; otherwise it has not come online in time
- * @again:  the second time it has not
- *
- * Context: any, preemption off.
- * Return: true if the call is kept.
- */
-bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
-			    bool again)
-{
-	struct llist_head *calls = &idle_thread_get(cpu)->kretprobe_instances;
-	struct llist_node *first = calls->first;
-	bool keeps;
-
-	per_cpu(calls_of_idle, cpu) = online;
-	if (again) {
-		/* It dies without a call. */
-		calls->first = NULL;
-		calls_flush_idle(cpu);
-	}
-	ri->llist.next = NULL;
-	calls->first = &ri->llist;
-	calls_flush_idle(cpu);
-	keeps = calls->first;
-	calls->first = first;
-	per_cpu(calls_of_idle, cpu) = true;
-	return keeps;
-}
-EXPORT_SYMBOL_IF_KUNIT(kprobe_test_idle_keeps);
-
-/**
- * kprobe_test_idle_noted - test if the calls of an idle task are freed when its CPU dies
- * @cpu: a CPU that is online
- *
- * Context: any.
- * Return: true if so.
- */
-bool kprobe_test_idle_noted(unsigned int cpu)
-{
-	return per_cpu(calls_of_idle, cpu);
-}
-EXPORT_SYMBOL_IF_KUNIT(kprobe_test_idle_noted);
-#endif
-#endif
 
 /**
  * kretprobe_hook_of - get the hook of the probe that an instance belongs to

@@ -4,6 +4,7 @@
  * or never, because their task has ended.
  */
 #include <linux/completion.h>
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/ftrace.h>
 #include <linux/interrupt.h>
@@ -589,6 +590,35 @@ static void address_of_another_task_s_call_is_not_found(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)
+/* It never returns from its calls when its CPU goes offline, and starts over with the CPU. */
+static void calls_of_an_idle_task_are_not_lost_with_its_cpu(struct kunit *test)
+{
+	unsigned int before = kpt_counts(false).pools, cpu = cpumask_last(cpu_online_mask), round;
+	struct late_probe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs two CPUs");
+	p->rp.kp.symbol_name = "cpu_startup_entry";
+	p->rp.entry_handler = late_entry;
+	p->rp.maxactive = 1;
+	kpt_register_return(test, &p->rp);
+	for (round = 1; round <= 3; round++) {
+		KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+		KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+		KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&p->entries) == round));
+	}
+	KUNIT_EXPECT_EQ(test, p->rp.nmissed, 0);
+	kpt_unregister_return(test, &p->rp);
+	/* The last call is still there. */
+	expect_pools_stay(test, before + 1);
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+	expect_pools(test, before);
+}
+#endif
+
 #if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
 /* A CPU that is slow to come online is given up, but may still run, and return. */
 static void calls_of_an_idle_task_are_freed_if_its_cpu_is_dead(struct kunit *test)
@@ -867,6 +897,9 @@ static struct kunit_case late_cases[] = {
 #ifdef CONFIG_HOTPLUG_CPU
 	KUNIT_CASE(calls_of_an_idle_task_are_freed_if_its_cpu_is_dead),
 #endif
+#endif
+#if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)
+	KUNIT_CASE(calls_of_an_idle_task_are_not_lost_with_its_cpu),
 #endif
 	KUNIT_CASE(a_late_call_in_a_softirq_frees_the_pool),
 	KUNIT_CASE(tasks_that_end_late_free_the_pool),
