@@ -811,6 +811,7 @@ static inline void kretprobe_free(struct kretprobe_hook *hook) { }
 struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows);
 kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
 struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri);
+bool kretprobe_bytes_fit(u64 bytes);
 void kretprobe_hook_stop(struct kretprobe_hook *hook);
 void kretprobe_hook_release(struct kretprobe_hook *hook);
 #ifdef CONFIG_KRETPROBE_POOL

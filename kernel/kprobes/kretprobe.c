@@ -190,11 +190,17 @@ void kretprobe_free(struct kretprobe_hook *hook)
 	kretprobe_hook_release(hook);
 }
 
-/* Checked first, so that a number that cannot fit in memory allocates nothing. */
-static bool kretprobe_instances_fit(size_t size, int nr)
+/**
+ * kretprobe_bytes_fit - refuse a number of instances that cannot fit in memory
+ * @bytes: what they take
+ *
+ * Asked first, so that such a number allocates nothing, and no OOM killer runs.
+ *
+ * Context: any.
+ * Return: false if it has to be refused with -ENOMEM.
+ */
+bool kretprobe_bytes_fit(u64 bytes)
 {
-	u64 bytes = (u64)size * nr;
-
 	return bytes < SZ_1M || bytes >> PAGE_SHIFT < si_mem_available() / 2;
 }
 
@@ -240,7 +246,7 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	/* The caller's structure is not changed: it may be registered again. */
 	nr = rp->maxactive > 0 ? rp->maxactive : kretprobe_default_maxactive();
 	size = sizeof(struct kretprobe_instance) + rp->data_size;
-	hook = kretprobe_instances_fit(size, nr) ?
+	hook = kretprobe_bytes_fit((u64)size * nr) ?
 	       kretprobe_hook_alloc(size, nr, rp->maxactive <= 0) : ERR_PTR(-ENOMEM);
 	ret = PTR_ERR_OR_ZERO(hook);
 	if (ret)

@@ -5,7 +5,13 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <linux/align.h>
+#include <linux/cpumask.h>
 #include <linux/kprobes.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/objpool.h>
 #include <linux/rethook.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -70,6 +76,20 @@ kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
 	return kretprobe_rethook_pre;
 }
 
+/*
+ * An objpool has an array for each possible CPU, with room for all objects, and the CPU's
+ * share of the objects after it. It counts the bytes of that in an int.
+ */
+static bool rethook_objects_fit(size_t size, unsigned int nr)
+{
+	unsigned int cpus = num_possible_cpus();
+	u64 bytes;
+
+	bytes = sizeof(struct objpool_slot) + (u64)roundup_pow_of_two(nr) * sizeof(void *) +
+		(u64)DIV_ROUND_UP(nr, cpus) * size;
+	return nr <= OBJPOOL_NR_OBJECT_MAX && bytes <= INT_MAX && kretprobe_bytes_fit(bytes * cpus);
+}
+
 /**
  * kretprobe_hook_alloc - allocate a return probe and its instances
  * @size:  of an instance, in bytes
@@ -81,8 +101,16 @@ kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook)
  */
 struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows)
 {
-	struct kretprobe_rethook *kr = kzalloc(sizeof(*kr), GFP_KERNEL);
+	struct kretprobe_rethook *kr;
 
+	/*
+	 * An objpool aligns what it is given to a word. On 32 bits, the data of a single
+	 * instance may still be off by one.
+	 */
+	size = ALIGN(size, __alignof__(struct kretprobe_instance));
+	if (!rethook_objects_fit(size, nr))
+		return ERR_PTR(-ENOMEM);
+	kr = kzalloc(sizeof(*kr), GFP_KERNEL);
 	if (!kr)
 		return ERR_PTR(-ENOMEM);
 	kr->rh = rethook_alloc(&kr->hook, kretprobe_rethook_return, size, nr);

@@ -3,7 +3,10 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/irq_work.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/stacktrace.h>
 #include <linux/timekeeping.h>
 
@@ -571,6 +574,31 @@ static void default_maxactive_is_not_written_back(struct kunit *test)
 	}
 }
 
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+/*
+ * An objpool has an array for each CPU, with a power of two of pointers. Here arrays and
+ * instances are less than half of what is available each, but not together. False if there
+ * is so much memory, or so many CPUs, that other limits come first.
+ */
+static bool ask_for_large_arrays(struct ret_probe *r)
+{
+	unsigned long available = si_mem_available(), arrays, half;
+	unsigned int per_two = 2 * sizeof(void *) * num_possible_cpus();
+	size_t size;
+
+	if (available >= INT_MAX >> 2 || per_two > PAGE_SIZE)
+		return false;
+	/* In pages: bytes need more than a word on 32 bits. */
+	half = rounddown_pow_of_two(available * 3 / 10 * (PAGE_SIZE / per_two));
+	arrays = half / (PAGE_SIZE / per_two);
+	size = (available * 6 / 10 - arrays) * PAGE_SIZE / half;
+	size = max(size, sizeof(struct kretprobe_instance));
+	r->rp.data_size = size - sizeof(struct kretprobe_instance);
+	r->rp.maxactive = half + 1;
+	return half < SZ_16M && r->rp.data_size <= KRETPROBE_MAX_DATA_SIZE;
+}
+#endif
+
 static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *test)
 {
 	struct ret_probe *r = ret_alloc(test, kpt_plain);
@@ -587,6 +615,13 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 	si_meminfo(&after);
 	/* Other code may allocate meanwhile. */
 	KUNIT_EXPECT_LT(test, before.freeram, after.freeram + 4096);
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+	if (ask_for_large_arrays(r)) {
+		r->rp.kp.addr = kpt_text(kpt_plain);
+		KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
+	}
+	r->rp.data_size = 0;
+#endif
 	r->rp.maxactive = 1;
 	r->rp.kp.addr = kpt_text(kpt_plain);
 	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), 0);
