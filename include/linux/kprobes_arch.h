@@ -571,8 +571,9 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
  * __ARCH_KRETPROBE_CALL after its beginning means the trampoline.
  *
  * arch_prepare_kretprobe() puts that address in place of the return address, which
- * it keeps in the instance. The trampoline calls kretprobe_trampoline_handler() and
- * returns to what that returns.
+ * it keeps in the instance, with the frame pointer for unwinders or NULL. It neither reads
+ * nor writes anything else of the instance, which may be a copy. The trampoline calls
+ * kretprobe_trampoline_handler() and returns to what that returns.
  *
  * With ARCH_HAS_KRETPROBE_ON_STACK, the return address is on top of the stack at a
  * function's entry, and right below the stack pointer after its return, so there is

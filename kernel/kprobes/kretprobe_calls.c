@@ -166,8 +166,13 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 				       struct pt_regs *regs)
 {
 	struct llist_head *calls = &current->kretprobe_instances;
+	struct kretprobe_instance call = {};
 
-	arch_prepare_kretprobe(ri, regs);
+	arch_prepare_kretprobe(&call, regs);
+	WRITE_ONCE(ri->fp, call.fp);
+	/* The place before the address: pairs with calls_find_in_other_task(). */
+	smp_wmb();
+	WRITE_ONCE(ri->ret_addr, call.ret_addr);
 	ri->llist.next = calls->first;
 	/*
 	 * Other CPUs must not follow the old link of the instance to a call that
@@ -348,7 +353,7 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **
 		if (READ_ONCE(ri->fp) != fp)
 			continue;
 		addr = (unsigned long)READ_ONCE(ri->ret_addr);
-		smp_rmb();	/* pairs with the barrier in calls_describe() */
+		smp_rmb();	/* pairs with the barrier between the two stores */
 		if (READ_ONCE(ri->fp) != fp) {
 			addr = 0;
 			continue;
