@@ -557,6 +557,8 @@ static const char * const more_out_of_bounds[] = {
 	/* Entry code of guests of Xen, and what runs on a small stack. */
 	"xen_iret", "xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
 	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
+	/* A handler there could raise the exception that it is about. */
+	"tdx_get_ve_info",
 	/* Run by a CPU that comes online, goes offline, sleeps, or boots another kernel. */
 	"common_startup_64", "sev_verify_cbit", "soft_restart_cpu", "vc_boot_ghcb",
 	"handle_vc_boot_ghcb", "startup_64_load_idt", "setup_ghcb", "cr4_update_irqsoff",
@@ -564,7 +566,8 @@ static const char * const more_out_of_bounds[] = {
 	"native_load_gdt", "native_load_tr_desc", "native_write_gdt_entry",
 	"native_write_msr", "native_write_cr3", "cpuhp_ap_report_dead", "play_dead_common",
 	"mwait_play_dead", "arch_cpu_idle_dead", "wakeup_long64", "wakeup_pmode_return",
-	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
+	"wakeup_start", "ret_point", "do_suspend_lowlevel", "restore_processor_state",
+	"__restore_processor_state",
 	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
 	"native_gdt_invalidate", "idt_invalidate", "snp_register_ghcb_early",
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "load_ucode_ap",

@@ -81,7 +81,8 @@ static const char *const hit_path[] __initconst = {
  *
  * In a PV guest of Xen, what enters and leaves the kernel is not in the entry text, and each
  * exception returns by xen_iret(), also that of a breakpoint there. __efi64_thunk() runs on a
- * stack of one page, with nothing below it that would be noticed.
+ * stack of one page, with nothing below it that would be noticed. tdx_get_ve_info() asks what
+ * a #VE is about; until then, another one, which a handler may cause, is fatal.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
@@ -90,6 +91,7 @@ static const char *const switchers[] __initconst = {
 	"asm_acpi_mp_play_dead", "ibt_selftest", "xen_iret",
 	"xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
 	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
+	"tdx_get_ve_info",
 };
 
 /*
@@ -117,10 +119,10 @@ static const char *const offline_path[] __initconst = {
 	"hlt_play_dead", "arch_cpu_idle_dead", "resume_play_dead", "acpi_mp_play_dead",
 	"sev_es_play_dead", "sev_es_ap_hlt_loop", "xen_pv_play_dead", "tboot_shutdown",
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver",
-	"wakeup_long64", "wakeup_pmode_return", "do_suspend_lowlevel",
-	"restore_processor_state", "__restore_processor_state", "create_image",
-	"machine_kexec", "load_segments", "native_idt_invalidate", "native_gdt_invalidate",
-	"idt_invalidate",
+	"wakeup_long64", "wakeup_pmode_return", "wakeup_start", "ret_point",
+	"do_suspend_lowlevel", "restore_processor_state", "__restore_processor_state",
+	"create_image", "machine_kexec", "load_segments", "native_idt_invalidate",
+	"native_gdt_invalidate", "idt_invalidate",
 };
 
 static const char *const thunk_prefixes[] __initconst = {
