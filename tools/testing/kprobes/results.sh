@@ -91,6 +91,25 @@ record()
 	done
 }
 
+# lines_of NAME COMMAND...: the lines of a script that fails if one of its tests does. If it
+# fails for another reason, there is a line for that.
+lines_of()
+{
+	local name=$1 line failed=''
+
+	shift
+	{ "$@" 2>&1 || echo "ended with status $?"; } | while IFS= read -r line; do
+		case $line in
+		'not ok - '*) failed=1 ;;
+		'ended with status '*)
+			[ -z "$failed" ] || continue
+			line="not ok - $name: $line"
+			;;
+		esac
+		printf '%s\n' "$line"
+	done
+}
+
 # count_results: sets passed, failed, skipped and parameters to how many there are in $results
 count_results()
 {

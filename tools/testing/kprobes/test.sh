@@ -382,25 +382,6 @@ run_shows()
 	fi | record run ''
 }
 
-# lines_of NAME COMMAND...: the lines of a script that fails if one of its tests does. If it
-# fails for another reason, there is a line for that.
-lines_of()
-{
-	local name=$1 line failed=''
-
-	shift
-	{ "$@" 2>&1 || echo "ended with status $?"; } | while IFS= read -r line; do
-		case $line in
-		'not ok - '*) failed=1 ;;
-		'ended with status '*)
-			[ -z "$failed" ] || continue
-			line="not ok - $name: $line"
-			;;
-		esac
-		printf '%s\n' "$line"
-	done
-}
-
 # Is everything that a hit runs refused?
 hit_path()
 {
