@@ -13,12 +13,12 @@ product()
 	local tool
 
 	for tool in gcc qemu-system-x86_64; do
-		"$tool" --version 2>/dev/null | sed -n 1p
+		{ "$tool" --version 2>/dev/null || echo "no $tool"; } | sed -n 1p
 	done
 	cat "$build/.tree/base"
 	emulator_patches | xargs -r -d '\n' cat
 	(cd "$top" && find arch include kernel lib samples patches -type f |
-		LC_ALL=C sort | xargs -d '\n' cat)
+		LC_ALL=C sort | xargs -d '\n' sha1sum)
 }
 
 # other_compilers: the versions of those that build for other architectures, and of clang. Results
@@ -28,7 +28,7 @@ other_compilers()
 	local tool
 
 	for tool in $(compgen -c | grep -xE '[a-z0-9_]+-linux-gnu[a-z0-9]*-gcc|clang-[0-9]+' | LC_ALL=C sort -u); do
-		"$tool" --version 2>/dev/null | sed -n 1p
+		{ "$tool" --version 2>/dev/null || echo "no $tool"; } | sed -n 1p
 	done
 }
 
@@ -37,21 +37,26 @@ other_compilers()
 tested()
 {
 	product
-	(cd "$here" && find guest modules emulator kprobetop ./*.{sh,awk,list,py,c} \
-		-type f | LC_ALL=C sort | xargs -d '\n' cat)
+	(cd "$here" && find guest modules emulator kprobetop ./*.{sh,awk,list,py,c,h} \
+		-type f | LC_ALL=C sort | xargs -d '\n' sha1sum)
 	# Not only the options: "# traced" and the like say what runs.
 	fragment_lines "$CONFIG.config"
 }
 
 # known_start DIR [NAME...]: forget the results there if they are not for the sources on standard
-# input. With AGAIN=1, forget those of these names, or all.
+# input, which end with a line "whole": if a command there fails, what comes after it is missing,
+# and would not count. With AGAIN=1, forget the results of these names, or all.
 known_start()
 {
-	local id
+	local id sources=$1/sources
 
 	known=$1/results
 	shift
-	id=$(sha1sum | cut -c1-16)
+	cat >"$sources" || die "cannot write $sources: is the disk full?"
+	[ "$(tail -n 1 "$sources")" = whole ] ||
+		die "cannot read all that the results in ${known%/*} depend on: see above, or empty that folder"
+	id=$(sha1sum <"$sources" | cut -c1-16)
+	rm "$sources"
 	if [ "$(cat "${known%/*}/id" 2>/dev/null)" != "$id" ]; then
 		: >"$known"
 		echo "$id" >"${known%/*}/id"

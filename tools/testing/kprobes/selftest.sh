@@ -692,7 +692,7 @@ not ok - tree ready: build/linux, 1 file(s) changed"
 # Whole scripts, as copies in a folder where stand-ins replace the scripts that they call.
 stage=$tmp/stage/tools/testing/kprobes
 mkdir -p "$stage"
-ln -s "$top/lib" "$top/Makefile" "$tmp/stage/"
+ln -s "$top"/{arch,include,kernel,lib,samples,patches,Makefile} "$tmp/stage/"
 ln -s "$here"/* "$stage/"
 # stands_for NAME: makes standard input the stand-in for that script
 stands_for()
@@ -1718,6 +1718,7 @@ chmod +x "$tmp/machine/make" "$tmp/machine/df"
 mkdir -p "$tmp/staged/linux/"{include,kernel,arch/x86/include} "$tmp/staged/.tree"
 echo '#include <linux/kprobes.h>' | tee "$tmp/staged/linux/include/one.h" >"$tmp/staged/linux/kernel/one.c"
 echo kernel/one.c >"$tmp/staged/.tree/laid"
+echo archive >"$tmp/staged/.tree/base"
 # impossible BUILD OURS BASE: what becomes of it
 impossible()
 {
@@ -2190,16 +2191,20 @@ debugged debug_status "counts without failures do not hide an error" \
 # What goes on where it ended
 mkdir "$tmp/known-one"
 (
-	known_start "$tmp/known-one" <<<one
+	known_start "$tmp/known-one" <<<$'one\nwhole'
 	known_add a passed 1 ''
 	known_add b failed 0 that
 	known_add c impossible '' 'Kconfig'
 	printf '%s\n' a b c d | { known_sum builds || true; } | sed 's/^/not ok - /'
-	known_start "$tmp/known-one" <<<one
+	echo d | { known_sum builds || true; } 2>&1 | tail -n 1 | sed 's/^kprobes:/not ok -/'
+	known_start "$tmp/known-one" <<<$'one\nwhole'
 	echo "not ok - $(known_verdict a)"
-	AGAIN=1 known_start "$tmp/known-one" a <<<one
+	AGAIN=1 known_start "$tmp/known-one" a <<<$'one\nwhole'
 	echo "not ok - $(known_verdict a) $(known_verdict b)"
-	known_start "$tmp/known-one" <<<two
+	known_start "$tmp/known-one" <<<$'two\nwhole'
+	echo "not ok - $(known_verdict b)"
+	known_add b passed 1 ''
+	(known_start "$tmp/known-one" <<<'cut off') >/dev/null 2>&1 && echo "not ok - no end"
 	echo "not ok - $(known_verdict b)"
 ) | sees known "what has passed is known until the sources change, and counted" "$(printf 'not ok - %s\n' \
 	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
@@ -2211,6 +2216,10 @@ for dir in arch include kernel lib samples patches; do
 	echo "$dir" >"$tmp/repository/$dir/file"
 done
 cp -r "$here"/* "$tmp/repository/tools/testing/kprobes/"
+mkdir "$tmp/few"
+for tool in awk cat find sed sha1sum sort wc xargs; do
+	ln -s "$(command -v $tool)" "$tmp/few/"
+done
 # depends WHAT FILE...
 depends()
 {
@@ -2224,12 +2233,18 @@ depends()
 		[ "$("$1" | sha1sum)" != "$old" ] || echo "not ok - $1: $file"
 	done
 	old=$("$1" | sha1sum)
+	mv "$top/kernel/file" "$top/kernel/renamed"
+	[ "$("$1" | sha1sum)" != "$old" ] || echo "not ok - $1: a file that is renamed"
+	mv "$top/kernel/renamed" "$top/kernel/file"
+	old=$("$1" | sha1sum)
+	# Without the emulator and the compiler, too, it is all there.
+	[ "$(set -euo pipefail; PATH=$tmp/few; "$1" | wc -l)" = "$("$1" | wc -l)" ] || echo "not ok - $1: cut off"
 	[ "$(EMULATOR_PATCHES=0; "$1" | sha1sum)" != "$old" ] || echo "not ok - $1: EMULATOR_PATCHES"
 	[ "$("$1" | sha1sum)" = "$old" ] || echo "not ok - $1: it is not the same twice"
 }
 kernel_files="build/.tree/base tools/testing/kprobes/emulator/$(cd "$here/emulator" && printf '%s\n' *.patch | head -n 1)
 	include/file arch/file kernel/file lib/file samples/file patches/file"
-test_files='configs/x86_64.config kprobetop tsc.c results.sh ktap.awk guest/lib.sh guest/jobs/tests.sh guest/tests/stress.sh
+test_files='configs/x86_64.config kprobetop ordering.h tsc.c results.sh ktap.awk guest/lib.sh guest/jobs/tests.sh guest/tests/stress.sh
 	modules/kprobe_stress.c'
 {
 	# shellcheck disable=SC2086

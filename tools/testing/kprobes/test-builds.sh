@@ -321,6 +321,7 @@ known_start "$state" ${BUILDS:+$(cut -d' ' -f1 "$tmp/builds")} < <(
 	cd "$here" && cat configs/builds.config common.sh known.sh arches.sh warnings.sh builds-results.sh test-builds.sh
 	product
 	other_compilers
+	echo whole
 )
 [ -s "$known" ] || rm -f "$state"/compiled-*
 total=$(wc -l <"$tmp/builds")

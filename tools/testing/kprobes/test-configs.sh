@@ -177,6 +177,7 @@ known_start "$state" ${KERNELS:-} < <(
 	done <"$tmp/kernels"
 	product
 	other_compilers
+	echo whole
 )
 
 say "$total kernels, $minutes minutes (build/logs/config-*, build/configs/results)"
