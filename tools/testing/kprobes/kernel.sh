@@ -175,7 +175,7 @@ if [ "$targets" = "$target modules" ]; then
 	remove_stale "${dirs[@]}"
 fi
 if [ -n "$ours" ]; then
-	warnings=$(warnings_of "$out" "$log")
+	warnings=$(warnings_of "$out" "$log") || cannot_look "$log"
 	build_checked "$out"
 	if [ -n "$warnings" ]; then
 		printf '%s\n' "$warnings" | head -n 8 >&2

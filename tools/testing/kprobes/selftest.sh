@@ -406,6 +406,10 @@ rm -f "$tmp/built/run/kernel/kprobes/table.o"
 builds "$here/kernel.sh" | sees build_killed "a warning of a build that was killed is seen by the next one" "$missed"
 builds "$here/kernel.sh" make kernel/kprobes/table.o >"$tmp/log"
 builds "$here/kernel.sh" | sees build_one "a warning about a file that was built alone is seen" "$missed"
+{ builds TMPDIR=/missing "$here/kernel.sh"; builds "$here/kernel.sh"; } |
+	sees build_full "a warning that could not be looked for is seen by the next one" \
+"not ok - cannot look for warnings in built/run.log: is the disk of /missing full?
+$missed"
 mkdir -p "$tmp/built/x86_64/"{lib,kprobes-modules,other-modules}
 touch "$tmp/built/x86_64/"{lib/{new,stale},{kprobes,other}-modules/{new,stale}}.ko "$tmp/built/x86_64/vmlinux" \
 	"$tmp/built/x86_64/"{kprobes,other}-modules/Module.symvers

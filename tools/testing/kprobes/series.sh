@@ -530,7 +530,7 @@ build_at()
 			grep -m 5 -E 'error:|undefined|ERROR' "$log" >&2 || true
 			die "$at does not build with KPROBES=$y: see $log"
 		}
-		warnings=$(all_warnings "$out/build-$y" "$log")
+		warnings=$(all_warnings "$out/build-$y" "$log") || cannot_look "$log"
 		build_checked "$out/build-$y"
 		if [ -n "$warnings" ]; then
 			printf '%s\n' "$warnings" | head -n 5 >&2

@@ -12,9 +12,14 @@
 build_begins()
 {
 	mkdir -p "$1"
-	[ ! -e "$1/.unchecked" ] || [ ! -e "$2" ] || "${@:3}" "$1" "$2" >/dev/null || true
+	if [ -e "$1/.unchecked" ] && [ -e "$2" ]; then
+		"${@:3}" "$1" "$2" >/dev/null || cannot_look "$2"
+	fi
 	touch "$1/.unchecked"
 }
+
+# cannot_look LOG: the warnings there are not known. The folder of the kernel stays unchecked.
+cannot_look() { die "cannot look for warnings in $1: is the disk of ${TMPDIR:-/tmp} full?"; }
 
 # build_checked OUT: its warnings are known
 build_checked() { rm -f "$1/.unchecked"; }
@@ -23,7 +28,10 @@ build_checked() { rm -f "$1/.unchecked"; }
 # built again the next time: make does not know which file a warning came from.
 all_warnings()
 {
-	grep '[Ww]arning:\|WARNING:' "$2" || return 0
+	local status=0
+
+	grep '[Ww]arning:\|WARNING:' "$2" || status=$?
+	[ $status -eq 0 ] || return $((status != 1))
 	find "$1" -name '*.o' -delete
 }
 
@@ -73,23 +81,32 @@ our_warnings()
 }
 
 # warnings_of OUT LOG: those of a build of build/linux into OUT. Their files are built
-# again the next time, so that the warnings appear again.
+# again the next time, so that the warnings appear again. Fails if it cannot look for them.
 warnings_of()
 {
-	local out=$1 log=$2 objects=() tmp f
+	local tmp status=0
 
-	tmp=$(mktemp -d)
-	cat "$build/.tree/laid" "$build/.tree/patched" >"$tmp/files"
+	tmp=$(mktemp -d) || return
+	find_warnings "$1" "$2" "$tmp" || status=$?
+	rm -rf "$tmp"
+	return $status
+}
+
+# find_warnings OUT LOG DIR. Callers may run this where a failure does not end it.
+find_warnings()
+{
+	local out=$1 log=$2 tmp=$3 objects=() f
+
+	cat "$build/.tree/laid" "$build/.tree/patched" >"$tmp/files" || return
 	while read -r f; do
 		[[ $f != *.[cS] ]] || [ ! -e "$out/${f%.*}.o" ] || objects+=("$out/${f%.*}.o")
 	done <"$tmp/files"
-	nm "${objects[@]}" 2>/dev/null | awk 'NF == 3 && tolower($2) != "u" { print $3 }' >"$tmp/symbols"
+	{ nm "${objects[@]}" 2>/dev/null || true; } |
+		awk 'NF == 3 && tolower($2) != "u" { print $3 }' >"$tmp/symbols" || return
 	# The compiler cache leaves some paths absolute.
-	sed "s,$src/,,g" "$log" >"$tmp/log"
-	our_warnings "$tmp/log" "$tmp/files" "$tmp/symbols" >"$tmp/warnings"
-	if [ -s "$tmp/warnings" ]; then
-		rm -f "${objects[@]}" "$out/vmlinux.o" "$out"/kprobes-modules/*.o
-		sort -u "$tmp/warnings"
-	fi
-	rm -rf "$tmp"
+	sed "s,$src/,,g" "$log" >"$tmp/log" || return
+	our_warnings "$tmp/log" "$tmp/files" "$tmp/symbols" >"$tmp/warnings" || return
+	[ -s "$tmp/warnings" ] || return 0
+	rm -f "${objects[@]}" "$out/vmlinux.o" "$out"/kprobes-modules/*.o
+	sort -u "$tmp/warnings"
 }
