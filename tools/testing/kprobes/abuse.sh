@@ -10,7 +10,7 @@
 #   SEED=n       of the first round (default 1)
 #   CPUS=n       of the guest (default 8)
 #   PARTS="..."  only these tests
-#   KERNEL=name  a kernel under build/ (default $CONFIG)
+#   KERNEL=name  stock-$CONFIG, for comparison
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

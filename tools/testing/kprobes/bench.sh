@@ -25,6 +25,7 @@ ours=$CONFIG
 stock=stock-$CONFIG
 patched=patched-$CONFIG
 kernels=${KERNEL:-$ours $stock}
+[ -z "${KERNEL:-}" ] || is_current "$KERNEL"
 for part in $parts; do
 	[[ " $all_parts " == *" $part "* ]] || die "PARTS: no part $part: $all_parts"
 done

@@ -7,6 +7,8 @@
 #   MINUTES=n   start nothing after this many (default 75). On two CPUs all of it should
 #               take less than 45. The rest is for slow machines.
 set -uo pipefail
+# These change what runs. They are common names for what a CI sets for itself.
+unset TEST QUICK AGAIN DENSE CONFIG KERNEL ARCH SEED NR CPUS POINTS PROBES CALLS
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 

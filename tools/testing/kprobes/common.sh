@@ -6,6 +6,8 @@
 # a shell for kernel builds has set must not change what is built here.
 unset CDPATH LANGUAGE "${!LC_@}" LLVM LLVM_IAS CROSS_COMPILE SUBARCH KBUILD_OUTPUT KBUILD_EXTMOD \
 	KBUILD_VERBOSE KCFLAGS KAFLAGS KCPPFLAGS KCONFIG_CONFIG KCONFIG_ALLCONFIG
+# In a hook, git sets these, and "git -C" of another repository obeys them.
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_NAMESPACE
 export LANG=C.UTF-8
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -28,7 +30,7 @@ unset MAKEFLAGS MAKEOVERRIDES MFLAGS
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
 # What a kernel prints only if something is wrong.
-SPLATS='BUG:|WARNING:|Oops|Call Trace:|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|kprobes: cannot (remove|blacklist|build)|on the return probe blacklist, but'
+SPLATS='BUG:|(^|[^A-Z_])BUG [a-z]|WARNING:|Oops|Call [Tt]race:|turning off the locking correctness|huh, entered softirq|nobody cared|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|kprobes: cannot (remove|blacklist|build)|on the return probe blacklist, but'
 
 # A bug of the base, for guests with CPU hotplug: it counts its server for starved tasks as a
 # task of a CPU that goes offline (sched_cpu_dying() checks before it stops the server). Slow
@@ -55,9 +57,30 @@ check_numbers()
 {
 	local number
 
-	for number in MINUTES CALLS FUZZ_DEFS PERF_DEFS SEED CPUS POINTS PROBES NR SECONDS_EACH; do
+	for number in MINUTES CALLS FUZZ_DEFS PERF_DEFS SEED CPUS POINTS PROBES NR SECONDS_EACH \
+			BOOT_TIMEOUT WORK_SECONDS STRESS_SECONDS TOGGLE_SECONDS RETURNS_SECONDS \
+			RETURNS_TASKS RETURNS_CALLS ABUSE_CALLS; do
 		[ -z "${!number:-}" ] || how_many $number "${!number}" 0
 	done
+}
+
+# What can be set to 1. 0 is the same as nothing.
+for flag in QUICK AGAIN DENSE; do
+	case ${!flag:-} in
+	'' | 1) ;;
+	0) printf -v $flag '' ;;
+	*) die "$flag=${!flag}: has to be 1 or 0" ;;
+	esac
+done
+
+# is_current NAME: a make goal builds the kernel of CONFIG. Another one of ours may be of older
+# sources; those of the base do not change.
+is_current()
+{
+	case $1 in
+	"$CONFIG" | stock-* | patched-*) ;;
+	*) die "KERNEL=$1 may be of older sources: make with CONFIG=$1 builds it" ;;
+	esac
 }
 
 # the_kernel: set kernel to the folder of the requested kernel, which has to exist, and name
@@ -66,6 +89,7 @@ the_kernel()
 {
 	name=${KERNEL:-$CONFIG}
 	kernel=$build/$name
+	is_current "$name"
 	[ -e "$kernel/vmlinux" ] || die "no kernel in build/$name: make kernel or make stock builds it"
 }
 
@@ -88,6 +112,15 @@ new_console()
 {
 	rm -f "$build/logs/$1.console"
 	: >"$build/logs/$1.console"
+}
+
+# only_one WHAT: until this ends, another process that does the same with the same files fails. A
+# guest that was killed takes a moment to end.
+only_one()
+{
+	mkdir -p "$build/logs"
+	exec 6>>"$build/logs/.$1.lock"
+	flock -w 3 6 || die "$1 is running in build/ already: wait until it has ended"
 }
 
 # need COMMAND-OR-FILE:PACKAGE...: install the packages of those that are missing. This
@@ -198,16 +231,26 @@ unpack_packages()
 	rm -rf "$dir" && mv -T "$root" "$dir" && rm -rf "$new"
 }
 
-# guest_busybox KERNELDIR: set busybox to the static one that this kernel can run.
-# That of a 32-bit kernel is Debian's for i386.
+# is_static PROGRAM: it needs no other file, so a guest can run it
+is_static() { ! readelf -lW "$1" 2>/dev/null | grep -q INTERP; }
+
+# guest_busybox KERNELDIR: set busybox to a static one that this kernel can run. That of a
+# 32-bit kernel is Debian's for i386. The machine's may be that of Debian's package busybox,
+# which is not static; the two packages exclude each other.
 guest_busybox()
 {
+	local arch=amd64
+
 	busybox=/bin/busybox
-	grep -qsx CONFIG_X86_32=y "$1/.config" || return 0
-	busybox=$build/busybox-i386/bin/busybox
+	if grep -qsx CONFIG_X86_32=y "$1/.config"; then
+		arch=i386
+	elif is_static "$busybox"; then
+		return
+	fi
+	busybox=$build/busybox-$arch/bin/busybox
 	[ ! -e "$busybox" ] || return 0
-	debian_packages i386 "$build/busybox-i386" busybox-static ||
-		die "no busybox for a 32-bit guest: see $build/logs/apt-i386.log, or put a static one of i386 at $busybox"
+	debian_packages $arch "$build/busybox-$arch" busybox-static ||
+		die "no busybox for a guest: see $build/logs/apt-$arch.log, or put a static one of $arch at $busybox"
 }
 
 # guest_debian ARCH: set debian to a root with the programs that tests of the tree need, for

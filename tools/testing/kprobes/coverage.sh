@@ -6,7 +6,7 @@
 #
 #   NR=n           instructions for each seed (default 6000)
 #   SEEDS="..."    seeds (default "1 2 3"); a seed always gives the same instructions
-#   KERNEL=name    another kernel under build/, e.g. stock-x86_64
+#   KERNEL=name    stock-$CONFIG or patched-$CONFIG, for comparison
 #   LIST=1         list the points that are not jumps
 #   WORK_SECONDS=  how long the workload runs for each seed (default 10)
 set -euo pipefail

@@ -20,7 +20,7 @@
 #                  because their probes are in each other's way
 #   AGAIN=1        forget what earlier runs have done, unless WINDOW= is given
 #   WINDOW=n       only this one, done or not
-#   KERNEL=name    another kernel under build/ (default $CONFIG)
+#   KERNEL=name    stock-$CONFIG, for comparison
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -40,6 +40,7 @@ modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_exam
 how_many MINUTES "$minutes"
 how_many POINTS "$points"
 need "${everything_packages[@]}"
+only_one "$log"
 need_space 500 "the windows"
 scratch
 
@@ -69,6 +70,12 @@ numbered()
 		print "$n $F[-2]", @F > 2 ? " $F[0]" : "", "\n";'
 }
 
+module_file()
+{
+	modules_of "$kernel" | awk -F / -v file="$1.ko" '$NF == file && !n++; END { exit !n }' ||
+		die "no module $1 in build/$name"
+}
+
 prepare()
 {
 	local module file
@@ -84,8 +91,7 @@ prepare()
 	fi | split -d -a 3 -l "$points" - "$state/window/"
 	# All modules in one more, where each file is a list.
 	for module in $modules; do
-		file=$(find "$kernel" -name "$module.ko" | head -n 1)
-		[ -n "$file" ] || die "no module $module in build/$name"
+		file=$(module_file "$module") || exit
 		instructions -j .text "$file" | sed "s/^/$module /" >>"$state/module-instructions"
 	done
 	cut -d' ' -f1,2 "$state/module-instructions" >"$state/window/modules"
@@ -220,12 +226,16 @@ halve()
 	fi
 }
 
-id=$(cat "$kernel/vmlinux" "$kernel"/kprobes-modules/*.ko "$0" "$here/everything-results.sh" \
-	"$here/guest/jobs/everything.sh" | sha1sum | cut -c1-16)
+mapfile -t files < <(for module in $modules; do module_file "$module"; done)
+[ ${#files[@]} -eq "$(wc -w <<<"$modules")" ] || exit 1
+id=$(cat "$kernel/vmlinux" "${files[@]}" "$0" "$here"/{everything-results,guest,common}.sh \
+	"$here"/guest/{init,lib.sh,jobs/everything.sh} | sha1sum | cut -c1-16)
 # A window that is asked for runs in any case.
 if { [ -n "${AGAIN:-}" ] && [ -z "${WINDOW:-}" ]; } || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	prepare
 fi
+[ -z "${WINDOW:-}" ] || [ -e "$state/window/$WINDOW" ] ||
+	die "no window $WINDOW: have $(cd "$state/window" && printf '%s\n' * | sed -n '1p; $p' | paste -sd' ' | sed 's/ / to /'), see build/${state##*/}/window"
 mkdir -p "$tmp/files/bin" "$tmp/files/lib64" "$build/logs"
 for tool in stress-ng trinity; do
 	cp "$(command -v $tool)" "$tmp/files/bin/"

@@ -7,7 +7,7 @@
 #
 #   NR=n         how many encodings (default 150000, of which more than 100000 run)
 #   SEED=n       which (default 1)
-#   KERNEL=name  a kernel under build/ (default $CONFIG)
+#   KERNEL=name  stock-$CONFIG, for comparison
 #
 # The whole output, with each instruction that differs or whose length objdump does not
 # agree with, is in build/logs/execute-KERNEL.txt.

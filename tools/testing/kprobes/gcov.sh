@@ -22,7 +22,7 @@ mkdir -p "$out"
 status=0
 if [ -n "${AGAIN-1}" ]; then
 	rm -f "$build"/logs/*gcov*.out
-	KERNEL=gcov "$here/test.sh" | tee "$out/tests" || status=$?
+	CONFIG=gcov KERNEL=gcov "$here/test.sh" | tee "$out/tests" || status=$?
 fi
 
 # add DIR: add its counts to the sum

@@ -255,4 +255,5 @@ for mutant in $other; do
 	echo "$mutant: $(verdict_of "$mutant"): $(head -n 1 "$here/mutants/$mutant.patch")"
 done
 echo "$caught caught, $(echo "$other" | wc -w) not, $left left, of ${#mutants[@]}"
-[ -z "$other" ] && [ $caught -gt 0 ]
+[ -n "$other" ] || [ $caught -gt 0 ] || die "mutants: none was tried in $minutes minutes: MINUTES= gives more"
+[ -z "$other" ]

@@ -678,7 +678,7 @@ not ok - tree ready: build/linux, 1 file(s) changed"
 	ARCH=arm64 make -n -C "$top" --no-print-directory test | grep -q '/test\.sh$' || echo "not ok - ARCH"
 	ARCH=arm64 make -n -C "$top" --no-print-directory ftracetest | grep -q ' arch ' && echo "not ok - ARCH"
 	# shellcheck disable=SC2016
-	LC_ALL=de_DE LANGUAGE=de LLVM=1 bash -c '. "$0"; echo "not ok - $LANG${LC_ALL-}${LANGUAGE-}${LLVM-}"' "$here/common.sh"
+	LC_ALL=de_DE LANGUAGE=de LLVM=1 GIT_DIR=x bash -c '. "$0"; echo "not ok - $LANG${LC_ALL-}${LANGUAGE-}${LLVM-}${GIT_DIR-}"' "$here/common.sh"
 } 2>&1 | sees environment "what a shell has set for other builds changes nothing" "not ok - C.UTF-8"
 # After Ctrl-C, nothing may go on in the background: builds least of all.
 # shellcheck disable=SC2016
@@ -750,7 +750,7 @@ not ok - ITS: kunit: the kernel does not say \"ITS: Mitigation: Aligned\": see b
 # A run of which all was skipped, as it may be.
 stands_for guest.sh <<<$'#!/bin/bash\necho "skip - event_fuzz: knows the registers of x86_64 only"'
 {
-	KERNEL=i386 TEST=event_fuzz staged "$stage/test.sh"
+	TEST=event_fuzz staged env CONFIG=i386 "$stage/test.sh"
 	sed -n '/ passed, /s/^/not ok - /p' "$tmp/log"
 } | sees test_skips "a run in which nothing has passed fails, and says what to do" \
 "not ok - nothing has passed; event_fuzz was skipped: knows the registers of x86_64 only: choose another kernel with CONFIG=, or other tests with TEST=
@@ -1017,6 +1017,15 @@ not ok - NR=999: has to be a number, at least 1000"
 	sees check_numbers "and for goals that build kernels, before they do" \
 "not ok - NR=x: has to be a number, at least 0
 not ok - MINUTES=1,5: has to be a number, at least 0"
+for flag in QUICK=1 QUICK=0 AGAIN=0 DENSE=yes; do
+	# shellcheck disable=SC2016
+	env -u QUICK -u AGAIN "$flag" bash -c '. "$0"; echo "${QUICK-}${AGAIN-none}"' "$here/common.sh" 2>&1 |
+		sed 's/^\(kprobes: \)\?/not ok - /' || true
+done | sees flags "what is set to 0 is not set" \
+"not ok - 1none
+not ok - none
+not ok - 
+not ok - DENSE=yes: has to be 1 or 0"
 PARTS='icount crwd' asks "$here/bench.sh" --check |
 	sees bench_parts "make bench refuses parts that there are not" \
 	"not ok - PARTS: no part crwd: icount crowd memory events cpus coverage"
@@ -1036,13 +1045,27 @@ not ok - make gcov builds a kernel of its own: give it no other target.  Stop.
 not ok - ARCH= is for make test and make ftracetest only: all other targets are for x86.  Stop."
 (
 	build=$tmp
-	KERNEL=missing asks the_kernel
+	CONFIG=missing asks the_kernel
 	: >"$tmp/kernel/vmlinux"
 	KERNEL=kernel asks the_kernel
+	CONFIG=kernel asks the_kernel
+	KERNEL=stock-kernel asks the_kernel
 	name=kernel kernel=$tmp/kernel asks has_module kprobe_x
 ) | sees the_kernel "a kernel or a module that is not there is missed" \
 "not ok - no kernel in build/missing: make kernel or make stock builds it
+not ok - KERNEL=kernel may be of older sources: make with CONFIG=kernel builds it
+not ok - no kernel in build/stock-kernel: make kernel or make stock builds it
 not ok - no kprobe_x.ko in build/kernel: does it have our kprobes?"
+
+(
+	build=$tmp/only
+	mkdir -p "$build/logs"
+	exec 7>>"$build/logs/.that.lock"
+	flock 7
+	asks only_one other
+	asks only_one that
+) | sees only_one "a second run of the same does not spoil the first" \
+	"not ok - that is running in build/ already: wait until it has ended"
 
 # git bisect takes 1 for a bad commit.
 status=0
@@ -2212,7 +2235,8 @@ mkdir "$tmp/known-one"
 	echo "not ok - $(known_verdict b)"
 ) | sees known "what has passed is known until the sources change, and counted" "$(printf 'not ok - %s\n' \
 	'b: failed: that' 'c: impossible: Kconfig' '' '1 impossible' \
-	'1 passed, 1 failed, 1 left, of 4 builds' passed ' failed' '')"
+	'1 passed, 1 failed, 1 left, of 4 builds' 'none of the builds was done in time: MINUTES= gives more' \
+	passed ' failed' '' passed)"
 # Results depend on each of these: when one changes, they are out of date.
 mkdir -p "$tmp/repository/tools/testing/kprobes" "$tmp/repository/build/.tree"
 for dir in arch include kernel lib samples patches; do
@@ -2242,6 +2266,7 @@ depends()
 	mv "$top/kernel/renamed" "$top/kernel/file"
 	old=$("$1" | sha1sum)
 	# Without the emulator and the compiler, too, it is all there.
+	# shellcheck disable=SC2123
 	[ "$(set -euo pipefail; PATH=$tmp/few; "$1" | wc -l)" = "$("$1" | wc -l)" ] || echo "not ok - $1: cut off"
 	[ "$(EMULATOR_PATCHES=0; "$1" | sha1sum)" != "$old" ] || echo "not ok - $1: EMULATOR_PATCHES"
 	[ "$("$1" | sha1sum)" = "$old" ] || echo "not ok - $1: it is not the same twice"
@@ -2363,11 +2388,11 @@ windowed survive_window_none "a window that is not done does not survive" 'fails
 	'kprobes: no window was started'
 # survive.sh, of a kernel that breaks
 stands_for guest.sh <<<'echo; exit 1'
-mkdir -p "$tmp/staged/"{rt,stock-rt}
-touch "$tmp/staged/"{rt,stock-rt}/vmlinux "$tmp/staged/logs/survive-"{rt,stock-rt}-torture.alone.console
+mkdir -p "$tmp/staged/"{x86_64,stock-x86_64}
+touch "$tmp/staged/"{x86_64,stock-x86_64}/vmlinux "$tmp/staged/logs/survive-"{x86_64,stock-x86_64}-torture.alone.console
 {
-	KERNEL=rt ROWS=torture.alone staged "$stage/survive.sh"
-	KERNEL=stock-rt ROWS=torture.alone staged "$stage/survive.sh"
+	KERNEL=x86_64 ROWS=torture.alone staged "$stage/survive.sh"
+	KERNEL=stock-x86_64 ROWS=torture.alone staged "$stage/survive.sh"
 } | tr -s ' ' | sees survive_kernel "each kernel of ours has to survive, and stock does not have to" \
 	"not ok - torture.alone fails: "
 # Each kind of call has to be in a row.
@@ -2379,6 +2404,9 @@ sed -n '/call_kinds\[\] = {/,/^};/s/^\t{ "\([a-z_]*\)", .*/\1/p' "$here/modules/
 printf 'a\tours\tsurvives\n' | survive_table stock ours | tail -n 1 | tr -s ' ' | sed 's/^/not ok - /' |
 	sees survive_not_run "a row that was not run is told" "not ok - a not run survives"
 
+# What is said of trace_printk() is none.
+echo '[    1.0] ** This means that this is a DEBUG kernel and it is     **' | { ! grep -aE "$SPLATS" || echo "not ok - that"; } |
+	sees splats_none "what a healthy kernel prints is no splat" ''
 # Splats: a line of each kind that a console has shown.
 while read -r line; do
 	echo "$line" | grep -aqE "$SPLATS" || echo "not ok - $line"
@@ -2391,4 +2419,9 @@ done <<'END' | sees splats "what a broken kernel prints is known" ''
 [    1.0] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:
 [    1.0] BUG: KASAN: slab-use-after-free in f+0x1/0x2
 [    1.0] Kernel panic - not syncing: Fatal exception
+[    1.0] Call trace:
+[    1.0] BUG kmalloc-64 (Not tainted): Left Redzone overwritten
+[    1.0] turning off the locking correctness validator.
+[    1.0] irq 11: nobody cared (try booting with the "irqpoll" option)
+[    1.0] huh, entered softirq 1 TIMER 00000000 with preempt_count 00000100, exited with 00000101?
 END

@@ -505,7 +505,7 @@ build_at()
 	local name=$1 nr=$2 at=$1/$2 commit=$3 key y log start=$SECONDS did='' target boots='' warnings
 
 	! grep -qxF "$at" "$out/boots" || boots=1
-	key=$(g rev-parse "$commit^{tree}")-$(cat "$state/base" <(config_options) | sha1sum | cut -c1-8)
+	key=$(g rev-parse "$commit^{tree}")-$judges
 	if grep -qxF "$key${boots:+ booted}" "$out/built"; then
 		say "$at: known to build"
 		return
@@ -564,6 +564,14 @@ prepare_tree()
 	ccache_env
 	need_space 4000 "building the series"
 	touch "$out/built" "$out/touched"
+	# What else decides if a patch builds and boots
+	judges=$({
+		cat "$state/base" "$here"/{warnings.sh,guest/init,guest/jobs/series.sh}
+		config_options
+		echo "$SPLATS"
+		gcc --version
+		qemu-system-x86_64 --version || echo none
+	} 2>/dev/null | sha1sum | cut -c1-8)
 	g log --name-only --format= --all | sort -u | sed '/^$/d' >"$out/touched.new"
 	# Files that no series touches any more have to be the base's again.
 	if ! cmp -s "$state/base" "$out/tree.stamp" ||

@@ -5,7 +5,7 @@
 # CPU and the command line ask for thunks. Prints a line for each, as the tests do.
 #
 #   PROBES=n       how many (default 3000), spread over the text
-#   KERNEL=name    a kernel under build/ (default $CONFIG)
+#   KERNEL=name    stock-$CONFIG, for comparison
 #   ONLY=name      only this way: default, off, ITS, stuffing
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh

@@ -7,7 +7,7 @@
 #
 #   MINUTES=n      how long (default 30); rounds that have begun are completed
 #   CPUS=n         of the guest (default 2)
-#   KERNEL=name    a kernel under build/ (default $CONFIG)
+#   KERNEL=name    stock-$CONFIG, for comparison
 #
 # Passes if no round of any part has failed, each has done something, all counts of torture
 # are right, nothing is left over at the end, and there was no splat.

@@ -5,7 +5,7 @@
 # its kernel has not complained, and the job has compiled.
 #
 #   MINUTES=n      how long (default 30)
-#   KERNEL=name    a kernel under build/ (default $CONFIG), e.g. stock-x86_64
+#   KERNEL=name    stock-$CONFIG, for comparison
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"

@@ -6,7 +6,7 @@
 # Prints a table, also to build/logs/survive.txt. Fails if ours do not survive everything, or
 # if a killer has not done its work there.
 #
-#   KERNEL=name     only this one of the two, or another of ours
+#   KERNEL=name     only this one of the two
 #   ROWS="glob..."  only the rows with a matching name: abuse.again, torture.nmi ...
 #   CALLS=n         for each row of abuse (default 5000)
 #   SECONDS_EACH=n  for each row of torture (default 30)
@@ -23,6 +23,7 @@ points=${POINTS:-2000}
 how_many CALLS "$calls"
 how_many SECONDS_EACH "$seconds"
 how_many POINTS "$points"
+[ -z "${KERNEL:-}" ] || is_current "$KERNEL"
 kernels=${KERNEL:-stock-$CONFIG $CONFIG}
 
 # Name, calls, targets. See chosen() in kprobe_abuse.c.
@@ -88,14 +89,18 @@ survives()
 	survive_verdict $status "$build/logs/$log.console" "$build/logs/$log.txt" "$killer"
 }
 
-picked=''
 # Globs are for names of rows.
 set -f
+for glob in ${ROWS:-}; do
+	# shellcheck disable=SC2254
+	while read -r name _; do case $name in $glob) break ;; esac; done <<<"$rows"
+	# shellcheck disable=SC2053
+	[[ $name == $glob ]] || die "no row is named $glob: see the head of $0"
+done
 while read -r name list kinds; do
 	for glob in ${ROWS:-*}; do
 		# shellcheck disable=SC2053
 		[[ $name == $glob ]] || continue
-		picked=1
 		for kernel in $kernels; do
 			say "$name on $kernel"
 			verdict=$(survives "$kernel" "$name" "$list" "$kinds" </dev/null)
@@ -105,8 +110,6 @@ while read -r name list kinds; do
 		break
 	done
 done <<<"$rows"
-[ -n "$picked" ] || die "no row is named ${ROWS:-}: see the head of $0"
-
 # shellcheck disable=SC2086
 survive_table $kernels <"$tmp/results" | tee "$build/logs/survive.txt"
 ! awk -F '\t' '$2 !~ /^(stock|patched)-/ && $3 != "survives"' "$tmp/results" | grep -q .

@@ -62,9 +62,8 @@ choose()
 # is_wanted NAME
 is_wanted()
 {
-	local glob globs
+	local glob
 
-	read -ra globs <<<"${BUILDS:-*}"
 	for glob in "${globs[@]}"; do
 		# shellcheck disable=SC2053
 		[[ $1 != $glob ]] || return 0
@@ -225,7 +224,7 @@ compile()
 	if [ ${#objects[@]} -gt 0 ]; then
 		step "$1, our files" "$log.log" -k W=1 "$each_object" "${objects[@]}" || true
 		missing_of "$tmp/ours" >"$tmp/ours-missing"
-		warnings_of "$out" "$log.log" >"$tmp/warnings"
+		warnings_of "$out" "$log.log" >"$tmp/warnings" || cannot_look "$log.log"
 	fi
 	callers "$1" tree
 	cat "$tmp/on" >>"$state/compiled-$arch"
@@ -297,10 +296,25 @@ try()
 }
 
 choose >"$tmp/all"
+# matches GLOB: one of them at least
+matches()
+{
+	local name
+
+	while read -r name _; do
+		# shellcheck disable=SC2053
+		[[ $name != $1 ]] || return 0
+	done <"$tmp/all"
+	return 1
+}
+read -ra globs <<<"${BUILDS:-*}"
+[ ${#globs[@]} -gt 0 ] || die "BUILDS=$BUILDS: no such build, see $0 list"
+for glob in "${globs[@]}"; do
+	matches "$glob" || die "BUILDS=$glob: no such build, see $0 list"
+done
 while read -r name rest; do
 	! is_wanted "$name" || echo "$name $rest"
 done <"$tmp/all" >"$tmp/builds"
-[ -s "$tmp/builds" ] || die "BUILDS=$BUILDS: no such build, see $0 list"
 if [ "${1:-}" = list ]; then
 	cut -d' ' -f1 "$tmp/builds"
 	exit

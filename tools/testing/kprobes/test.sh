@@ -26,7 +26,7 @@
 #
 # TEST=glob runs only the tests with a matching name, see names.sh. QUICK=1 runs each of
 # them once, without kernel parameters, and not through kunit.py. KERNEL=name is
-# another kernel under build/, e.g. stock-x86_64.
+# stock-$CONFIG, for comparison.
 # STRESS_SECONDS=, TOGGLE_SECONDS= and RETURNS_SECONDS= are how long the tests of
 # that name run; RETURNS_TASKS= and RETURNS_CALLS= how many sleep, and how often;
 # ABUSE_CALLS= and ABUSE_SEED= how many calls "abuse" makes, and which; FUZZ_DEFS= and
@@ -47,6 +47,7 @@ set -euo pipefail
 
 check_config
 kernel=${KERNEL:-$CONFIG}
+is_current "$kernel"
 expected=$here/expected/$kernel
 # Some runs are for the default kernel only, or one that is like it but for counting.
 full=''
@@ -90,6 +91,7 @@ stock-*) ;;
 		die "no test is named $TEST: see guest/tests/ and lib/tests/kprobes/, or what make test prints" ;;
 esac
 [ "${1:-}" != --check ] || exit 0
+only_one "test-$kernel"
 
 # all_suites RUN: the suites that the run is for. While everything is traced, a wait for tasks
 # has taken ten seconds, so suites that wait often and are not about hits are left out.

@@ -8,7 +8,7 @@
 #   SCENARIO="a b"   only these (default: all; one that is for another kernel than the default
 #                    one runs if that was built before, and is named if it does not run)
 #   MINUTES=n        how long each of them runs (default 3)
-#   KERNEL=name      a kernel under build/ in place of the scenario's
+#   KERNEL=name      $CONFIG or stock-$CONFIG in place of the scenario's kernel
 #
 # A scenario passes if its guest finished without a splat, all counts are there and
 # right, and every reader, writer and killer has done something.
@@ -26,7 +26,8 @@ for scenario in $scenarios; do
 		die "no scenario $scenario: have $(cd "$here/torture" && echo *)"
 done
 
-mkdir -p "$build/logs"
+[ -z "${KERNEL:-}" ] || is_current "$KERNEL"
+only_one torture
 passed=0 failed='' left_out=0
 for scenario in $scenarios; do
 	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1 NMIS=''
