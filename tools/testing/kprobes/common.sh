@@ -115,11 +115,11 @@ new_console()
 }
 
 # only_one WHAT: until this ends, another process that does the same with the same files fails. A
-# guest that was killed takes a moment to end.
+# guest that was killed takes a moment to end. The lock is not that of a guest's log.
 only_one()
 {
 	mkdir -p "$build/logs"
-	exec 6>>"$build/logs/.$1.lock"
+	exec 6>>"$build/logs/.only-$1.lock"
 	flock -w 3 6 || die "$1 is running in build/ already: wait until it has ended"
 }
 

@@ -1060,7 +1060,7 @@ not ok - no kprobe_x.ko in build/kernel: does it have our kprobes?"
 (
 	build=$tmp/only
 	mkdir -p "$build/logs"
-	exec 7>>"$build/logs/.that.lock"
+	exec 7>>"$build/logs/.only-that.lock"
 	flock 7
 	asks only_one other
 	asks only_one that
