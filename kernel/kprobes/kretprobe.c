@@ -194,7 +194,7 @@ void kretprobe_free(struct kretprobe_hook *hook)
  * kretprobe_bytes_fit - refuse a number of instances that cannot fit in memory
  * @bytes: what they take
  *
- * Asked first, so that such a number allocates nothing, and no OOM killer runs.
+ * Back ends ask first, so that such a number allocates nothing, and no OOM killer runs.
  *
  * Context: any.
  * Return: false if it has to be refused with -ENOMEM.
@@ -246,8 +246,7 @@ struct kprobe_user *kretprobe_make_user(void *probe)
 	/* The caller's structure is not changed: it may be registered again. */
 	nr = rp->maxactive > 0 ? rp->maxactive : kretprobe_default_maxactive();
 	size = sizeof(struct kretprobe_instance) + rp->data_size;
-	hook = kretprobe_bytes_fit((u64)size * nr) ?
-	       kretprobe_hook_alloc(size, nr, rp->maxactive <= 0) : ERR_PTR(-ENOMEM);
+	hook = kretprobe_hook_alloc(size, nr, rp->maxactive <= 0);
 	ret = PTR_ERR_OR_ZERO(hook);
 	if (ret)
 		goto fail;

@@ -474,8 +474,11 @@ EXPORT_SYMBOL_GPL(get_kretprobe_retaddr);
  */
 struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows)
 {
-	struct kretprobe_pool *pool = kretprobe_pool_alloc(size, nr, grows);
+	struct kretprobe_pool *pool;
 
+	if (!kretprobe_bytes_fit((u64)size * nr))
+		return ERR_PTR(-ENOMEM);
+	pool = kretprobe_pool_alloc(size, nr, grows);
 	return IS_ERR(pool) ? ERR_CAST(pool) : &pool->hook;
 }
 
