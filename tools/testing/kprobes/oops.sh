@@ -12,8 +12,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
 
-name=${KERNEL:-$CONFIG}
-kernel=$build/$name
+the_kernel
 cases=0 failed=0
 
 # those CASES: the ones that TEST= picks

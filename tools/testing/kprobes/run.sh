@@ -10,7 +10,8 @@ set -euo pipefail
 [[ ${OFFSET:-0} =~ ^(0x[0-9a-fA-F]+|0|[1-9][0-9]*)$ ]] || die "OFFSET=$OFFSET is not a number"
 [ "${1:-}" != --check ] || exit 0
 [ -z "${OFFSET:-}" ] || OFFSET=$((OFFSET))
+the_kernel
 # The only clock of the small kernel is the TSC, which is compared with the guest's timer at
 # boot. On a loaded machine the kernel then gives it up, and all times are 0 ns.
-exec "$here/guest.sh" -t 120 -a tsc=reliable "$build/${KERNEL:-$CONFIG}" run \
+exec "$here/guest.sh" -t 120 -a tsc=reliable "$kernel" run \
 	SYMBOL="${SYMBOL:-kernel_clone}" OFFSET="${OFFSET:-}"

@@ -575,7 +575,8 @@ not ok - 8.0.5"
 ) | sees suites_log "two kernels without user space do not write the same log" \
 	"not ok - another guest writes build/logs/played-suites.*: wait until it has ended"
 {
-	PLAY=exits PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp KERNEL=kernel EMULATOR_PATCHES=0 \
+	: >"$tmp/kernel/vmlinux"
+	PLAY=exits PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp CONFIG=kernel EMULATOR_PATCHES=0 \
 		TEST='oops.pre_plain_jump_hang' "$here/oops.sh" 2>&1 || true
 } | sees guest_oops "the log of handlers that crash has the name of their kernel" \
 	"not ok - oops.pre_plain_jump_hang: see build/logs/oops-kernel.console"
@@ -868,7 +869,7 @@ not ok - flex openssl qemu-system-x86 rsync"
 
 # make shell: it ends where there is no terminal, and with make, however that ends.
 mkdir -p "$tmp/logs"
-shell=(env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/machine:$PATH" KPROBES_BUILD="$tmp" KERNEL=kernel
+shell=(env -u MAKEFLAGS -u MAKELEVEL -u ARCH PATH="$tmp/machine:$PATH" KPROBES_BUILD="$tmp" CONFIG=kernel
 	EMULATOR_PATCHES=0 APPEND= QEMU_ARGS= PLAY='up; tells; stays' TOLD="$tmp/told")
 status=0
 timeout 20 "${shell[@]}" make -s -C "$top" -o kernel shell </dev/null >"$tmp/log" 2>&1 || status=$?
@@ -1048,11 +1049,17 @@ not ok - ARCH= is for make test and make ftracetest only: all other targets are 
 	CONFIG=missing asks the_kernel
 	: >"$tmp/kernel/vmlinux"
 	KERNEL=kernel asks the_kernel
+	for script in oops run shell; do
+		KPROBES_BUILD=$tmp KERNEL=kernel "$here/$script.sh" 2>&1 || true
+	done | sed 's/^kprobes: /not ok - /'
 	CONFIG=kernel asks the_kernel
 	KERNEL=stock-kernel asks the_kernel
 	name=kernel kernel=$tmp/kernel asks has_module kprobe_x
 ) | sees the_kernel "a kernel or a module that is not there is missed" \
 "not ok - no kernel in build/missing: make kernel or make stock builds it
+not ok - KERNEL=kernel may be of older sources: make with CONFIG=kernel builds it
+not ok - KERNEL=kernel may be of older sources: make with CONFIG=kernel builds it
+not ok - KERNEL=kernel may be of older sources: make with CONFIG=kernel builds it
 not ok - KERNEL=kernel may be of older sources: make with CONFIG=kernel builds it
 not ok - no kernel in build/stock-kernel: make kernel or make stock builds it
 not ok - no kprobe_x.ko in build/kernel: does it have our kprobes?"
@@ -1304,14 +1311,16 @@ sed '$a WARNING: CPU: 0 PID: 1 at kprobe_free+0x1/0x2' "$tmp/oops" >"$tmp/spoilt
 oops_strays "$tmp/spoilt" | sed 's/^/not ok - /' | sees oops_stray "a report between two cases is seen" \
 	"not ok - a report that belongs to no case: WARNING: CPU: 0 PID: 1 at kprobe_free+0x1/0x2"
 oops_strays "$tmp/oops" | sees oops_no_stray "a report of a case is none between two" ''
-# There is no kernel "none", but a log of it, in which all is well.
+# The kernel "none" does not boot, but there is a log of it, in which all is well.
 {
+	mkdir "$tmp/none"
+	: >"$tmp/none/vmlinux"
 	panicked=$tmp/logs/oops-none-pre-plain-jump-stack.console
 	sed 's/jump null/jump stack/; s/BUG: .*/BUG: TASK stack guard page was hit/
 		s/kprobe_oops: end.*/Kernel panic - not syncing: Fatal exception/' "$tmp/oops" >"$panicked"
 	oops_verdict "$panicked" pre:plain:jump:stack 1 | sed 's/^/not ok - the example: /'
 	# shellcheck disable=SC2031
-	PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp KERNEL=none EMULATOR_PATCHES=0 \
+	PATH=$tmp/machine:$PATH KPROBES_BUILD=$tmp CONFIG=none EMULATOR_PATCHES=0 \
 		TEST='oops.pre_plain_jump_stack' "$here/oops.sh" 2>&1 || true
 } | sees oops_anew "the panic of an earlier guest is not taken for that of one that does not start" \
 	"not ok - oops.pre_plain_jump_stack: see build/logs/oops-none-pre-plain-jump-stack.console"

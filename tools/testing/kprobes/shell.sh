@@ -6,5 +6,5 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-exec "$here/guest.sh" -a "${APPEND:-}" -q "${QEMU_ARGS:-}" \
-	"$build/${KERNEL:-$CONFIG}" shell
+the_kernel
+exec "$here/guest.sh" -a "${APPEND:-}" -q "${QEMU_ARGS:-}" "$kernel" shell
