@@ -213,9 +213,9 @@ static __always_inline struct addr_node *addr_table_find(const struct addr_table
  * kprobe_point_move() changes the state, and allows only these moves:
  *
  *	    .----------------- OFF --------------> GONE
- *	    |                ^  ^  |                ^
- *	    v                |  |  v                |
- *	  FTRACE ------------'  |  BREAKPOINT ------'
+ *	    |                ^  ^  |
+ *	    v                |  |  v
+ *	  FTRACE ------------'  +- BREAKPOINT
  *	                        |  |  ^
  *	                        |  v  |  no jump is possible, or wanted
  *	                        +- QUEUED
