@@ -115,11 +115,11 @@ SYM_CODE_START(detour_leave)
 SYM_CODE_END(detour_leave)
 #endif
 
-#ifdef CONFIG_KPROBES_ON_FTRACE
+#if defined(CONFIG_KPROBES_ON_FTRACE) && !defined(CONFIG_FRAME_POINTER)
 /*
  * Called at a function's entry if kprobes is the only user of its ftrace site.
- * This is less work than ftrace's general callers: each register is saved and
- * restored once, and the handler looks up only the point.
+ * This does less than ftrace's general callers: each register is saved and restored
+ * once, and the handler looks up only the point.
  *
  * Functions are called with the direction and alignment check flags clear, so
  * there is no need to clear them.
