@@ -2,9 +2,6 @@
 /*
  * Kprobes: arming points and disarming them, a batch at a time.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
-#include <linux/cpu.h>
 #include <linux/kprobes.h>
 #include <linux/sched.h>
 

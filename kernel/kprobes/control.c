@@ -11,8 +11,6 @@
  * Tools parse list, enabled and blacklist, so the formats of these do not change. points
  * is for people, and may gain columns. The manual describes all of them.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/kallsyms.h>

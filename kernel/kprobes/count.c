@@ -13,8 +13,6 @@
  * If there is no memory for a point's counter, its hits are handled as usual, but not
  * counted.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/kprobes.h>

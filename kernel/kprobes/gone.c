@@ -2,8 +2,6 @@
 /*
  * Kprobes: probes on text that is freed: modules and init text.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/init.h>

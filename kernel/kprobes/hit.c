@@ -11,7 +11,6 @@
 #include <kunit/visibility.h>
 #include <linux/export.h>
 #include <linux/kprobes.h>
-#include <linux/percpu.h>
 #include <linux/rculist.h>
 
 #include "internal.h"

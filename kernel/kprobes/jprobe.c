@@ -24,7 +24,6 @@
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/rethook.h>
-#include <linux/slab.h>
 
 #include "internal.h"
 

@@ -7,8 +7,6 @@
  * can run. An interrupt may put its own calls before them at any instruction, and has removed
  * these by the time it returns.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/err.h>
 #include <linux/ftrace.h>

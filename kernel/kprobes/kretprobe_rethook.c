@@ -3,8 +3,6 @@
  * Kprobes: return probes on architectures that use rethook for them. Rethook owns the
  * instances, the trampoline and the list of the calls in flight.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/align.h>
 #include <linux/cpumask.h>
 #include <linux/kprobes.h>

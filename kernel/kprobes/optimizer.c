@@ -26,8 +26,6 @@
  *
  * kprobe_mutex protects all state here. The worker drops it while it waits.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/execmem.h>
 #include <linux/kprobes.h>

@@ -20,8 +20,6 @@
  * no handler runs. If a probe with a post-handler has been added, only its pre-handler
  * runs for this hit.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/error-injection.h>
 #include <linux/execmem.h>
 #include <linux/kprobes.h>

@@ -15,8 +15,6 @@
  * each need this code, and memory on every kernel, with or without probes, or hooks to
  * allocate it on demand. All other callers are rare, so it is here.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/bitops.h>
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>

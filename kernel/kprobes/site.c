@@ -13,7 +13,6 @@
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
-#include <linux/memory.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>

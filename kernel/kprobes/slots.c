@@ -34,8 +34,6 @@
  * perf sees the pages as symbols, and gets an event when code is written to a slot or
  * erased.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/bitmap.h>
 #include <linux/build_bug.h>

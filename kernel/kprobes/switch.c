@@ -7,7 +7,6 @@
 
 #include <linux/cleanup.h>
 #include <linux/kprobes.h>
-#include <linux/sched.h>
 
 #include "internal.h"
 

@@ -34,7 +34,6 @@
 #ifdef CONFIG_KRETPROBE_POOL
 #include "pool.h"
 #endif
-#include "testing.h"
 
 /**
  * kprobe_test_oops - report an oops, as if one had happened here

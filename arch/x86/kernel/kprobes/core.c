@@ -2,8 +2,6 @@
 /*
  * Kprobes on x86: the functions that the manager calls.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/execmem.h>
 #include <linux/kallsyms.h>

@@ -41,8 +41,6 @@
  * interrupted, kprobe_quiesce() sees every hit that will call a handler from before
  * the change. The detour itself stays until no task can be in it: see slots.c.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/cleanup.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>

@@ -9,8 +9,6 @@
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 
-#include <asm/text-patching.h>
-
 #include "common.h"
 #include "detour.h"
 

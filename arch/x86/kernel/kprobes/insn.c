@@ -8,16 +8,11 @@
  *
  * Opcode numbers are those of the Intel SDM, Vol. 2, appendix A.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
-#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/perf_event.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
-#include <asm/ibt.h>
 #include <asm/insn.h>
 #include <asm/ptrace.h>
 #include <asm/text-patching.h>

@@ -29,7 +29,6 @@
 
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
-#include <linux/extable.h>
 #include <linux/kallsyms.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>

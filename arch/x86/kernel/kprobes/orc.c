@@ -11,10 +11,7 @@
  * once, while the kernel still knows where its alternatives are. Modules do not keep
  * theirs, so their tables are of no use here.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/kprobes.h>
-#include <linux/memory.h>
 #include <linux/slab.h>
 
 #include <asm/alternative.h>

@@ -33,13 +33,10 @@
  * and branch to them through a register. That looks like a tail call: see
  * reach_takes_labels().
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <linux/array_size.h>
 #include <linux/bitmap.h>
 #include <linux/bsearch.h>
 #include <linux/cleanup.h>
-#include <linux/ctype.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>

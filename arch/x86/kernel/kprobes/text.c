@@ -12,8 +12,6 @@
  * out of step soon gets into step, so a few dozen bytes are almost always enough. If
  * they are not, decode from a known start.
  */
-#define pr_fmt(fmt) "kprobes: " fmt
-
 #include <kunit/visibility.h>
 #include <linux/irqflags.h>
 #include <linux/kallsyms.h>
