@@ -272,8 +272,15 @@ struct kprobes_flag {
 	void (*set)(bool on);
 };
 
-static struct kprobes_flag kprobes_enabled = { kprobes_switched_on, kprobes_switch };
-static struct kprobes_flag kprobes_hits = { kprobes_counting, kprobes_count };
+static struct kprobes_flag kprobes_enabled = {
+	.get = kprobes_switched_on,
+	.set = kprobes_switch,
+};
+
+static struct kprobes_flag kprobes_hits = {
+	.get = kprobes_counting,
+	.set = kprobes_count,
+};
 
 static ssize_t kprobes_flag_read(struct file *file, char __user *buf, size_t count,
 				 loff_t *ppos)
