@@ -296,7 +296,8 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  * * -EINVAL: neither or both of a symbol and an address are given; the probe
  *   is registered already; the target is not kernel text, or text that must not
  *   be probed or that other code patches
- * * -ENOENT: no such symbol, or none that covers the address
+ * * -ENOENT: no such symbol, or none that covers the address; or its module is
+ *   being loaded or unloaded
  * * -EILSEQ: not the start of an instruction, or one that cannot be probed
  * * -EDEADLK: the caller is a handler, or must not sleep
  * * -EAGAIN: it is too early in boot, or kprobes have failed to start

@@ -326,7 +326,8 @@ static inline unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
  * enable_kretprobe - switch a return probe on again
  * @rp: a registered return probe
  *
- * Context and errors: those of enable_kprobe().
+ * Context: as enable_kprobe().
+ * Return: as enable_kprobe().
  */
 static inline int enable_kretprobe(struct kretprobe *rp)
 {
@@ -338,7 +339,9 @@ static inline int enable_kretprobe(struct kretprobe *rp)
  * @rp: a registered return probe
  *
  * Calls in flight still run the return handler when they end.
- * Context and errors: those of disable_kprobe().
+ *
+ * Context: as disable_kprobe().
+ * Return: as disable_kprobe().
  */
 static inline int disable_kretprobe(struct kretprobe *rp)
 {
@@ -350,7 +353,8 @@ static inline int disable_kretprobe(struct kretprobe *rp)
  * @rps: registered return probes
  * @num: how many
  *
- * Context and errors: those of enable_kprobes().
+ * Context: as enable_kprobes().
+ * Return: as enable_kprobes().
  */
 static inline int enable_kretprobes(struct kretprobe **rps, int num)
 {
@@ -362,7 +366,8 @@ static inline int enable_kretprobes(struct kretprobe **rps, int num)
  * @rps: registered return probes
  * @num: how many
  *
- * Context and errors: those of disable_kprobes().
+ * Context: as disable_kprobes().
+ * Return: as disable_kprobes().
  */
 static inline int disable_kretprobes(struct kretprobe **rps, int num)
 {
@@ -401,7 +406,8 @@ static inline void jprobe_return(void) { }
  * enable_jprobe - switch a jprobe on again
  * @jp: a registered jprobe
  *
- * Context and errors: those of enable_kprobe().
+ * Context: as enable_kprobe().
+ * Return: as enable_kprobe().
  */
 static inline int enable_jprobe(struct jprobe *jp)
 {
@@ -412,7 +418,8 @@ static inline int enable_jprobe(struct jprobe *jp)
  * disable_jprobe - switch a jprobe off
  * @jp: a registered jprobe
  *
- * Context and errors: those of disable_kprobe().
+ * Context: as disable_kprobe().
+ * Return: as disable_kprobe().
  */
 static inline int disable_jprobe(struct jprobe *jp)
 {

@@ -26,8 +26,8 @@
  * kprobe_assert_held - warn if a mutex is not held
  * @mutex: the mutex
  *
- * Lockdep knows who holds it. Kernels that can run the tests but have no lockdep notice
- * at least that nobody does.
+ * Lockdep knows which task holds it. Kernels that can run the tests but have no lockdep
+ * notice at least that no task does.
  *
  * Context: any but the hit path.
  */
@@ -168,7 +168,8 @@ static __always_inline unsigned int kprobe_this_context(void)
  * and its users as they were before a change, and then kprobe_quiesce() waits for
  * this CPU; or it reads them as they are after the change.
  *
- * Context: preemption off, no handlers run in @ctx: see kprobe_shown().
+ * Context: preemption off. No handlers run in @ctx, see kprobe_shown(), except in
+ * kprobe_enter() and kprobe_leave(), which take care of those.
  */
 static __always_inline void kprobe_show(unsigned int ctx, struct kprobe *p)
 {
@@ -368,11 +369,11 @@ int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
  * architecture may have its own kprobe_lookup_name(), too: the offset is added to
  * what that returns, and the sum is treated like any address.
  * arch_kprobes_sync() returns when all breakpoints that were being handled at the
- * call are done; an architecture with ARCH_HAS_KPROBE_CONTEXTS has to implement it,
- * by interrupting every CPU. arch_prepare_post() is called before a probe with a
- * post-handler is added to a point, even if the point has one already.
- * arch_kprobes_batch() is called before and after the points of a batch are prepared,
- * which is done in order of address.
+ * call are done. An architecture with ARCH_HAS_KPROBE_CONTEXTS has to implement it, by
+ * interrupting every CPU; optprobe.c has that of the others. arch_prepare_post() is
+ * called before a probe with a post-handler is added to a point, unless that is on an
+ * ftrace site, even if the point has one already. arch_kprobes_batch() is called before
+ * and after the points of a batch, or their detours, are prepared in order of address.
  *
  * ftrace knows a site by its first MCOUNT_INSN_SIZE bytes. An architecture on which it
  * patches more than these defines __ARCH_KPROBE_FTRACE_SIZE in asm/kprobes.h.
@@ -398,7 +399,8 @@ void arch_kprobes_batch(bool begin);
  * @KPROBE_WHY_INDIRECT:  an indirect jump might lead there
  * @KPROBE_WHY_SHARED:	  code of another function might lead there
  * @KPROBE_WHY_FAR:	  the detour is too far away, or too long
- * @KPROBE_WHY_POST:	  a post-handler may run, which detours here do not support
+ * @KPROBE_WHY_POST:	  a post-handler may run, or an error be injected, which the
+ *			  detours of struct optimized_kprobe do not support
  */
 enum kprobe_why {
 	KPROBE_WHY_UNKNOWN = 1,
@@ -461,8 +463,7 @@ struct optimized_kprobe {
  * points to the other list.
  *
  * The functions that prepare and patch are called with kprobe_mutex,
- * cpus_read_lock() and text_mutex held, arch_remove_optimized_kprobe() with
- * kprobe_mutex alone.
+ * cpus_read_lock() and text_mutex held, the others with kprobe_mutex alone.
  *
  * A task may be preempted in a detour, and continue after the point was removed. The
  * point and the detour stay until it has left. If the detour also uses the out-of-line
@@ -574,6 +575,8 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
  * it keeps in the instance, with the frame pointer for unwinders or NULL. It neither reads
  * nor writes anything else of the instance, which may be a copy. The trampoline calls
  * kretprobe_trampoline_handler() and returns to what that returns.
+ * arch_kretprobe_fixup_return() may store the true return address where else the
+ * architecture keeps it, for instance in a register. By default it does nothing.
  *
  * With ARCH_HAS_KRETPROBE_ON_STACK, the return address is on top of the stack at a
  * function's entry, and right below the stack pointer after its return, so there is

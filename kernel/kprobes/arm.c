@@ -111,8 +111,8 @@ int kprobe_points_arm(struct list_head *points)
  * kprobe_points_disarm - disarm a batch
  * @points: the batch; its order may change
  *
- * The caller must call kprobe_quiesce() and then kprobe_optimizer_free() before it
- * does anything else with the points.
+ * The caller must call kprobe_quiesce() and then kprobe_optimizer_free() before it arms,
+ * releases or frees the points.
  *
  * Context: kprobe_mutex held; may sleep.
  */

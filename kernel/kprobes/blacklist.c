@@ -3,12 +3,13 @@
  * Kprobes: functions that may not be probed.
  *
  * A function is on the blacklist because of NOKPROBE_SYMBOL(), because of its section,
- * or because the architecture says so. Compilers split functions: if "f" may not be
- * probed, then "f.cold" and "f.part.0" may not either. They also merge identical
- * functions: the result has the names of all of them, and the pieces of one. And a static
- * function that the architecture names may exist only as "f.constprop.0", or several
- * times. So building the list takes two walks over the symbols: the first collects all
- * names of the refused functions, the second their pieces.
+ * because this file refuses its name, or because the architecture says so. Compilers split
+ * functions: if "f" may not be probed, then "f.cold" and "f.part.0" may not either. They
+ * also merge identical functions: the result has the names of all of them, and the pieces
+ * of one. And a static function that the architecture names may exist only as
+ * "f.constprop.0", or several times. So building the list takes three walks over the
+ * symbols: one for the functions that are refused by name, one for all names of the
+ * refused functions, and one for their pieces.
  *
  * The list is a sorted array of ranges. It is built at boot, and replaced as a whole
  * when a module with entries of its own is loaded or unloaded, which is rare. Readers
@@ -265,7 +266,7 @@ int __init kprobe_add_name_blacklist(const char *name)
 /*
  * ftrace calls tracers from this code. Functions on the hit path may be traced, so a
  * hit here could lead back here before it is recognised as recursion. Labels in this
- * code are separate symbols; these are those of all architectures. Where hits have a
+ * code are separate symbols; the list has those of all architectures. Where hits have a
  * context of their own, nothing is traced before they are recognised, and the
  * architecture refuses what else it must.
  */
@@ -311,8 +312,8 @@ static int __init blacklist_refuse_detours(void)
 /*
  * Instrumented code calls KCSAN and KMSAN at memory accesses, KCOV at branches, and the
  * branch profiler at each likely(). Some of it runs on the hit path, and would hit a probe
- * in these functions again. So do the handlers of other architectures than x86, where KASAN
- * checks accesses by calls.
+ * in these functions again. KASAN checks accesses by calls, too, in the exception handlers
+ * of other architectures than x86.
  */
 static bool __init blacklist_is_instrumentation(const char *name)
 {

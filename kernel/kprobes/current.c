@@ -77,7 +77,8 @@ void kprobe_quiesce(struct list_head *points)
 	kprobe_wait_for_hotplug();
 	/*
 	 * Handlers run with preemption off, which makes them RCU readers, except in idle code
-	 * that RCU does not watch. Interrupts are off there, so this waits for those.
+	 * that RCU does not watch. Interrupts are off in that code, so kick_all_cpus_sync()
+	 * waits for its handlers.
 	 */
 	kick_all_cpus_sync();
 	synchronize_rcu();

@@ -37,7 +37,7 @@ struct ftrace_side {
 };
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
-/* It checks that the call is for the point, see kprobe_ftrace_hit(). */
+/* The handler of the architecture calls kprobe_ftrace_hit(), which checks the ops. */
 #define kprobe_ftrace_call	kprobe_ftrace_handler
 #else
 static void kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
@@ -108,7 +108,7 @@ void kprobe_ftrace_kill(void)
  * of another point than the outer one:
  *
  * - While they are being marked, the nested hit may find its point marked in its second call
- *   only, and pops the note of the outer hit. Nobody needs that note: both hits began before
+ *   only, and pops the note of the outer hit. No call needs it: both hits began before
  *   the grace period that ends MOVE_NOTED, and in that stage notes do not count yet.
  * - While the marks are being removed, the nested hit may find its point marked in its first
  *   call only, and leaves a note on top of that of the outer hit. The outer hit may take
@@ -290,9 +290,10 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
  * ops. If the point is not at the address of the site, they know how to find it, so a call
  * for an unknown address is left to them.
  *
- * There are no registers if a task was preempted in the trampoline that saves none of them,
- * and the tracer that it was about to call has gone. If the ops are all that is left, ftrace
- * calls them directly. No point was armed there when the task came, so this is no hit.
+ * There are no registers if a task was preempted in a trampoline that saves none, and the
+ * tracer that it was about to call is gone. If our ops are the only ones left, ftrace calls
+ * them directly. No point was armed there when the task entered the trampoline, so this is
+ * not a hit.
  */
 static void __kprobe_hit kprobe_ftrace_call(unsigned long ip, unsigned long parent_ip,
 					    struct ftrace_ops *ops, struct ftrace_regs *fregs)
@@ -569,8 +570,8 @@ static int side_move(struct list_head *points, struct ftrace_side *old,
 /**
  * kprobe_ftrace_choose - choose the ops of points again
  * @points: linked by kprobe::list; their order may change
- * @post:   move those that have a probe with a post-handler, but not the right for it;
- *	    otherwise those that have the right, but no such probe any more
+ * @post:   true: move points with a post-handler to the ops with IPMODIFY;
+ *	    false: move points without one back to the plain ops
  *
  * Points that are not armed on ftrace sites are ignored: arming chooses the ops.
  *

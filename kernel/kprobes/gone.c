@@ -56,8 +56,8 @@ static bool init_text_gone;
 /**
  * kprobe_free_init_mem - retire the points in the kernel's init text
  *
- * The text is about to be freed. It can still be patched, which is over as soon as
- * core_kernel_text() does not count it as text any more.
+ * The text is about to be freed. It can be patched until core_kernel_text() no longer
+ * counts it as text.
  *
  * Context: may sleep; system_state is still SYSTEM_SCHEDULING.
  */
@@ -236,6 +236,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_module_event);
 /**
  * kprobe_gone_init - register for notifications of modules
  *
+ * Context: at boot; may sleep.
  * Return: 0, or an errno.
  */
 int __init kprobe_gone_init(void)

@@ -39,7 +39,7 @@ __kprobe_hit struct kprobe *get_kprobe(void *addr)
 EXPORT_SYMBOL_IF_KUNIT(get_kprobe);
 
 /**
- * kprobe_run_all_pre - run the pre-handlers of a point with several probes
+ * kprobe_run_all_pre - run the pre-handlers of a point, one after the other
  * @pt:	  the point
  * @regs: registers of the context that was hit
  *
@@ -68,7 +68,8 @@ noinline int __kprobe_hit kprobe_run_all_pre(struct kprobe_point *pt,
  * @p:	  the point
  * @regs: registers of the context that was hit
  *
- * The architecture calls this for every hit, directly or as the pre_handler of @p.
+ * The architecture calls this for a hit, directly or as the pre_handler of @p. ftrace
+ * sites and direct detours have shorter ways to the same handlers.
  *
  * Context: preemption off.
  * Return: non-zero if a handler has set the instruction pointer; no further handler

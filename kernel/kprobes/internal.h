@@ -81,8 +81,8 @@
  * or kprobe_wait_for_hotplug(). A task can be preempted in a slot, so executable memory is
  * freed after a tasks-RCU grace period, see slots.c. With contexts, callers wait for a grace
  * period only if a point moves between the two ftrace ops, see ftrace.c, or if
- * kprobe_quiesce() finds handlers that do not end. Without them, see current.c, unregistering
- * always does.
+ * kprobe_quiesce() finds handlers that do not end. On architectures without contexts,
+ * kprobe_quiesce() always waits for one, see current.c.
  *
  * Most architectures reorder memory accesses more than x86 does. A hit relies on the
  * following without a lock; the file named explains why it holds:
@@ -797,6 +797,7 @@ void kretprobe_leave_point(struct kretprobe_hook *hook);
 void kretprobe_free(struct kretprobe_hook *hook);
 void kretprobe_run_handler(struct kretprobe_hook *hook, struct kretprobe_instance *ri,
 			   struct pt_regs *regs);
+bool kretprobe_bytes_fit(u64 bytes);
 #else
 static inline void kretprobe_init(void) { }
 static inline void kretprobe_ready(struct kprobe_user *user) { }
@@ -811,7 +812,6 @@ static inline void kretprobe_free(struct kretprobe_hook *hook) { }
 struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows);
 kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
 struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri);
-bool kretprobe_bytes_fit(u64 bytes);
 void kretprobe_hook_stop(struct kretprobe_hook *hook);
 void kretprobe_hook_release(struct kretprobe_hook *hook);
 #ifdef CONFIG_KRETPROBE_POOL
@@ -824,7 +824,7 @@ static inline bool kretprobe_hook_usage(struct kretprobe_hook *hook,
 }
 #endif
 
-/* ------------------------------- testing.c ------------------------------ */
+/* ---------- slots.c and table.c, for the counts of testing.c ------------ */
 
 #if IS_ENABLED(CONFIG_KUNIT)
 void slots_count(struct kprobe_slot_counts *copies, struct kprobe_slot_counts *detours);

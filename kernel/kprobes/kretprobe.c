@@ -191,7 +191,7 @@ void kretprobe_free(struct kretprobe_hook *hook)
 }
 
 /**
- * kretprobe_bytes_fit - refuse a number of instances that cannot fit in memory
+ * kretprobe_bytes_fit - test if instances of a return probe fit in memory
  * @bytes: what they take
  *
  * Back ends ask first, so that such a number allocates nothing, and no OOM killer runs.
@@ -316,7 +316,7 @@ core_initcall(calls_hotplug_init);
  * @ri:	    the call, which has returned
  * @cpu:    a CPU that the caller runs on, so that the idle task does not
  * @online: it had been online; otherwise it has not come online in time
- * @again:  the second time it has not
+ * @again:  it has not come online in time once before
  *
  * Context: any, preemption off.
  * Return: true if the call is kept.

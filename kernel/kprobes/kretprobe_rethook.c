@@ -103,7 +103,7 @@ struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool g
 
 	/*
 	 * An objpool aligns what it is given to a word. On 32 bits, the data of a single
-	 * instance may still be off by one.
+	 * instance may still be misaligned by a word.
 	 */
 	size = ALIGN(size, __alignof__(struct kretprobe_instance));
 	if (!rethook_objects_fit(size, nr))

@@ -19,10 +19,11 @@
  * as in a slot, and the wait is the same; slots.c has the argument. It covers a kernel
  * with PREEMPT_DYNAMIC: that is built for full preemption, whatever is chosen at boot.
  *
- * A jump becomes a breakpoint again at once when the point is disarmed, when a
- * probe is added to it, or when a probe is set in the replaced bytes. There is no need
- * to wait for tasks: the original bytes are back, and the detour leads to the
- * instruction after them. The detour is freed when no task can be in it, see slots.c.
+ * A jump is undone at once when the point is disarmed, when a probe is added to it,
+ * when a probe is set in the replaced bytes, and when jumps are switched off or the
+ * counting of hits is switched. There is no need to wait for tasks: the original bytes
+ * are back, and the detour leads to the instruction after them. The detour is freed when
+ * no task can be in it, see slots.c.
  *
  * kprobe_mutex protects all state here. The worker drops it while it waits.
  */
@@ -115,7 +116,7 @@ static int optimizer_queued_by_address(void *unused, const struct list_head *a,
  * @restore: what replaces jumps
  *
  * With KPROBE_RESTORE_BREAKPOINT the points stay armed. With KPROBE_RESTORE_ORIGINAL the
- * caller has removed the breakpoints of those that are no jumps.
+ * caller has removed the breakpoints of those that are not jumps.
  *
  * Hits may still be in the detours. If this returns true, the caller must call
  * kprobe_quiesce() or arch_kprobes_sync(), and then kprobe_optimizer_free().
@@ -340,7 +341,10 @@ static void optimizer_wait_for_tasks(void)
 		return;
 
 	mutex_unlock(&kprobe_mutex);
-	/* Such a CPU is not interrupted below; one that starts now sees the detours. */
+	/*
+	 * A CPU that comes online or goes offline is not interrupted below. One that
+	 * starts from now on sees the detours.
+	 */
 	kprobe_wait_for_hotplug();
 	/* Hits that were about to enter the old copies have done so after this. */
 	arch_kprobes_sync();

@@ -79,7 +79,7 @@ struct slot_cache kprobe_detour_slots = {
  */
 kprobe_opcode_t *get_optinsn_slot(void)
 {
-	/* It may be the difference of two symbols, which is not a constant expression. */
+	/* MAX_OPTINSN_SIZE may be the difference of two symbols, which is no constant. */
 	kprobe_detour_slots.size = MAX_OPTINSN_SIZE * sizeof(kprobe_opcode_t);
 	return get_detour_slot();
 }

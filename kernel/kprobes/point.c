@@ -511,8 +511,9 @@ static int point_check_again(struct kprobe_user *user)
  * kprobe_place_user - find or make the point of a user
  * @user: the user; kprobe_users_reserve() has made room for it
  *
- * The point is then ready for the user's handlers, but for kprobe_ftrace_choose(). It may
- * not be armed yet, and hits do not see the user.
+ * The point is then ready for the user's handlers. On an ftrace site, the caller still has
+ * to call kprobe_ftrace_choose(). The point may not be armed yet, and hits do not see the
+ * user.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: 0; or, with nothing changed, an errno of register_kprobe(), or -ESTALE if the

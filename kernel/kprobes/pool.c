@@ -2,11 +2,11 @@
 /*
  * Kprobes: the instances of return probes; pool.h describes the data structure.
  *
- * If the user gives no size, the pool grows: a call that takes one of the last
- * instances of a CPU's newest chunk asks the worker for another chunk. If there is no
- * memory, the worker tries again later, without being asked. The pool never shrinks, and
- * has at most KRETPROBE_POOL_MAX instances or KRETPROBE_POOL_BYTES. If the user gives a
- * size, it does not change.
+ * If maxactive is 0 or less, the pool grows: a call that leaves less than half of a CPU's
+ * newest chunk free asks the worker for another chunk. If there is no memory, the worker
+ * tries again later, without being asked. The pool never shrinks, and has at most
+ * KRETPROBE_POOL_MAX instances or KRETPROBE_POOL_BYTES. If maxactive is given, the number
+ * of instances does not change.
  *
  * A pool lives until its probe is unregistered and the last call has returned, which
  * may happen in an NMI. So the worker frees it.

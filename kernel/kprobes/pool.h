@@ -10,7 +10,7 @@
  * is either set or not.
  *
  * When the chain of a CPU is empty, the chains of the others are searched.
- * kretprobe_pool_search() says why that never misses a free instance.
+ * kretprobe_pool_search() says when that may miss a free instance.
  *
  * Some reads here are plain, so that the compiler can merge them with the test of the
  * value. They are kept in place by the atomic operations, or by the pointer that they
@@ -133,7 +133,7 @@ kretprobe_pool_chunk(struct kretprobe_pool *pool)
 	return data_race(pool->first[cpu]);	/* an older head will do */
 }
 
-/* In any context, preemption off. NULL if all instances are in use. */
+/* In any context, preemption off. NULL if no instance was found. */
 static __always_inline struct kretprobe_instance *
 kretprobe_pool_get(struct kretprobe_pool *pool)
 {

@@ -150,11 +150,11 @@ static bool reserved_by_module(struct module *mod, unsigned long start, unsigned
 
 /*
  * The owners skip the sites of a module that is being unloaded, although they patch them
- * until the very end. So walk them here, without a reference to the module, for which
- * unloading would fail. If the module is being loaded, its sites may be being sorted, jump
- * labels under the lock here, but static calls under one that only their owner can take. So
- * ask the owners, with a reference, as loading may fail. If none can be
- * taken, the whole module counts as reserved.
+ * until the very end. So walk them here, without a reference to the module: a reference
+ * would make unloading fail. While a module is being loaded, its sites are sorted: jump
+ * labels under the lock taken here, but static calls under one that only their owner can
+ * take. So ask the owners, with a reference, as loading may fail. If none can be taken, the
+ * whole module counts as reserved.
  */
 static bool reserved_in_module(unsigned long start, unsigned long end)
 {
@@ -226,8 +226,8 @@ bool kprobe_text_reserved(unsigned long start, unsigned long end)
 
 /**
  * kprobe_label_targets - find the targets of jump labels in a range of text
- * @start: of the range
- * @end:   of the range
+ * @start: its first byte
+ * @end:   one past its last
  * @map:   a bit for each byte, which is set for a target
  *
  * A jump label that is off does not show as a branch in the text, but it may be

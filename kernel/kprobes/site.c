@@ -344,7 +344,7 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 	return false;
 }
 
-/* No longer sequence is known: as far as arm64 looks for its own. */
+/* arm64 looks as far back in a check of its own. No longer sequence is known. */
 #define SITE_LINKED_MAX		128
 
 /*

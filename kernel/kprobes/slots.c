@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: executable memory for out-of-line copies.
+ * Kprobes: executable memory for out-of-line copies and detours.
  *
  * A slot is a piece of a page from execmem. A task that is preempted in a slot returns
  * to it when it runs next, on any CPU, long after the probe is gone. So slots are
@@ -10,18 +10,18 @@
  * Why waiting for tasks-RCU and then for RCU is enough: nothing enters a slot once its
  * point is unlinked and quiescent. A task that is in a slot at that time runs there, is
  * interrupted there, or was preempted there. It leaves within a few instructions, none of
- * which sleeps: calls are emulated, and when a copy faults, the instruction pointer is
- * moved back to the original before the fault is handled. So a task that has scheduled
- * voluntarily, or run in user mode, has left. That is what tasks-RCU waits for. It does
- * not wait for idle tasks. These run with preemption off. They may be interrupted in a
- * slot, but only where RCU is watching: where it is not, code must not be probed, or
- * interrupts are off. RCU sees this as one reader, which ends when the idle task goes to
- * sleep, or yields the CPU to another task. Code that interrupts cannot reach has left
- * once all CPUs have been interrupted, which kprobe_quiesce() waits for. Without
- * tasks-RCU, synchronize_rcu_tasks() is an ordinary grace period. That guarantees the same
- * for every task if preemption is neither possible nor counted. If it is counted, a grace
- * period may end when a task is interrupted in a slot, so there is tasks-RCU then: see
- * KPROBE_TASKS_RCU.
+ * which sleeps: calls are emulated, or leave a detour with a return address outside of it;
+ * and when a copy faults, the instruction pointer is moved back to the original before the
+ * fault is handled. So a task that has scheduled voluntarily, or run in user mode, has
+ * left. That is what tasks-RCU waits for. It does not wait for idle tasks. These run with
+ * preemption off. They may be interrupted in a slot, but only where RCU is watching: where
+ * it is not, code must not be probed, or interrupts are off. RCU sees this as one reader,
+ * which ends when the idle task goes to sleep, or yields the CPU to another task. Code
+ * that interrupts cannot reach has left once all CPUs have been interrupted, which
+ * kprobe_quiesce() waits for. Without tasks-RCU, synchronize_rcu_tasks() is an ordinary
+ * grace period. That guarantees the same for every task if preemption is neither possible
+ * nor counted. If it is counted, a grace period may end when a task is interrupted in a
+ * slot, so there is tasks-RCU then: see KPROBE_TASKS_RCU.
  *
  * Making memory executable interrupts every CPU. So a cache grows by a block of
  * several pages, an eighth of what it has. A block is freed when all of its pages are

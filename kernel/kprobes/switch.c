@@ -242,7 +242,11 @@ static int kprobe_arm_possible(struct list_head *points, struct list_head *refus
 
 /**
  * kprobes_switch - set the master switch
- * @on: arm all points with enabled probes; otherwise disarm all points
+ * @on: arm all points with enabled probes; otherwise disarm all points except the
+ *	trampoline of return probes
+ *
+ * Points that cannot be armed stay off, and the log tells. After switching off, no handler
+ * of a hit is running.
  *
  * Context: may sleep.
  */

@@ -139,6 +139,8 @@ int addr_table_reserve(struct addr_table *t, unsigned int more)
  * addr_table_add - add a node
  * @t: the table, with room made by addr_table_reserve()
  * @n: the node; its key must not be in the table
+ *
+ * Context: under the owner's lock.
  */
 void addr_table_add(struct addr_table *t, struct addr_node *n)
 {
@@ -154,6 +156,8 @@ void addr_table_add(struct addr_table *t, struct addr_node *n)
  * @n: a node in it
  *
  * Lookups that have started may still find the node, so it has to be freed by RCU.
+ *
+ * Context: under the owner's lock.
  */
 void addr_table_del(struct addr_table *t, struct addr_node *n)
 {

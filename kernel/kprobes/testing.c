@@ -365,7 +365,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_covered);
 #endif
 
 /**
- * kprobe_test_symbol - find a lock, for instance, that other code keeps to itself
+ * kprobe_test_symbol - look up a symbol that is not exported, such as a lock
  * @name: its symbol
  *
  * Context: any.

@@ -2,7 +2,7 @@
 /*
  * Kprobes on x86: what the files of this directory share.
  *
- *	core.c	 the manager's hooks: preparing, arming, what is refused
+ *	core.c	 what kernel/kprobes/ calls: preparing, arming, what is refused
  *	text.c	 the text without probes, and where its instructions begin
  *	orc.c	 instructions that the unwinder's table knows
  *	insn.c	 what an instruction is: may it be probed, where can it run
@@ -67,8 +67,8 @@ struct pt_regs;
  * enum x86_insn_kind - how a displaced instruction is executed
  * @X86_COPY:	  out of line, as it is
  * @X86_NOP:	  not at all
- * @X86_JMP:	  this and the following are emulated, except in a detour: their effect
- *		  depends on their address, or they store that address
+ * @X86_JMP:	  this and the following are emulated, except in a detour: they depend
+ *		  on their address, store it, or never reach the end of a copy
  * @X86_CALL:	  with @imm relative to the next instruction
  * @X86_JCC:	  @op being the condition
  * @X86_LOOP:	  @op the opcode, @size that of the counter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes on x86: the functions that the manager calls.
+ * Kprobes on x86: the functions that kernel/kprobes/ calls.
  */
 #include <kunit/visibility.h>
 #include <linux/execmem.h>
@@ -156,6 +156,7 @@ static int __init x86_refuse_ftrace_callers(void)
 /**
  * arch_populate_kprobe_blacklist - refuse code by section or name
  *
+ * Context: kprobe_mutex held; may sleep.
  * Return: 0, or -ENOMEM.
  */
 int __init arch_populate_kprobe_blacklist(void)
@@ -208,6 +209,7 @@ int __init arch_populate_kprobe_blacklist(void)
  * An indirect call must find ENDBR at its target (SDM Vol. 1, 17.3). So the probe
  * goes on the next instruction, which counts as the entry.
  *
+ * Context: any.
  * Return: the address to probe.
  */
 kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offset,
@@ -441,7 +443,7 @@ void arch_arm_kprobes(struct list_head *points)
  * arch_disarm_kprobes - restore the instructions
  * @points: linked by kprobe::list
  *
- * The manager calls arch_kprobes_sync() before anything that must not happen while
+ * Callers of kprobe_quiesce() wait by this before anything that must not happen while
  * a breakpoint is still being handled.
  *
  * Context: kprobe_mutex held; may sleep.
@@ -474,6 +476,7 @@ void arch_kprobes_sync(void)
 /**
  * arch_init_kprobes - prepare for reading text
  *
+ * Context: at boot; may sleep.
  * Return: 0.
  */
 int __init arch_init_kprobes(void)
@@ -486,6 +489,7 @@ int __init arch_init_kprobes(void)
  * arch_trampoline_kprobe - is this point part of our own trampolines?
  * @p: the point
  *
+ * Context: any.
  * Return: 0: the trampoline of return probes has no breakpoint here.
  */
 int arch_trampoline_kprobe(struct kprobe *p)

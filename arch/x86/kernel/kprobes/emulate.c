@@ -332,8 +332,8 @@ static __always_inline bool emulate_insn(struct kprobe *p, struct pt_regs *regs,
  * @p:	  the point
  * @regs: registers before the instruction; on return, those after it
  *
- * Context: in the exception of the breakpoint at @p, whose entry has left room
- * for a push below the stack of @regs.
+ * Context: in the exception of the breakpoint at @p, or in its detour. Both leave
+ * room for a push below the stack of @regs.
  * Return: false if it was not executed, because it is not emulated or would fault;
  * only @regs->ip is undefined then.
  */

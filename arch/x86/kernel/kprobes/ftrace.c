@@ -104,6 +104,7 @@ void arch_kprobe_ftrace_ops(struct ftrace_ops *ops)
  * arch_prepare_kprobe_ftrace - prepare a point on an ftrace site, which needs no copy
  * @p: the point
  *
+ * Context: kprobe_mutex held.
  * Return: 0.
  */
 int arch_prepare_kprobe_ftrace(struct kprobe *p)

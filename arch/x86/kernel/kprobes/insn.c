@@ -3,8 +3,8 @@
  * Kprobes on x86: what an instruction is.
  *
  * When a point is made, this decides whether the instruction may be displaced and
- * how it will be executed, and makes the copies for that. All decoding happens
- * here, none when the probe is hit.
+ * how it will be executed, and makes the copies for that. Nothing is decoded when
+ * the probe is hit.
  *
  * Opcode numbers are those of the Intel SDM, Vol. 2, appendix A.
  */
@@ -487,6 +487,7 @@ static bool x86_moves_stack(const struct arch_specific_insn *a)
  * copy as that of the last instruction, which only a handler of their exceptions reads (SDM
  * Vol. 1, 8.1.8); the kernel's own code has none.
  *
+ * Context: any.
  * Return: 0, or an error of arch_prepare_kprobe().
  */
 int x86_insn_classify(struct arch_specific_insn *a, struct insn *insn, const u8 *buf)

@@ -242,14 +242,14 @@ static __always_inline bool int3_leave_copy(struct pt_regs *regs)
 }
 
 /**
- * kprobe_leave_copy - move registers from an out-of-line copy to the original
+ * kprobe_leave_copy - move registers from a displaced instruction to its place
  * @regs: registers of an exception, in the kernel
  *
  * For exceptions that look for a fix-up without asking kprobes first. The jump or
  * breakpoint after the instruction has no original.
  *
  * Context: any, preemption off.
- * Return: true if @regs were in a copy.
+ * Return: true if @regs were at the probed instruction, in a copy or a detour.
  */
 bool __kprobe_hit kprobe_leave_copy(struct pt_regs *regs)
 {
@@ -358,6 +358,7 @@ NOKPROBE_SYMBOL(int3_tell_original);
  * copy this function searches them. None of these has an address, as some page and general
  * protection faults have, which kprobe_fault_handler() sees.
  *
+ * Context: in the exception.
  * Return: NOTIFY_STOP if the fault is resolved.
  */
 int __kprobe_hit kprobe_exceptions_notify(struct notifier_block *self,

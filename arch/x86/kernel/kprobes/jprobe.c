@@ -42,6 +42,8 @@ void __kprobe_hit arch_jprobe_call(void *handler, struct pt_regs *regs, void **f
  * @frame: the value that arch_jprobe_call() has stored
  *
  * Does not return.
+ *
+ * Context: in the handler.
  */
 void __kprobe_hit arch_jprobe_leave(void *frame)
 {

@@ -209,9 +209,9 @@ static bool reach_is_nameless(unsigned long target)
 }
 
 /*
- * Such code has a place between symbols, too. To kallsyms it is a part of the symbol before
- * it, but that says where its function ends. Code after that belongs to another function,
- * which is not known. Assembly may not say where it ends.
+ * A cold part without a name may lie between two symbols. kallsyms takes it for a part of the
+ * symbol before it, but the size of that symbol says where its function ends. Code after that
+ * belongs to another function, which is not known. Assembly may give no size.
  */
 static unsigned long reach_named_end(unsigned long start, unsigned long end)
 {

@@ -9,7 +9,8 @@
 
 /*
  * Five instructions of one byte, two bytes after the start, which a jump can replace unless
- * the cold part leads to the third of them. Like one from a compiler, that has no ENDBR.
+ * the cold part leads to the third of them. The cold part has no ENDBR, like those that a
+ * compiler makes.
  */
 .macro SPLIT name:req to:req
 	.pushsection .text.unlikely, "ax", @progbits
@@ -34,7 +35,10 @@ STACK_FRAME_NON_STANDARD kprobe_test_\name\().cold
 SPLIT split, 4
 SPLIT apart, 7
 
-/* The same without a cold part, if the fix-up of what comes before is not among them. */
+/*
+ * The same without a cold part: a jump can replace the five instructions unless the fix-up
+ * of the load before them leads to one of them.
+ */
 .macro FIXED name:req to:req
 SYM_START(kprobe_test_\name, SYM_L_LOCAL, SYM_F_ALIGN)
 .Lload_\name:

@@ -123,7 +123,7 @@ static int text_decode(struct insn *insn, const u8 *buf)
  * @buf:  its text, of MAX_INSN_SIZE bytes
  * @addr: where it is
  *
- * Context: kprobe_mutex held.
+ * Context: kprobe_mutex held, or at boot.
  * Return: 0, or -EILSEQ if there is no instruction.
  */
 int x86_insn_read(struct insn *insn, u8 *buf, unsigned long addr)
