@@ -312,8 +312,9 @@ static int __init blacklist_refuse_detours(void)
 /*
  * Instrumented code calls KCSAN and KMSAN at memory accesses, KCOV at branches, and the
  * branch profiler at each likely(). Some of it runs on the hit path, and would hit a probe
- * in these functions again. KASAN checks accesses by calls, too, in the exception handlers
- * of other architectures than x86.
+ * in these functions again. KASAN checks accesses by calls, too: in the exception handlers
+ * of other architectures than x86, and on x86 in what tracers of latencies do when an NMI
+ * begins or ends, if it is not inlined.
  */
 static bool __init blacklist_is_instrumentation(const char *name)
 {
@@ -332,7 +333,7 @@ static bool __init blacklist_is_instrumentation(const char *name)
 	    (str_has_prefix(name, "__msan_") || str_has_prefix(name, "kmsan_") ||
 	     match_string(kmsan_calls, ARRAY_SIZE(kmsan_calls), name) >= 0))
 		return true;
-	if (IS_ENABLED(CONFIG_KASAN) && !IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) &&
+	if (IS_ENABLED(CONFIG_KASAN) &&
 	    (str_has_prefix(name, "__asan_") || str_has_prefix(name, "__hwasan_") ||
 	     str_has_prefix(name, "kasan_") || str_has_prefix(name, "__kasan_")))
 		return true;

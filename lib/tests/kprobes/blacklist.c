@@ -369,6 +369,10 @@ static const struct hit_path {
 	{ "__tsan_write8" },
 	{ "kcsan_disable_current" },
 #endif
+#ifdef CONFIG_KASAN
+	{ "__asan_load8" },
+	{ "__kasan_check_read" },
+#endif
 #ifdef CONFIG_KMSAN
 	{ "__msan_get_context_state" },
 	{ "kmsan_unpoison_entry_regs" },
