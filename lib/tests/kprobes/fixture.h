@@ -96,7 +96,7 @@ static inline int kpt_pre(struct kprobe *p, struct pt_regs *regs)
 {
 	struct kpt_probe *pr = container_of(p, struct kpt_probe, kp);
 
-	pr->pre++;
+	WRITE_ONCE(pr->pre, pr->pre + 1);
 	if (pr->clock)
 		pr->pre_tick = ++*pr->clock;
 	pr->pre_regs = *regs;
@@ -117,7 +117,7 @@ static inline void kpt_post(struct kprobe *p, struct pt_regs *regs,
 {
 	struct kpt_probe *pr = container_of(p, struct kpt_probe, kp);
 
-	pr->post++;
+	WRITE_ONCE(pr->post, pr->post + 1);
 	if (pr->clock)
 		pr->post_tick = ++*pr->clock;
 	pr->post_regs = *regs;
