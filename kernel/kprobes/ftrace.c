@@ -16,6 +16,7 @@
 
 #include <linux/cpumask.h>
 #include <linux/ftrace.h>
+#include <linux/kmsan.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -281,6 +282,7 @@ void __kprobe_hit kprobe_ftrace_call_hit(struct pt_regs *regs)
 {
 	unsigned long after = instruction_pointer(regs);
 
+	kmsan_unpoison_entry_regs(regs);
 	kprobe_ftrace_find(regs, after - MCOUNT_INSN_SIZE, after, 0, NULL);
 }
 #else /* !CONFIG_ARCH_HAS_KPROBE_CONTEXTS */

@@ -10,6 +10,7 @@
 #include <kunit/visibility.h>
 #include <linux/err.h>
 #include <linux/ftrace.h>
+#include <linux/kmsan.h>
 #include <linux/kprobes.h>
 #include <linux/preempt.h>
 #include <linux/rethook.h>
@@ -119,6 +120,7 @@ asmlinkage __visible void __kprobe_hit kretprobe_return(struct pt_regs *regs)
 	struct kretprobe_hook *hook;
 	kretprobe_handler_t handler;
 
+	kmsan_unpoison_entry_regs(regs);
 	preempt_disable_notrace();
 	ri = calls_instance(calls->first);
 	/* In an exception of kprobes' own, kprobe_in_task(0) is false. */

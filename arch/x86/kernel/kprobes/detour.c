@@ -42,6 +42,7 @@
  * the change. The detour itself stays until no task can be in it: see slots.c.
  */
 #include <linux/cleanup.h>
+#include <linux/kmsan.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/perf_event.h>
@@ -143,6 +144,8 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	unsigned int ctx;
 	struct kprobe *p;
 
+	/* Detours build the registers by instructions that KMSAN does not see. */
+	kmsan_unpoison_entry_regs(regs);
 	preempt_disable_notrace();
 	ctx = kprobe_this_context();
 	if (unlikely(kprobe_shown(ctx))) {
@@ -221,6 +224,7 @@ int __kprobe_hit detour_post(struct x86_detour *d, struct pt_regs *regs)
 	unsigned int ctx;
 	struct kprobe *p;
 
+	kmsan_unpoison_entry_regs(regs);
 	preempt_disable_notrace();
 	ctx = kprobe_this_context();
 	/* If it is another point, its pre-handlers have not run for this hit. */

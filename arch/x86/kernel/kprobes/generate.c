@@ -599,6 +599,9 @@ static void emit_direct(struct gen *g, struct x86_detour *d, struct kprobe *p,
 /* Can the detour call the handlers itself, and would that be faster? */
 static bool gen_choose_direct(struct kprobe *p, struct direct *to)
 {
+	/* KMSAN has to be told of the registers, which detour_hit() does. */
+	if (IS_ENABLED(CONFIG_KMSAN))
+		return false;
 	to->only = kprobe_only(p, &to->pre, &to->post);
 	if (!to->only)
 		return false;
