@@ -803,6 +803,41 @@ static void between_linked_load_and_store_is_refused(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_MIPS
+extern char kpt_status_read[], kpt_status_write[], kpt_status_branch[], kpt_status_after[];
+
+static noinline __noclone notrace unsigned long status_twice(void)
+{
+	unsigned long status;
+
+	asm volatile(".set push\n\t.set noreorder\n"
+	"kpt_status_read: mfc0	%0, $12\n\t"
+			"nop\n"
+	"kpt_status_write: mtc0	%0, $12\n\t"
+			".rept	4\n\tnop\n\t.endr\n"
+	"kpt_status_branch: b	kpt_status_after\n\t"
+			"mfc0	%0, $12\n"
+	"kpt_status_after: mfc0	$0, $9\n\t"
+			".set pop"
+		     : "=&r" (status) : : "memory");
+	return status;
+}
+
+/* Copies run with interrupts off. Another register of the same coprocessor may be read. */
+static void access_to_the_status_is_refused(struct kunit *test)
+{
+	struct kpt_probe *after;
+
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_status_read), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_status_write), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_status_branch), -EINVAL);
+
+	after = kpt_probe(test, kpt_status_after);
+	KUNIT_EXPECT_TRUE(test, status_twice() & 1);
+	KUNIT_EXPECT_EQ(test, after->pre, 1);
+}
+#endif
+
 /* Handlers may call functions that must not be probed. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -1014,6 +1049,7 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 #ifdef CONFIG_MIPS
 	KUNIT_CASE(path_of_breakpoints_is_refused),
+	KUNIT_CASE(access_to_the_status_is_refused),
 #endif
 #ifdef LINKED_PAIR
 	KUNIT_CASE(between_linked_load_and_store_is_refused),
