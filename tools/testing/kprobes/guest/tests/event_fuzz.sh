@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over
+# proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over; also if all CPUs define, switch and remove events at once
 . "${0%/*}/../lib.sh" || exit 1
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
@@ -165,6 +165,9 @@ awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -f grammar </dev/nul
 : >there
 taken=0 refused=0 garbage=0 lines=0 hits=0 changed=0 bad=0
 
+# Of one of a crowd: the group of its events. A list that others change may have a line twice,
+# or lack one, where two reads of it meet. So only the folders of events are compared there.
+group=
 listed() { sed -n 's/^[pr][0-9]*:\([^ ]*\) .*/\1/p' "$1" | LC_ALL=C sort; }
 
 # Only the list tells what garbage was accepted as. It may be a second probe of an event, or
@@ -219,7 +222,7 @@ add()
 			fail "'$4': wanted '$3', got '$(sed -n 's/.*error: //p' $tracing/error_log | tail -n 1)'"
 		;;
 	esac
-	echo >$tracing/error_log
+	[ -n "$group" ] || echo >$tracing/error_log
 }
 
 # nth N: sets event, where and enabled, if there is an event
@@ -267,18 +270,20 @@ remove()
 	changed=$((changed + 1))
 }
 
-# Each event on the function counts each call if it is enabled, or none.
+# Each event on the function counts each call if it is enabled, or none. Others of a crowd
+# call the function, too.
 hit()
 {
 	cat $tracing/kprobe_profile >before
 	call add 7
-	awk '
+	awk -v crowd="$group" '
 		FILENAME == "there" { split($1, path, "/"); where[path[2]] = $2; on[path[2]] = $3; next }
 		FILENAME == "before" { was[$1] = $2 + $3; next }
+		crowd && !($1 in was) { next }
 		where[$1] == "add" {
 			n++
 			got = $2 + $3 - was[$1]
-			if (got != (on[$1] ? 7 : 0)) print $1 ": " got " hits, enabled: " on[$1] >"bad"
+			if (crowd && on[$1] ? got < 7 : got != (on[$1] ? 7 : 0)) print $1 ": " got " hits, enabled: " on[$1] >"bad"
 		}
 		END { print n + 0 }' there before $tracing/kprobe_profile >seen
 	hits=$((hits + $(cat seen)))
@@ -288,30 +293,62 @@ hit()
 check()
 {
 	awk '{ print $1 }' there | LC_ALL=C sort >wanted
+	lines=$((lines + $(wc -l <wanted)))
+	if [ -n "$group" ]; then
+		find "$tracing/events/$group" -mindepth 1 -type d 2>/dev/null |
+			sed 's,.*/events/,,' | LC_ALL=C sort >now
+		cmp -s wanted now ||
+			fail "events of $group: $(diff wanted now | grep '^[-+][^-+]' | head -n 3 | paste -sd' ')"
+		return
+	fi
 	for file in kprobe_events dynamic_events; do
 		listed $tracing/$file >now
 		cmp -s wanted now ||
 			fail "$file differs: $(diff wanted now | grep '^[-+][^-+]' | head -n 3 | paste -sd' ')"
 	done
-	lines=$((lines + $(wc -l <wanted)))
 	# A probe for each event, or for none that waits.
 	! alone || is "probes, and enabled ones" "$(wc -l <$kp/list) $(grep -vc DISABLED $kp/list)" \
 		"$(awk '$2 != "waits" { n++; on += $3 } END { print n + 0, on + 0 }' there)"
 }
 
-echo >$tracing/error_log
+# take: take the steps
 tab=$(printf '\t')
-while IFS=$tab read -r what one two three four; do
-	case $what in
-	add) add "$one" "$two" "$three" "$four" ;;
-	enable) switch "$one" 1 ;;
-	disable) switch "$one" 0 ;;
-	remove) remove "$one" ;;
-	*) $what ;;
-	esac
-	# Failures that follow from the first one are of no interest.
-	[ ! -e failed ] || { bad=$((bad + 1)); rm -f failed; [ $bad -lt 10 ] || break; }
-done <steps
+take()
+{
+	while IFS=$tab read -r what one two three four; do
+		case $what in
+		add) add "$one" "$two" "$three" "$four" ;;
+		enable) switch "$one" 1 ;;
+		disable) switch "$one" 0 ;;
+		remove) remove "$one" ;;
+		*) $what ;;
+		esac
+		# Failures that follow from the first one are of no interest.
+		[ ! -e failed ] || { bad=$((bad + 1)); rm -f failed; [ $bad -lt 10 ] || break; }
+	done <steps
+}
+
+# crowd N: valid definitions in a group of its own, at the same time as those of others. Its
+# failures and counts go to outN.
+crowd()
+{
+	group=g$1
+	mkdir "crowd$1"
+	cd "crowd$1" || exit
+	tmp=$PWD
+	awk -v seed="$((seed * 100 + $1))" -v defs="$((defs / 2))" -v vfs_read="$vfs_read" \
+		-f ../grammar </dev/null |
+		awk -F '\t' '$1 != "add" || $4 == "ok"' |
+		sed "s/^\(add.*${tab}[pr][0-9]*:\)[kf][fz]\([/.]\)e/\1$group\2${group}e/
+			s/^\(add$tab\)e/\1${group}e/" >steps
+	: >there
+	taken=0 lines=0 hits=0 changed=0 bad=0
+	take
+	echo "counts $taken $changed $hits"
+}
+
+echo >$tracing/error_log
+take
 
 printf '# %s %d\n' taken $taken refused $refused garbage_taken $garbage changed $changed \
 	events_compared $lines counts_compared $hits
@@ -322,9 +359,32 @@ at_least "events that were switched or removed" $changed $((defs / 6))
 echo 0 >$tracing/events/enable
 echo >$tracing/kprobe_events || fail "the events cannot be removed"
 is "what is left" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
+
+cpus=$(nproc)
+for i in $(seq "$cpus"); do
+	crowd "$i" >"out$i" 2>&1 &
+	pids="${pids:-} $!"
+done
+for pid in $pids; do
+	wait "$pid" || fail "one of the crowd has ended early"
+done
+for i in $(seq "$cpus"); do
+	grep -v '^counts ' "out$i" && fail "of the crowd, $i"
+	# shellcheck disable=SC2046
+	set -- $(sed -n 's/^counts //p' "out$i")
+	at_least "definitions of $i that were taken" "${1:-0}" $((defs / 6))
+	at_least "its events that were switched or removed" "${2:-0}" $((defs / 20))
+	at_least "its counts that were compared" "${3:-0}" $((defs / 20))
+done
+cat crowd*/there >there
+is "events of the crowd" "$(listed $tracing/kprobe_events | wc -l)" "$(wc -l <there)"
+! alone || is "probes of the crowd" "$(wc -l <$kp/list)" "$(wc -l <there)"
+echo 0 >$tracing/events/enable
+echo >$tracing/kprobe_events || fail "the events of the crowd cannot be removed"
+is "what is left of the crowd" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
 no_probes
 call add 1
 alone || unload kprobe_target
 give_back target
-rm -f grammar steps there new now wanted before seen
+rm -rf grammar steps there new now wanted before seen out[0-9]* crowd[0-9]*
 done_testing
