@@ -86,7 +86,7 @@ while read -r part what; do
 			if (rounds) print "    # " part ": " rounds " rounds" line
 		}' "$log.txt"
 done <<'LIST'
-abuse calls accepted hits in_handlers on_own_probes in_atomic in_interrupts scribbles shared
+abuse calls accepted hits in_handlers on_own_probes in_atomic in_interrupts scribbles freed shared
 event_fuzz taken refused garbage_taken changed counts_compared
 perf_fuzz opened refused unprivileged counts_compared inherited
 LIST

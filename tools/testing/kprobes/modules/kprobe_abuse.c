@@ -14,8 +14,9 @@
  *
  * Two threads on each CPU own some probes each. A thread knows the state of its own probes,
  * and so the errno that each call has to return. Other probes are shared: every thread does
- * anything to them. A structure is overwritten after its probe is unregistered, and sometimes
- * before that. A handler that runs after its probe is gone finds poison.
+ * anything to them. A structure is overwritten or freed after its probe is unregistered, and
+ * sometimes overwritten before that. A handler that runs after its probe is gone finds poison,
+ * or KASAN finds the handler.
  *
  * With another implementation of kprobes, some batches are a call for each probe, and correct
  * results may be reported as wrong: the test only shows what it survives. The parameters
@@ -181,7 +182,7 @@ static const char *const no_symbols[] = {
 
 /* -------------------------------- Counts -------------------------------- */
 
-static atomic_long_t calls_made, accepted, handler_calls, atomic_calls, irq_calls, scribbles;
+static atomic_long_t calls_made, accepted, handler_calls, atomic_calls, irq_calls, scribbles, freed;
 static atomic_long_t shared_calls, hits_seen, own_calls;
 /* These must stay 0. */
 static atomic_long_t wrong, late, unseen, spoiled;
@@ -254,7 +255,7 @@ static_assert(!offsetof(struct kretprobe, kp));
 
 struct thread {
 	struct rnd_state rnd;
-	struct abused own[NR_OWN];
+	struct abused *own[NR_OWN];
 };
 
 static struct abused shared[NR_SHARED];
@@ -737,14 +738,27 @@ static void fill(struct thread *t, struct abused *a, enum type type)
 /* From here on nothing may need the structure, or call a handler. */
 static void scrap(struct thread *t, struct abused *a)
 {
+	struct abused *new;
+	unsigned int i;
+
 	a->alive = 0;
 	a->registered = false;
-	switch (rnd(t, 3)) {
+	switch (rnd(t, 4)) {
 	case 0:
 		memset(&a->rp, 0, sizeof(a->rp));
 		break;
 	case 1:
 		memset(&a->rp, 0xff, sizeof(a->rp));
+		break;
+	case 2:
+		new = kzalloc(sizeof(*new), GFP_KERNEL);
+		if (!new)
+			break;
+		for (i = 0; t->own[i] != a; i++)
+			;
+		t->own[i] = new;
+		kfree(a);
+		atomic_long_inc(&freed);
 		break;
 	}
 }
@@ -871,7 +885,7 @@ static int api_switch(struct thread *t, struct abused **all, int num, bool on)
 
 static struct abused *pick_own(struct thread *t)
 {
-	return &t->own[rnd(t, NR_OWN)];
+	return t->own[rnd(t, NR_OWN)];
 }
 
 static const char *kind_name(const struct abused *a)
@@ -970,7 +984,7 @@ static void do_register_batch(struct thread *t)
 	int ret;
 
 	for (i = 0; i < num; i++) {
-		a = &t->own[(first + i) % NR_OWN];
+		a = t->own[(first + i) % NR_OWN];
 		all[i] = a;
 		if (a->registered && bad && !rnd(t, 4)) {
 			want |= wanted(a);
@@ -1041,13 +1055,19 @@ static unsigned int pick_some(struct thread *t, struct abused **all)
 static void do_unregister_batch(struct thread *t)
 {
 	struct abused *all[MAX_BATCH];
-	unsigned int num = pick_some(t, all), i;
+	unsigned int num = pick_some(t, all), i, j;
 
 	api_unregister(t, all, num);
 	called();
 	for (i = 0; i < num; i++) {
-		if (all[i] && all[i]->registered)
-			scrap(t, all[i]);
+		if (!all[i] || !all[i]->registered)
+			continue;
+		/* It may be there twice. */
+		for (j = i + 1; j < num; j++) {
+			if (all[j] == all[i])
+				all[j] = NULL;
+		}
+		scrap(t, all[i]);
 	}
 }
 
@@ -1125,13 +1145,13 @@ static void do_hit(struct thread *t)
 	unsigned long x = prandom_u32_state(&t->rnd);
 
 	for (i = 0; i < NR_OWN; i++)
-		was[i] = atomic_read(&t->own[i].hits);
+		was[i] = atomic_read(&t->own[i]->hits);
 	for (i = 0; i < NR_TARGETS; i++) {
 		if (targets[i](x) != RESULT(x))
 			complain(&spoiled, "calling", names[i], 0, 0);
 	}
 	for (i = 0; i < NR_OWN; i++) {
-		struct abused *a = &t->own[i];
+		struct abused *a = t->own[i];
 
 		if (!a->registered || !a->sure || !a->enabled)
 			continue;
@@ -1434,12 +1454,12 @@ static int abuse_thread(void *data)
 		cond_resched_tasks_rcu_qs();
 	}
 	for (i = 0; i < NR_OWN; i++) {
-		if (t->own[i].registered || chosen(calls_made_of, "absent"))
-			all[nr++] = &t->own[i];
+		if (t->own[i]->registered || chosen(calls_made_of, "absent"))
+			all[nr++] = t->own[i];
 	}
 	api_unregister(t, all, nr);
 	for (i = 0; i < NR_OWN; i++)
-		t->own[i].alive = 0;
+		t->own[i]->alive = 0;
 	atomic_dec(&running);
 	return threads_stay();
 }
@@ -1469,6 +1489,34 @@ static void share(bool begin)
 		shared[i].alive = 0;
 }
 
+static void threads_free(struct thread *all, unsigned int nr)
+{
+	unsigned int n, i;
+
+	for (n = 0; all && n < nr; n++) {
+		for (i = 0; i < NR_OWN; i++)
+			kfree(all[n].own[i]);
+	}
+	vfree(all);
+}
+
+static struct thread *threads_alloc(unsigned int nr)
+{
+	struct thread *all = vcalloc(nr, sizeof(*all));
+	unsigned int n, i;
+
+	for (n = 0; all && n < nr; n++) {
+		for (i = 0; i < NR_OWN; i++) {
+			all[n].own[i] = kzalloc(sizeof(*all[n].own[i]), GFP_KERNEL);
+			if (!all[n].own[i]) {
+				threads_free(all, nr);
+				return NULL;
+			}
+		}
+	}
+	return all;
+}
+
 static int run_threads(unsigned long seed)
 {
 	struct threads threads;
@@ -1478,7 +1526,7 @@ static int run_threads(unsigned long seed)
 
 	cpus_read_lock();
 	nr = 2 * num_online_cpus();
-	all = vcalloc(nr, sizeof(*all));
+	all = threads_alloc(nr);
 	ret = threads_init(&threads, nr);
 	for (n = 0; !ret && all && n < nr; n++) {
 		prandom_seed_state(&all[n].rnd, seed * 1000 + n);
@@ -1497,7 +1545,7 @@ static int run_threads(unsigned long seed)
 	}
 	WRITE_ONCE(handlers_call, false);
 	threads_stop(&threads);
-	vfree(all);
+	threads_free(all, nr);
 	return all ? ret : -ENOMEM;
 }
 
@@ -1553,10 +1601,11 @@ static int result_show(struct seq_file *m, void *unused)
 	mutex_lock(&lock);
 	seq_printf(m, "calls %ld\naccepted %ld\nhits %ld\n", atomic_long_read(&calls_made),
 		   atomic_long_read(&accepted), atomic_long_read(&hits_seen));
-	seq_printf(m, "in_handlers %ld\nin_atomic %ld\nin_interrupts %ld\nscribbles %ld\nshared %ld\n",
+	seq_printf(m, "in_handlers %ld\nin_atomic %ld\nin_interrupts %ld\n",
 		   atomic_long_read(&handler_calls), atomic_long_read(&atomic_calls),
-		   atomic_long_read(&irq_calls), atomic_long_read(&scribbles),
-		   atomic_long_read(&shared_calls));
+		   atomic_long_read(&irq_calls));
+	seq_printf(m, "scribbles %ld\nfreed %ld\nshared %ld\n", atomic_long_read(&scribbles),
+		   atomic_long_read(&freed), atomic_long_read(&shared_calls));
 	seq_printf(m, "on_own_probes %ld\n", atomic_long_read(&own_calls));
 	seq_printf(m, "wrong %ld\nlate %ld\nunseen %ld\nspoiled %ld\n",
 		   atomic_long_read(&wrong), atomic_long_read(&late),

@@ -78,7 +78,7 @@ get() { awk -v k="$1" '$1 == k { print $2 }' $tmp/result; }
 at_least "calls" "$(get calls)" "$calls"
 at_least "probes that were accepted" "$(get accepted)" $((calls / 20))
 at_least "hits that had to be" "$(get hits)" $((calls / 100))
-for what in in_handlers on_own_probes in_atomic in_interrupts scribbles shared; do
+for what in in_handlers on_own_probes in_atomic in_interrupts scribbles freed shared; do
 	at_least "$what" "$(get $what)" $((calls / 3000))
 done
 # Each kind of target must have been tried this often. The module itself checks that probes
