@@ -2395,6 +2395,27 @@ windowed survive_window_bad "a window that fails says why" 'fails: failed window
 	'FAILED window 020: failed window 020: hits come late (build/logs/a-window-020.console)'
 windowed survive_window_none "a window that is not done does not survive" 'fails: kprobes: no window was started' 1 \
 	'kprobes: no window was started'
+while read -r errno listed mnemonic kind; do
+	PYTHONPATH=$here python3 -B -c 'import sys, refusals
+print("not ok -", refusals.reason(*sys.argv[1:]))' "$errno" "$listed" "$mnemonic" "$kind"
+done <<'END' | sees refusals "a refusal needs a reason that fits its errno" \
+"not ok - -EINVAL blacklist
+not ok - -EINVAL jump label
+not ok - -EILSEQ iretq
+not ok - -EINVAL ud2
+not ok - None
+not ok - None
+not ok - None
+not ok - None"
+-EINVAL blacklist mov
+-EINVAL - jmp jump label
+-EILSEQ - iretq
+-EINVAL - ud2
+-EINVAL - iretq
+-EILSEQ - jmp jump label
+-EILSEQ - interrupt
+-ENOENT - mov
+END
 # survive.sh, of a kernel that breaks
 stands_for guest.sh <<<'echo; exit 1'
 mkdir -p "$tmp/staged/"{x86_64,stock-x86_64}
