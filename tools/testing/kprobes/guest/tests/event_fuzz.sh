@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over; also if all CPUs define, switch and remove events at once
+# proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over; none is lost if all CPUs define, switch and remove events at once
 . "${0%/*}/../lib.sh" || exit 1
 
 [ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
@@ -279,11 +279,12 @@ hit()
 	awk -v crowd="$group" '
 		FILENAME == "there" { split($1, path, "/"); where[path[2]] = $2; on[path[2]] = $3; next }
 		FILENAME == "before" { was[$1] = $2 + $3; next }
-		crowd && !($1 in was) { next }
+		# A call that began before an event was disabled may return after that.
+		crowd && (!($1 in was) || !on[$1]) { next }
 		where[$1] == "add" {
 			n++
 			got = $2 + $3 - was[$1]
-			if (crowd && on[$1] ? got < 7 : got != (on[$1] ? 7 : 0)) print $1 ": " got " hits, enabled: " on[$1] >"bad"
+			if (crowd ? got < 7 : got != (on[$1] ? 7 : 0)) print $1 ": " got " hits, enabled: " on[$1] >"bad"
 		}
 		END { print n + 0 }' there before $tracing/kprobe_profile >seen
 	hits=$((hits + $(cat seen)))
@@ -360,7 +361,11 @@ echo 0 >$tracing/events/enable
 echo >$tracing/kprobe_events || fail "the events cannot be removed"
 is "what is left" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
 
+# More would only wait for each other.
+taken=0 changed=0 hits=0
 cpus=$(nproc)
+[ "$cpus" -le 8 ] || cpus=8
+rm -rf crowd[0-9]* out[0-9]*
 for i in $(seq "$cpus"); do
 	crowd "$i" >"out$i" 2>&1 &
 	pids="${pids:-} $!"
@@ -372,10 +377,11 @@ for i in $(seq "$cpus"); do
 	grep -v '^counts ' "out$i" && fail "of the crowd, $i"
 	# shellcheck disable=SC2046
 	set -- $(sed -n 's/^counts //p' "out$i")
+	taken=$((taken + ${1:-0})) changed=$((changed + ${2:-0})) hits=$((hits + ${3:-0}))
 	at_least "definitions of $i that were taken" "${1:-0}" $((defs / 6))
-	at_least "its events that were switched or removed" "${2:-0}" $((defs / 20))
-	at_least "its counts that were compared" "${3:-0}" $((defs / 20))
 done
+at_least "events of the crowd that were switched or removed" $changed $((defs / 20))
+at_least "counts of the crowd that were compared" $hits $((defs / 20))
 cat crowd*/there >there
 is "events of the crowd" "$(listed $tracing/kprobe_events | wc -l)" "$(wc -l <there)"
 ! alone || is "probes of the crowd" "$(wc -l <$kp/list)" "$(wc -l <there)"
