@@ -297,7 +297,7 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  *   is registered already; the target is not kernel text, or text that must not
  *   be probed or that other code patches
  * * -ENOENT: no such symbol, or none that covers the address; or its module is
- *   being loaded or unloaded
+ *   being unloaded, or its notifiers have not been called yet
  * * -EILSEQ: not the start of an instruction, or one that cannot be probed
  * * -EDEADLK: the caller is a handler, or must not sleep
  * * -EAGAIN: it is too early in boot, or kprobes have failed to start

@@ -4,7 +4,7 @@
 # the probe and the probed function. Where possible, the machine has to survive, with working
 # probes. Prints a line for each case, as the tests do; "make test" runs this.
 #
-#   KERNEL=name    a kernel under build/ (default $CONFIG)
+#   KERNEL=name    stock-$CONFIG, for comparison
 #   TEST=glob      only the cases with a matching name: oops.HOW_TARGET_STATE_WHAT
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
