@@ -75,8 +75,8 @@ def main():
     for result in results:
         for line in open(result):
             if line.startswith("refused_at "):
-                refused.add(tuple(line.split()[1:4]))
-    refused = {(int(at, 16), errno, listed) for at, errno, listed in refused}
+                at, errno, listed = line.split()[1:4]
+                refused.add((int(at, 16), errno, listed))
     wanted = {at for at, _, _ in refused}
     mnemonics = {}
     for line in open(instructions):

@@ -361,9 +361,9 @@ echo 0 >$tracing/events/enable
 echo >$tracing/kprobe_events || fail "the events cannot be removed"
 is "what is left" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
 
-# More would only wait for each other.
 taken=0 changed=0 hits=0
 cpus=$(nproc)
+# More would only wait for each other.
 [ "$cpus" -le 8 ] || cpus=8
 rm -rf crowd[0-9]* out[0-9]*
 for i in $(seq "$cpus"); do
