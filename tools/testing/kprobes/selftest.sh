@@ -2128,6 +2128,47 @@ part toggle 3 0
 count toggle calls 9000
 count toggle to_jump 9
 count toggle to_breakpoint 9
+# The rules for generated code: what slots.py finds in a few copies and detours
+echo 'ffffffff81002000 T f' >"$tmp/symbols"
+printf 'ffffffff81000011\nffffffff81000045\n' >"$tmp/insns"
+# ruled HOW VULNERABILITY: the verdict on the slots that standard input lists
+ruled()
+{
+	{
+		echo "vulnerability $2"
+		sed 's/$/cccccccccccccccc/'
+		printf 'probes 2\njumps 1\nend\n'
+	} >"$tmp/slots"
+	! python3 "$here/slots.py" "$1" 2 "$tmp/slots" "$tmp/insns" "$tmp/symbols" >"$tmp/found" || echo 'not ok - passes'
+	sed '1d; s/^\([a-z]*\) at [0-9a-f]* of [0-9a-f]*, at f*/\1 /; s/^/not ok - /' "$tmp/found"
+}
+ruled default 'spectre_v2 Mitigation: Retpolines' <<'SLOTS' |
+copy ffffffffc0000000 ffffffff81000010 1 90e90b0000c1
+detour ffffffffc0000100 ffffffff81000040 5 9090e8f91e00c1e939ffffc0
+SLOTS
+	sees slots_right "generated code that follows the rules passes" 'not ok - passes'
+ruled default 'spectre_v2 Mitigation: Retpolines' <<'SLOTS' |
+copy ffffffffc0000000 ffffffff81000010 1 90e90c0000c1
+detour ffffffffc0000100 ffffffff81000040 5 9090e8f81e00c1e93affffc0
+detour ffffffffc0000200 ffffffff81000040 5 f30f1efa06cc
+detour ffffffffc0000300 ffffffff81000040 5 3effe090
+SLOTS
+	sees slots_wrong "generated code that breaks a rule is seen" \
+"not ok - copy c0000001: a copy goes on at ffffffff81000012
+not ok - detour c0000102: calls ffffffff81001fff, where no function is
+not ok - detour c0000107: goes to ffffffff81000046, where no instruction is
+not ok - detour c0000200: an ENDBR
+not ok - detour c0000204: is no instruction
+not ok - detour c0000300: an indirect branch: notrack jmp *%rax
+not ok - detour c0000300: is not tracked: notrack jmp *%rax
+not ok - detour c0000300: nothing stops speculation after notrack jmp *%rax"
+ruled ITS 'indirect_target_selection Mitigation: Aligned branch/return thunks' <<'SLOTS' |
+copy ffffffffc0000000 ffffffff81000010 1 90e90b0000c1
+detour ffffffffc0000100 ffffffff81000040 5 90c3
+SLOTS
+	sees slots_returns "returns in generated code are seen where they need thunks" \
+"not ok - detour c0000101: a return"
+
 END
 # soaked SED [PARTS]: the verdict on that, edited
 soaked()

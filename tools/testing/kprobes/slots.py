@@ -17,6 +17,8 @@
 #      return may go through the return stack buffer as in a retpoline, as its call was not counted.
 #   5. If calls are counted, each call of a function is, unless it skips a breakpoint.
 #   6. After an indirect jump or a return there is a breakpoint, which stops speculation.
+#   7. No indirect branch may come in, or go where IBT does not allow it: there is no ENDBR at
+#      any byte, and no NOTRACK. (SDM Vol. 1, 18.3, "Indirect Branch Tracking")
 import re
 import subprocess
 import sys
@@ -102,6 +104,9 @@ branches = calls = indirect = nr_insns = 0
 
 for slot, (start, length) in zip(slots, where):
     kind, slot_at, orig, total = slot[:4]
+    endbr = re.search(b'\xf3\x0f\x1e[\xfa\xfb]', slot[4])
+    if endbr:
+        complain(slot, slot_at + endbr.start(), 'an ENDBR')
     at, inside, code = start, {}, []
     while at < start + length:
         if at not in decoded or '(bad)' in decoded[at][1]:
@@ -152,6 +157,8 @@ for slot, (start, length) in zip(slots, where):
             ends = True
             if thunks and not (counted and previous.startswith('lea ')):
                 complain(slot, at, 'a return')
+        if 'notrack' in what:
+            complain(slot, at, 'is not tracked: ' + what)
         if ends and i + 1 < len(code) and code[i + 1][2] != 'int3':
             complain(slot, at, 'nothing stops speculation after ' + what)
         previous = what
