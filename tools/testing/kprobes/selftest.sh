@@ -1520,6 +1520,11 @@ returns 20
 mistakes 5
 churned_hits 5000
 jumps_seen 20
+diverted 9
+faults 90
+jprobes 9
+jprobe_hits 90
+switched_batches 9
 wrong 0
 late 0
 errors 0
@@ -1536,13 +1541,18 @@ END
 tortured()
 {
 	sed "$1" "$tmp/tortured" >"$tmp/spoilt"
-	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys livepatches' 2 1 | sed 's/^/not ok - /'
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys livepatches' 2 1 "${2:-x86_64}" | sed 's/^/not ok - /'
 }
 tortured '' | sees torture_good "a run of torture with all counts is good" ''
 tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
 	"not ok - inexact: 1, wanted 0"
 tortured 's/^left_detours 0/left_detours -1/' | sees torture_left "a slot that is left is seen" \
 	"not ok - left_detours: -1, wanted 0"
+tortured '/^jprobe_hits/d; s/^faults .*/faults 0/' | sees torture_kinds "kinds of probes that did nothing are seen" \
+"not ok - faults: 0, wanted at least 20
+not ok - jprobe_hits: not told"
+tortured '/^jprobe/d; s/^faults .*/faults 0/' stock-x86_64 |
+	sees torture_stock "what stock does not have is not wanted of it" ''
 tortured '/^late/d' | sees torture_missing "a count that is not there is missed" \
 	"not ok - late: not told"
 tortured 's/^in_hardirq .*/in_hardirq 0/' | sees torture_idle "a reader that did nothing is seen" \
@@ -1550,7 +1560,7 @@ tortured 's/^in_hardirq .*/in_hardirq 0/' | sees torture_idle "a reader that did
 tortured '/killer module/d; s/hotplug 9/hotplug 0/' | sees torture_killers "a killer that did nothing is seen" \
 "not ok - killer hotplug: 0 rounds, wanted at least 1
 not ok - killer module: not told"
-torture_verdict "$tmp/tortured" exact 'hotplug module nmi' 2 60 | sed -n 's/^killer/not ok - &/p' |
+torture_verdict "$tmp/tortured" exact 'hotplug module nmi' 2 60 x86_64 | sed -n 's/^killer/not ok - &/p' |
 	sees torture_stopped "killers that do little in a long run are seen" \
 "not ok - killer hotplug: 9 rounds, wanted at least 10
 not ok - killer module: 7 rounds, wanted at least 10
@@ -1572,7 +1582,7 @@ tortured 's/livepatches 3/livepatches 0/; s/^replaced .*/replaced 0/' |
 "not ok - replaced: 0, wanted at least 100
 not ok - killer livepatches: 0 rounds, wanted at least 1"
 echo killer nobody 9 >>"$tmp/tortured"
-torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 | sed 's/^/not ok - /' |
+torture_verdict "$tmp/tortured" exact 'hotplug nobody' 2 1 x86_64 | sed 's/^/not ok - /' |
 	sees torture_unknown "a killer of which nothing is known is seen" "not ok - killer nobody: unknown"
 some=''
 {
@@ -2118,16 +2128,6 @@ on_terminal()
 on_terminal 100 300 |
 	sees kprobetop_terminal "kprobetop updates its table, with a rate, on a terminal" ''
 
-# Soak
-cat >"$tmp/soaked" <<'END'
-part stress 2 0
-count stress hits 90000
-count stress churned_hits 5000
-count stress calls 50000
-part toggle 3 0
-count toggle calls 9000
-count toggle to_jump 9
-count toggle to_breakpoint 9
 # The rules for generated code: what slots.py finds in a few copies and detours
 echo 'ffffffff81002000 T f' >"$tmp/symbols"
 printf 'ffffffff81000011\nffffffff81000045\n' >"$tmp/insns"
@@ -2169,6 +2169,16 @@ SLOTS
 	sees slots_returns "returns in generated code are seen where they need thunks" \
 "not ok - detour c0000101: a return"
 
+# Soak
+cat >"$tmp/soaked" <<'END'
+part stress 2 0
+count stress hits 90000
+count stress churned_hits 5000
+count stress calls 50000
+part toggle 3 0
+count toggle calls 9000
+count toggle to_jump 9
+count toggle to_breakpoint 9
 END
 # soaked SED [PARTS]: the verdict on that, edited
 soaked()

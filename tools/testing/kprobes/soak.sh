@@ -43,7 +43,7 @@ status=0
 		echo "the guest ended with $status"
 		grep '^# .*got ' "$log.txt" || tail -n 1 "$log.txt"
 	}
-	torture_verdict "$log.txt" exact "$killers" "$cpus" "$minutes"
+	torture_verdict "$log.txt" exact "$killers" "$cpus" "$minutes" "$name"
 	soak_verdict "$log.txt" "$parts"
 } >"$log.bad"
 

@@ -15,7 +15,15 @@ singles 2
 batches 2
 returns 2
 churned_hits 100
+diverted =1
 mistakes =1
+'
+# The same of what stock does not have.
+TORTURE_OURS='
+faults 20
+jprobes 2
+jprobe_hits 20
+switched_batches 1
 '
 # All killers; with what has to be counted if a scenario has one, besides its rounds.
 TORTURE_KILLERS='
@@ -47,11 +55,14 @@ TORTURE_OPTIONAL='enabled hotplug livepatches'
 # Counts that have to be 0.
 TORTURE_ZEROS='wrong late errors unequal memory_deaths left_points left_found left_users left_copies left_detours left_pools'
 
-# torture_verdict FILE MODE KILLERS CPUS MINUTES: prints what is missing or wrong in what
+# torture_verdict FILE MODE KILLERS CPUS MINUTES KERNEL: prints what is missing or wrong in what
 # a guest has printed; nothing if all is well.
 torture_verdict()
 {
-	awk -v mode="$2" -v killers="$3" -v cpus="$4" -v minutes="$5" -v counts="$TORTURE_COUNTS" \
+	local counts=$TORTURE_COUNTS
+
+	[[ $6 == stock-* ]] || counts+=$TORTURE_OURS
+	awk -v mode="$2" -v killers="$3" -v cpus="$4" -v minutes="$5" -v counts="$counts" \
 		-v of_killers="$TORTURE_KILLERS" -v zeros="$TORTURE_ZEROS" '
 		function bad(what) { print what }
 		function at_least(name, min)

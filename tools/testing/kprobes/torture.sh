@@ -60,10 +60,12 @@ for scenario in $scenarios; do
 	else
 		bad=''
 	fi
-	torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" >"$build/logs/$log.bad"
+	torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}" \
+		>"$build/logs/$log.bad"
 	awk '$1 == "killer" { k = k " " $2 ":" $3 } NF == 2 { v[$1] = $2 }
-		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds, killers%s\n",
-			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_nmi"], v["in_handler"], v["rounds"], k }' \
+		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds (%d kprobes, %d return probes, %d jprobes, %d batches, %d faults), killers%s\n",
+			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_nmi"], v["in_handler"], v["rounds"],
+			v["singles"], v["returns"], v["jprobes"], v["batches"], v["faults"], k }' \
 		"$build/logs/$log.txt"
 	if [ -z "$bad" ] && [ ! -s "$build/logs/$log.bad" ]; then
 		echo "ok - torture: $scenario"

@@ -16,6 +16,9 @@
 #define ENDBR_SIZE	0
 #endif
 
+/* Which of the first five instructions of these targets is a nop. */
+#define NOP_PLACE	3
+
 /* After the entry: five instructions of one byte, then one of five bytes. */
 #define BYTES(name)							\
 	unsigned long name(unsigned long x);				\

@@ -11,19 +11,26 @@
 
 /**
  * struct churned - a probe that comes and goes
- * @kp:	   the probe, or the kprobe of @rp
+ * @kp:	   the probe, or the kprobe of @rp or @jp
  * @rp:	   a return probe
+ * @jp:	   a jprobe
  * @alive: POISON until it is freed
  */
 struct churned {
 	union {
 		struct kprobe kp;
 		struct kretprobe rp;
+#ifdef CONFIG_JPROBES
+		struct jprobe jp;
+#endif
 	};
 	unsigned int alive;
 };
 
 static_assert(!offsetof(struct kretprobe, kp));
+#ifdef CONFIG_JPROBES
+static_assert(!offsetof(struct jprobe, kp));
+#endif
 
 static atomic_long_t late, churned_hits;
 

@@ -25,13 +25,15 @@
  *
  * Writers, a thread on each CPU, set, switch and remove more probes on the targets and
  * inside the bytes that a jump replaces there, singly and in batches, and make mistakes,
- * which have to be refused. A handler that runs after its probe is gone finds poison.
+ * which have to be refused. A handler that runs after its probe is gone finds poison. Some
+ * handlers skip the probed instruction, which does nothing there. On our implementation some
+ * fault, and leave that to their fault handlers; and there are jprobes.
  *
  * Killers are in guest/lib-torture.sh. If one of them switches off all probes meanwhile, calls
  * may not be hits. Then "pairs" have to be equal instead of the exact counts.
  *
- * This uses the public API only, so that it tests any implementation. Only our implementation
- * tells what it has allocated.
+ * This uses the public API only, so that it tests any implementation. What only ours has, and
+ * what it tells of its allocations, depends on KPROBES_TELL_COUNTS and CONFIG_JPROBES.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -182,6 +184,7 @@ static unsigned long by_context[NR_CONTEXTS];
 static unsigned int cpus_with_tasks, cpus_with_nmis;
 static DEFINE_PER_CPU(unsigned long [NR_CONTEXTS], context_calls);
 static atomic_long_t wrong, errors, rounds, singles, batches, returns, mistakes, jumps_seen;
+static atomic_long_t switched_batches, diverted, faults, jprobes, jprobe_hits;
 static DEFINE_MUTEX(lock);
 static DEFINE_MUTEX(key_lock);
 static bool stop;
@@ -456,9 +459,114 @@ static int churned_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static struct churned *churned_aim(struct rnd_state *rnd, bool is_return)
+/* Skips the probed instruction, a nop. */
+static int churned_divert(struct kprobe *kp, struct pt_regs *regs)
 {
-	struct target *t = &targets[prandom_u32_state(rnd) % NR_CHURNED];
+	churned_hit(kp, regs);
+	atomic_long_inc(&diverted);
+	regs->ip = (unsigned long)kp->addr + 1;
+	return 1;
+}
+
+#ifdef KPROBES_TELL_COUNTS
+/* What its fault handler says that a handler has read. */
+#define MENDED		0x4d454e44ul
+/* Of the instruction that faults. */
+#define FAULT_LENGTH	3
+
+static int churned_fault(struct kprobe *kp, struct pt_regs *regs)
+{
+	unsigned long got = 0;
+
+	churned_hit(kp, regs);
+	asm volatile("mov (%%rdi), %%rax" : "+a"(got) : "D"(sizeof(long)) : "memory");
+	if (got != MENDED)
+		atomic_long_inc(&wrong);
+	return 0;
+}
+
+static int churned_mend(struct kprobe *kp, struct pt_regs *regs, int trapnr)
+{
+	churned_look(container_of(kp, struct churned, kp));
+	atomic_long_inc(&faults);
+	regs->ax = MENDED;
+	regs->ip += FAULT_LENGTH;
+	return 1;
+}
+#endif
+
+#ifdef CONFIG_JPROBES
+/* A jprobe's handler does not learn its probe, so each target has a handler of its own. */
+static atomic_t jprobes_on[NR_CHURNED];
+
+static void churned_jprobe(unsigned int i, unsigned long x)
+{
+	if (!atomic_read(&jprobes_on[i]))
+		atomic_long_inc(&late);
+	atomic_long_inc(&jprobe_hits);
+	/* The others return. */
+	if (x & 1)
+		jprobe_return();
+}
+
+#define JPROBED(i)						\
+static unsigned long jprobed_##i(unsigned long x)		\
+{								\
+	churned_jprobe(i, x);					\
+	return 0;						\
+}
+JPROBED(BYTES_A)
+JPROBED(BYTES_B)
+JPROBED(LABEL)
+JPROBED(TRACED)
+JPROBED(PLAIN)
+
+static void *const jprobed[NR_CHURNED] = {
+	[BYTES_A] = JPROBE_ENTRY(jprobed_BYTES_A),
+	[BYTES_B] = JPROBE_ENTRY(jprobed_BYTES_B),
+	[LABEL] = JPROBE_ENTRY(jprobed_LABEL),
+	[TRACED] = JPROBE_ENTRY(jprobed_TRACED),
+	[PLAIN] = JPROBE_ENTRY(jprobed_PLAIN),
+};
+#endif
+
+enum type { KPROBE, KRETPROBE, JPROBE };
+
+static void aim_return(struct churned *c, unsigned int r)
+{
+	c->rp.handler = r & 1 ? churned_return : NULL;
+	c->rp.entry_handler = r & 2 ? churned_return : NULL;
+	c->rp.maxactive = r & 4 ? 0 : 1 + (r >> 3) % 4;
+}
+
+static void aim_kprobe(struct churned *c, const struct target *t, unsigned int r)
+{
+	unsigned int place = r % 5;
+
+	if (r & 0x100)
+		c->kp.pre_handler = churned_hit;
+	if (r & 0x200)
+		c->kp.post_handler = churned_post;
+	if (!(r & 0xc00))
+		c->kp.flags = KPROBE_FLAG_DISABLED;
+#ifdef KPROBES_TELL_COUNTS
+	if (!(r & 0x70000))
+		c->kp.pre_handler = churned_fault;
+	c->kp.fault_handler = churned_mend;
+#endif
+	/* Each place is an instruction of one byte, or a side of the label. */
+	if (t == &targets[LABEL] && (r & 0x3000) == 0x3000) {
+		c->kp.addr += torture_label_sides[r & 0x4000 ? KEY_ON : KEY_OFF];
+	} else if (t->has_places) {
+		c->kp.addr += ENDBR_SIZE + place;
+		if (place == NOP_PLACE && r & 0x8000)
+			c->kp.pre_handler = churned_divert;
+	}
+}
+
+static struct churned *churned_aim(struct rnd_state *rnd, enum type type)
+{
+	unsigned int i = prandom_u32_state(rnd) % NR_CHURNED;
 	struct churned *c = churned_alloc();
 	unsigned int r = prandom_u32_state(rnd);
 
@@ -466,24 +574,15 @@ static struct churned *churned_aim(struct rnd_state *rnd, bool is_return)
 		atomic_long_inc(&errors);
 		return NULL;
 	}
-	c->kp.addr = entry(t);
-	if (is_return) {
-		c->rp.handler = r & 1 ? churned_return : NULL;
-		c->rp.entry_handler = r & 2 ? churned_return : NULL;
-		c->rp.maxactive = r & 4 ? 0 : 1 + (r >> 3) % 4;
-		return c;
-	}
-	/* Each place is an instruction of one byte, or a side of the label. */
-	if (t == &targets[LABEL] && (r & 0x3000) == 0x3000)
-		c->kp.addr += torture_label_sides[r & 0x4000 ? KEY_ON : KEY_OFF];
-	else if (t->has_places)
-		c->kp.addr += ENDBR_SIZE + r % 5;
-	if (r & 0x100)
-		c->kp.pre_handler = churned_hit;
-	if (r & 0x200)
-		c->kp.post_handler = churned_post;
-	if (!(r & 0xc00))
-		c->kp.flags = KPROBE_FLAG_DISABLED;
+	c->kp.addr = entry(&targets[i]);
+	if (type == KPROBE)
+		aim_kprobe(c, &targets[i], r);
+	else if (type == KRETPROBE)
+		aim_return(c, r);
+#ifdef CONFIG_JPROBES
+	else
+		c->jp.entry = jprobed[i];
+#endif
 	return c;
 }
 
@@ -507,7 +606,7 @@ static void pause(struct rnd_state *rnd)
 
 static void churn_single(struct rnd_state *rnd)
 {
-	struct churned *c = churned_aim(rnd, false);
+	struct churned *c = churned_aim(rnd, KPROBE);
 	unsigned int flips;
 	int ret;
 
@@ -530,7 +629,7 @@ static void churn_single(struct rnd_state *rnd)
 
 static void churn_return(struct rnd_state *rnd)
 {
-	struct churned *c = churned_aim(rnd, true);
+	struct churned *c = churned_aim(rnd, KRETPROBE);
 	int ret;
 
 	if (!c)
@@ -550,29 +649,136 @@ static void churn_return(struct rnd_state *rnd)
 	churned_free(c);
 }
 
+#ifdef CONFIG_JPROBES
+/* Counts @add jprobes where each of them is. */
+static void count_jprobes(struct churned **all, unsigned int num, int add)
+{
+	unsigned int i, at;
+
+	for (i = 0; i < num; i++) {
+		for (at = 0; all[i]->jp.entry != jprobed[at]; at++)
+			;
+		atomic_add(add, &jprobes_on[at]);
+	}
+}
+
+static int register_some_jprobes(struct churned **all, unsigned int num)
+{
+	int ret;
+
+	/* A handler may run before this returns. */
+	count_jprobes(all, num, 1);
+	ret = num == 1 ? register_jprobe(&all[0]->jp) :
+			 register_jprobes((struct jprobe **)all, num);
+	if (ret)
+		count_jprobes(all, num, -1);
+	return ret;
+}
+
+static void unregister_some_jprobes(struct churned **all, unsigned int num)
+{
+	if (num == 1)
+		unregister_jprobe(&all[0]->jp);
+	else
+		unregister_jprobes((struct jprobe **)all, num);
+	count_jprobes(all, num, -1);
+	atomic_long_add(num, &jprobes);
+}
+#else
+static int register_some_jprobes(struct churned **all, unsigned int num)
+{
+	return -EOPNOTSUPP;
+}
+
+static void unregister_some_jprobes(struct churned **all, unsigned int num)
+{
+}
+#endif
+
+static void churn_jprobe(struct rnd_state *rnd)
+{
+	struct churned *c = churned_aim(rnd, JPROBE);
+	int ret;
+
+	if (!c)
+		return;
+	ret = register_some_jprobes(&c, 1);
+	check(!ret, "register_jprobe", ret);
+	if (!ret) {
+		pause(rnd);
+		unregister_some_jprobes(&c, 1);
+	}
+	churned_free(c);
+}
+
+static int register_batch(enum type type, struct churned **all, unsigned int num)
+{
+	switch (type) {
+	case KRETPROBE:
+		return register_kretprobes((struct kretprobe **)all, num);
+	case JPROBE:
+		return register_some_jprobes(all, num);
+	default:
+		return register_kprobes((struct kprobe **)all, num);
+	}
+}
+
+static void unregister_batch(enum type type, struct churned **all, unsigned int num)
+{
+	switch (type) {
+	case KRETPROBE:
+		return unregister_kretprobes((struct kretprobe **)all, num);
+	case JPROBE:
+		return unregister_some_jprobes(all, num);
+	default:
+		return unregister_kprobes((struct kprobe **)all, num);
+	}
+}
+
+#ifdef KPROBES_TELL_COUNTS
+static void switch_batch(struct rnd_state *rnd, struct churned **all, unsigned int num)
+{
+	unsigned int flips;
+	int ret;
+
+	for (flips = prandom_u32_state(rnd) % 3; flips; flips--) {
+		ret = flips & 1 ? disable_kprobes((struct kprobe **)all, num) :
+				  enable_kprobes((struct kprobe **)all, num);
+		check(!ret, "switching a batch", ret);
+		pause(rnd);
+		atomic_long_inc(&switched_batches);
+	}
+}
+#else
+static void switch_batch(struct rnd_state *rnd, struct churned **all, unsigned int num)
+{
+}
+#endif
+
 static void churn_batch(struct rnd_state *rnd)
 {
 	unsigned int num = 1 + prandom_u32_state(rnd) % MAX_BATCH, i;
-	bool is_return = !(prandom_u32_state(rnd) % 3);
-	void *all[MAX_BATCH] = { };
+	unsigned int r = prandom_u32_state(rnd) % 6;
+	struct churned *all[MAX_BATCH] = { };
+	enum type type = KPROBE;
 	int ret = -ENOMEM;
 
+	if (r < 2)
+		type = KRETPROBE;
+	else if (r == 2 && IS_ENABLED(CONFIG_JPROBES))
+		type = JPROBE;
 	for (i = 0; i < num; i++) {
-		/* The kprobe is the first member. */
-		all[i] = churned_aim(rnd, is_return);
+		all[i] = churned_aim(rnd, type);
 		if (!all[i])
 			goto out;
 	}
-	ret = is_return ? register_kretprobes((struct kretprobe **)all, num) :
-			  register_kprobes((struct kprobe **)all, num);
+	ret = register_batch(type, all, num);
 	check(!ret, "registering a batch", ret);
 	if (ret)
 		goto out;
 	pause(rnd);
-	if (is_return)
-		unregister_kretprobes((struct kretprobe **)all, num);
-	else
-		unregister_kprobes((struct kprobe **)all, num);
+	switch_batch(rnd, all, num);
+	unregister_batch(type, all, num);
 	atomic_long_inc(&batches);
 out:
 	for (i = 0; i < num; i++)
@@ -582,7 +788,7 @@ out:
 /* Calls that have to be refused, and must not disturb anything. */
 static void make_mistakes(struct rnd_state *rnd)
 {
-	struct churned *c = churned_aim(rnd, false), *bad = churned_aim(rnd, false);
+	struct churned *c = churned_aim(rnd, KPROBE), *bad = churned_aim(rnd, KPROBE);
 	struct kprobe *both[2];
 	int ret;
 
@@ -627,7 +833,7 @@ static int writer_thread(void *cpu)
 	prandom_seed_state(&rnd, (unsigned long)cpu + 1);
 	while (!READ_ONCE(stop)) {
 		threads_return((unsigned long)cpu);
-		switch (prandom_u32_state(&rnd) % 8) {
+		switch (prandom_u32_state(&rnd) % 9) {
 		case 0 ... 2:
 			churn_single(&rnd);
 			break;
@@ -636,6 +842,10 @@ static int writer_thread(void *cpu)
 			break;
 		case 5 ... 6:
 			churn_batch(&rnd);
+			break;
+		case 7:
+			if (IS_ENABLED(CONFIG_JPROBES))
+				churn_jprobe(&rnd);
 			break;
 		default:
 			make_mistakes(&rnd);
@@ -882,8 +1092,12 @@ static int result_show(struct seq_file *m, void *unused)
 		   atomic_long_read(&rounds), atomic_long_read(&singles),
 		   atomic_long_read(&batches), atomic_long_read(&returns),
 		   atomic_long_read(&mistakes));
-	seq_printf(m, "churned_hits %ld\njumps_seen %ld\n", atomic_long_read(&churned_hits),
-		   atomic_long_read(&jumps_seen));
+	seq_printf(m, "churned_hits %ld\njumps_seen %ld\ndiverted %ld\n",
+		   atomic_long_read(&churned_hits), atomic_long_read(&jumps_seen),
+		   atomic_long_read(&diverted));
+	seq_printf(m, "faults %ld\njprobes %ld\njprobe_hits %ld\nswitched_batches %ld\n",
+		   atomic_long_read(&faults), atomic_long_read(&jprobes),
+		   atomic_long_read(&jprobe_hits), atomic_long_read(&switched_batches));
 	seq_printf(m, "wrong %ld\nlate %ld\nerrors %ld\ninexact %u\nunequal %u\n",
 		   atomic_long_read(&wrong), atomic_long_read(&late),
 		   atomic_long_read(&errors), nr_inexact, nr_unequal);
