@@ -72,6 +72,7 @@
 #define mutex_unlock(lock)		({ ORDERS("mutex_unlock"); (mutex_unlock)(lock); })
 #define cpus_read_lock()		({ ORDERS("cpus_read_lock"); (cpus_read_lock)(); })
 #define cpus_read_unlock()		({ ORDERS("cpus_read_unlock"); (cpus_read_unlock)(); })
+#define kick_all_cpus_sync()		({ ORDERS("kick_all_cpus_sync"); (kick_all_cpus_sync)(); })
 #undef cond_resched_tasks_rcu_qs
 #define cond_resched_tasks_rcu_qs()	\
 	({ ORDERS("cond_resched_tasks_rcu_qs"); rcu_tasks_qs(current, false); cond_resched(); })
