@@ -7,6 +7,7 @@
  */
 #include <kunit/visibility.h>
 #include <linux/ftrace.h>
+#include <linux/kmsan-checks.h>
 #include <linux/kprobes.h>
 
 #include "common.h"
@@ -28,8 +29,11 @@ void __kprobe_hit kprobe_ftrace_handler(unsigned long ip, unsigned long parent_i
 					struct ftrace_ops *ops,
 					struct ftrace_regs *fregs)
 {
-	struct pt_regs *regs = ftrace_get_regs(fregs);
+	struct pt_regs *regs;
 
+	/* KMSAN does not see what ftrace's trampoline has stored. */
+	kmsan_unpoison_memory(fregs, sizeof(*fregs));
+	regs = ftrace_get_regs(fregs);
 	/*
 	 * A task may have been on its way to another tracer since before the ops were
 	 * registered. If they are the only ones by then, it gets here without registers. The
