@@ -308,6 +308,19 @@ unsigned long kprobe_test_retry_delay(bool *pending)
 	return retry_delay;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_retry_delay);
+
+/**
+ * kprobe_test_retry_at_most - try again now, as if the longest delay were over
+ *
+ * Context: may sleep.
+ */
+void kprobe_test_retry_at_most(void)
+{
+	guard(mutex)(&kprobe_mutex);
+	retry_delay = RETRY_DELAY_MAX;
+	mod_delayed_work(system_unbound_wq, &optimizer_retry_work, 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_retry_at_most);
 #endif
 
 /* Makes the detours of the first @nr queued points. */

@@ -15,6 +15,7 @@
  * each need this code, and memory on every kernel, with or without probes, or hooks to
  * allocate it on demand. All other callers are rare, so it is here.
  */
+#include <kunit/visibility.h>
 #include <linux/bitops.h>
 #include <linux/jump_label.h>
 #include <linux/kprobes.h>
@@ -223,6 +224,22 @@ bool kprobe_text_reserved(unsigned long start, unsigned long end)
 		return reserved_ask_owners(start, end);
 	return reserved_within(start, end);
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_forget_reserved - drop the index, as before the first probe
+ *
+ * Context: may sleep.
+ */
+void kprobe_test_forget_reserved(void)
+{
+	guard(mutex)(&kprobe_mutex);
+	kvfree(sites);
+	sites = NULL;
+	nr_sites = 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_forget_reserved);
+#endif
 
 /**
  * kprobe_label_targets - find the targets of jump labels in a range of text

@@ -566,22 +566,53 @@ static void unregistered_on_the_way_it_leaves_the_text_alone(struct kunit *test)
 	}
 }
 
+/**
+ * struct synced_detour - a detour, and the first interrupt of all CPUs by a task
+ * @task:  the task; NULL if nothing is to be looked at
+ * @p:	   its point
+ * @first: the detour at that time
+ * @times: how often the task has interrupted all CPUs
+ */
+struct synced_detour {
+	struct task_struct *task;
+	struct kprobe *p;
+	void *first;
+	unsigned int times;
+};
+
+static int note_detour(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct synced_detour *s = pr->arg;
+
+	if (current == READ_ONCE(s->task) && !s->times++)
+		s->first = READ_ONCE(s->p->ainsn.detour);
+	return 0;
+}
+
 /* Otherwise a CPU that has hit the breakpoint could continue in a freed detour. */
 static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test)
 {
 	struct kpt_probe *sync = kpt_alloc(test, NULL), *second = probe_on_two(test, false);
+	struct synced_detour *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	struct kpt_probe *pr = probe_on_two(test, false);
 	struct way *w;
 
+	KUNIT_ASSERT_NOT_NULL(test, s);
 	sync->kp.symbol_name = "text_poke_sync";
-	sync->on_pre = kpt_pre_counts_task;
+	sync->on_pre = note_detour;
+	sync->arg = s;
 	kpt_register(test, sync);
 	wait_for_kprobe_optimizer();
 	w = divert(test, pr);
-	WRITE_ONCE(sync->arg, current);
+	scoped_guard(preempt)
+		s->p = get_kprobe(pr->kp.addr);
+	KUNIT_ASSERT_NOT_NULL(test, s->p);
+	WRITE_ONCE(s->task, current);
 	kpt_register(test, second);
-	WRITE_ONCE(sync->arg, NULL);
-	KUNIT_EXPECT_GT(test, sync->post, 0);
+	WRITE_ONCE(s->task, NULL);
+	KUNIT_EXPECT_GT(test, s->times, 0);
+	/* No text has to be restored, so this was for the detour. */
+	KUNIT_EXPECT_NOT_NULL(test, s->first);
 	let_go(test, w);
 	expect_jump(test, pr);
 	call(test);
@@ -646,7 +677,16 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 		wait_for_kprobe_optimizer();
 		expect_jump(test, pr);
 	}
+	k->there = 0;
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_EQ(test, k->there, 1);
 #ifdef MODULE
+	pr = kpt_probe(test, AT(two));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	scoped_guard(preempt)
+		k->p = get_kprobe(pr->kp.addr);
+	KUNIT_ASSERT_NOT_NULL(test, k->p);
 	/* As if the function were all of a module that goes. */
 	k->there = 0;
 	mod->mem[MOD_TEXT].base = kpt_text(kpt_jump_two);
@@ -1599,6 +1639,33 @@ static void waits_are_short_again_after_a_try_for_no_point(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), (unsigned long)HZ);
 }
 
+/* The manual promises a try each minute. */
+static void tries_are_a_minute_apart_at_most(struct kunit *test)
+{
+	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
+	unsigned int tries;
+	struct kpt_probe *pr;
+	bool pending;
+
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+	pr = kpt_probe(test, AT(two));
+	wait_for_tries(test, plans, 1);
+	tries = READ_ONCE(plans->times);
+	kprobe_test_retry_at_most();
+	KUNIT_EXPECT_TRUE(test, tries_within(plans, tries + 1, 6));
+	expect_breakpoint(test, pr);
+	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), 60ul * HZ);
+	KUNIT_EXPECT_TRUE(test, pending);
+
+	/* A detour of another point ends the wait. */
+	kunit_release_action(test, memory_is_back, NULL);
+	kpt_probe(test, AT(alone));
+	expect_jump_within(test, pr, 30);
+	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), (unsigned long)HZ);
+}
+
 /* --- Many points ------------------------------------------------------------ */
 
 /* Otherwise a stream of them would keep all points from becoming jumps. */
@@ -1813,6 +1880,7 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE_SLOW(point_without_memory_tries_again),
 	KUNIT_CASE_SLOW(memory_for_another_point_ends_a_long_wait),
 	KUNIT_CASE_SLOW(waits_are_short_again_after_a_try_for_no_point),
+	KUNIT_CASE_SLOW(tries_are_a_minute_apart_at_most),
 	KUNIT_CASE(points_that_come_do_not_put_the_worker_off),
 	KUNIT_CASE_SLOW(points_that_come_meanwhile_do_not_keep_others_from_their_jumps),
 	KUNIT_CASE_SLOW(probe_is_registered_while_many_detours_are_made),

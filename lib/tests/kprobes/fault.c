@@ -404,6 +404,43 @@ static void probe_that_is_linked_or_enabled_is_complete(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+/* Nor does a hit find only some of the handlers while its probe goes. */
+static void probe_that_goes_or_is_disabled_is_complete(struct kunit *test)
+{
+	struct hits_now *n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
+	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
+	unsigned int cpu = raw_smp_processor_id(), before;
+	struct kpt_watch *w;
+	struct kprobe *p;
+
+	KUNIT_ASSERT_NOT_NULL(test, n);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	n->fp = fault_alloc(test, kpt_traced, mend_return);
+	n->fp->pr.on_pre = pre_loads;
+	n->fp->pr.arg = kpt_bad_address(test);
+	n->fp->pr.kp.post_handler = kpt_post;
+	kpt_register(test, &n->fp->pr);
+	scoped_guard(preempt)
+		p = get_kprobe(stays->kp.addr);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	/* It is set while any probe of the point has one. */
+	w = kpt_watch(test, &p->post_handler, sizeof(long), cpu, hit_now, n);
+	before = w->times;
+	n->on = true;
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&n->fp->pr.kp), 0);
+	n->on = false;
+	KUNIT_EXPECT_GT(test, w->times, before);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&n->fp->pr.kp), 0);
+	before = w->times;
+	n->on = true;
+	kpt_unregister(test, &n->fp->pr);
+	n->on = false;
+	KUNIT_EXPECT_GT(test, w->times, before);
+	KUNIT_EXPECT_EQ(test, n->wrong, 0);
+	kpt_unwatch(test, w);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 #ifdef CONFIG_KRETPROBES
 /**
  * struct returns_now - calls between any two accesses to the handlers of a point
@@ -1191,6 +1228,7 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(fault_handler_of_a_probe_registered_off_does_not_run),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(probe_that_is_linked_or_enabled_is_complete),
+	KUNIT_CASE(probe_that_goes_or_is_disabled_is_complete),
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(return_probe_that_is_linked_is_complete),
 #endif

@@ -68,10 +68,12 @@ static void all_are_switched_at_once(struct kunit *test)
 	expect_hits(test, pr, 1);
 }
 
-static void one_that_is_given_twice_is_switched_once(struct kunit *test)
+static void one_that_is_given_twice_counts_once(struct kunit *test)
 {
+	struct kprobe_counts before = kpt_counts(false), now;
+	struct kprobe *kps[NR], *twice[2], *again[NR + 1];
 	struct kpt_probe *pr[NR];
-	struct kprobe *kps[NR], *twice[2];
+	const char *what;
 
 	many_probes(test, pr, kps);
 	twice[0] = kps[0];
@@ -83,6 +85,21 @@ static void one_that_is_given_twice_is_switched_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, disable_kprobes(twice, 2), 0);
 	KUNIT_EXPECT_EQ(test, disable_kprobes(kps, NR), 0);
 	expect_hits(test, pr, 0);
+
+	/* The second time it is not registered. */
+	memcpy(again, kps, sizeof(kps));
+	again[NR] = kps[0];
+	unregister_kprobes(again, NR + 1);
+	now = kpt_counts(false);
+	what = kpt_differs(&before, &now);
+	KUNIT_EXPECT_NULL_MSG(test, what, "%s", what);
+	KUNIT_EXPECT_NULL(test, kps[0]->addr);
+	KUNIT_EXPECT_NOT_NULL(test, kps[1]->addr);
+	kps[0]->addr = kpt_addr(kpt_site(test));
+	KUNIT_EXPECT_EQ(test, register_kprobes(kps, NR), 0);
+	expect_hits(test, pr, 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobes(kps, NR), 0);
+	expect_hits(test, pr, 1);
 }
 
 static void an_invalid_one_keeps_all_as_they_are(struct kunit *test)
@@ -518,10 +535,11 @@ static unsigned long enable_with_irqs_off(unsigned long p)
 static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
 {
 	const unsigned int nr = 1000 / KPT_STRIDE;
-	struct kprobe *p;
+	static const struct kprobe constant = { .flags = KPROBE_FLAG_DISABLED };
+	struct kprobe *p, *nameless;
 	char line[80];
 	unsigned int i;
-	int error[3];
+	int error[4];
 
 	p = kunit_kcalloc(test, nr, sizeof(*p), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, p);
@@ -535,16 +553,22 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	unregister_kprobe(ERR_PTR(-1));
 	unregister_kprobe(ERR_PTR(-ENOMEM));
 	unregister_kprobe(kpt_bad_address(test));
+	/* Nor can this be written to. */
+	unregister_kprobe((struct kprobe *)&constant);
 #ifdef CONFIG_KRETPROBES
 	unregister_kretprobe(ERR_PTR(-ENOMEM));
 #endif
 
 	/* The log names what was passed, so it must not follow such pointers. */
 	p = kpt_bad_address(test);
+	nameless = kunit_kzalloc(test, sizeof(*nameless), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, nameless);
+	nameless->symbol_name = kpt_bad_address(test);
 	local_irq_disable();
 	error[0] = disable_kprobe(ERR_PTR(-1));
 	error[1] = register_kprobe(ERR_PTR(-ENOMEM));
 	error[2] = enable_kprobe(p);
+	error[3] = register_kprobe(nameless);
 	unregister_kprobe(ERR_PTR(-ENOMEM));
 	local_irq_enable();
 	for (i = 0; i < ARRAY_SIZE(error); i++)
@@ -559,7 +583,7 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 
 static struct kunit_case many_cases[] = {
 	SITE_CASE(all_are_switched_at_once),
-	SITE_CASE(one_that_is_given_twice_is_switched_once),
+	SITE_CASE(one_that_is_given_twice_counts_once),
 	SITE_CASE(an_invalid_one_keeps_all_as_they_are),
 	SITE_CASE(no_array_or_a_bad_count_is_einval),
 #ifdef CONFIG_KRETPROBES

@@ -1055,6 +1055,30 @@ static void registering_many_without_memory_for_arrays_changes_nothing(struct ku
 	check_crowd(test, false);
 }
 
+#ifdef CONFIG_JUMP_LABEL
+/* The owners of the text are asked instead of the index. */
+static void jump_labels_are_refused_without_memory_for_their_index(struct kunit *test)
+{
+	unsigned long addr = 1;
+	unsigned int nr, len;
+	bool refused, failed;
+
+	for (nr = 0; addr == 1; nr++)
+		addr = kprobe_test_patched(false, nr, &len);
+	KUNIT_ASSERT_NE(test, addr, 0ul);
+	kprobe_test_forget_reserved();
+	only_failer = "__kvmalloc_node_noprof";
+	fail_nth(1);
+	refused = kprobe_test_reserved(addr, addr);
+	failed = has_failed();
+	only_failer = NULL;
+	KUNIT_EXPECT_TRUE(test, failed);
+	KUNIT_EXPECT_TRUE(test, refused);
+	/* Now there is memory. */
+	KUNIT_EXPECT_TRUE(test, kprobe_test_reserved(addr, addr));
+}
+#endif
+
 /**
  * struct grown - a table that grows while a point in it is looked up
  * @word:    where points are looked up
@@ -2439,6 +2463,9 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE_SLOW(many_probes_of_a_point_without_memory_for_arrays_change_nothing),
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE_SLOW(registering_counted_probes_without_memory_changes_nothing),
+#endif
+#ifdef CONFIG_JUMP_LABEL
+	KUNIT_CASE(jump_labels_are_refused_without_memory_for_their_index),
 #endif
 	KUNIT_CASE(point_is_found_while_the_table_grows),
 	KUNIT_CASE(table_is_copied_for_many_probes_not_for_each),

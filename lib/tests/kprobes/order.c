@@ -613,12 +613,14 @@ static void unregistering_ends_although_handlers_are_always_seen(struct kunit *t
  * @rp:	    the return probe
  * @gate:   the call waits for this
  * @inside: counts the calls that wait
+ * @back:   the call has returned
  */
 struct slow_return {
 	struct slow slow;
 	struct kretprobe rp;
 	struct completion gate;
 	atomic_t inside;
+	bool back;
 };
 
 static int return_takes_its_time(struct kretprobe_instance *ri, struct pt_regs *regs)
@@ -635,6 +637,7 @@ static int call_and_wait(void *arg)
 	struct slow_return *r = arg;
 
 	kpt_recurse_waits(0, &r->gate, &r->inside);
+	WRITE_ONCE(r->back, true);
 	while (!kthread_should_stop())
 		usleep_range(100, 1000);
 	return 0;
@@ -680,6 +683,38 @@ static bool check_slow_return(struct kunit *test)
 	return !r->slow.tired;
 }
 
+static void call_comes_back(struct stop *stop)
+{
+	struct slow_return *r = stop->arg;
+
+	complete_all(&r->gate);
+	kpt_wait_until(READ_ONCE(r->back));
+}
+
+/* What follows waits only for handlers that have begun. */
+static void check_return_during_unregistering(struct kunit *test)
+{
+	struct slow_return *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_LEAVING, call_comes_back, r);
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	init_completion(&r->gate);
+	r->rp.kp.addr = kpt_text(kpt_recurse_waits);
+	r->rp.handler = return_takes_its_time;
+	kpt_register_return(test, &r->rp);
+	task = kpt_thread(test, call_and_wait, r, raw_smp_processor_id(), "late");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_gate, &r->gate), 0);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(atomic_read(&r->inside)));
+	stop_at(test, stop);
+	kpt_unregister_return(test, &r->rp);
+	kpt_unwatch_stages(test);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
+	KUNIT_EXPECT_TRUE(test, r->back);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(r->slow.inside));
+	kpt_stop(test, task);
+}
+
 /* The call was in flight when its probe was disabled. */
 static void unregistering_waits_for_the_handler_of_a_late_return(struct kunit *test)
 {
@@ -692,6 +727,7 @@ static void unregistering_waits_for_the_handler_of_a_late_return(struct kunit *t
 			break;
 	}
 	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
+	check_return_during_unregistering(test);
 }
 #endif /* CONFIG_KRETPROBES */
 
