@@ -466,7 +466,6 @@ static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwind(insn.step + insn.len, &same), KPROBE_UNWIND_UNKNOWN);
 }
 
-/* What their opcodes mean without the prefix does not matter. */
 /* In other instructions, 16 bits are extended with their sign. */
 static void operand_of_a_return_has_no_sign(struct kunit *test)
 {
@@ -475,6 +474,7 @@ static void operand_of_a_return_has_no_sign(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, insn_of(pr).imm, KPT_DROPPED);
 }
 
+/* What their opcodes mean without the prefix does not matter. */
 static void vector_instructions_run_as_copies(struct kunit *test)
 {
 	struct arch_specific_insn insn;
@@ -555,6 +555,15 @@ static void calls_that_return_nowhere_do_not_call_what_follows(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, nr, 2);
 }
 
+/* The trap of the latest fault. */
+static int far_trap;
+
+static int note_far_trap(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	far_trap = trapnr;
+	return 0;
+}
+
 #define FAR(name)	{ #name, kpt_far_##name, &kpt_far_##name##_at, &kpt_far_##name##_done }
 
 static const struct far {
@@ -587,16 +596,21 @@ static void check_far(struct kunit *test, const struct far *far, bool post, bool
 	/* The function might have a jump table, which leads to the bytes after the branch. */
 	if (KPT_JUMP_TABLES && str_has_prefix(far->name, "jmp"))
 		jump = false;
+	pr->kp.fault_handler = note_far_trap;
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_EQ_MSG(test, kprobe_optimized(&pr->kp), jump, "%s", far->name);
 	for (i = 0; i < ARRAY_SIZE(nowhere); i++) {
 		pr->pre = 0;
 		pr->post = 0;
+		far_trap = 0;
 		KUNIT_EXPECT_EQ_MSG(test, far->fn(good), 0ul, "%s", far->name);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
 		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere[i]), (unsigned long)KPT_FAULTED,
 				    "%s to %lx", far->name, nowhere[i]);
+		/* A jump executes the branch, which is not an instruction of the probe any more. */
+		if (!jump || post)
+			KUNIT_EXPECT_EQ(test, far_trap, X86_TRAP_GP);
 		KUNIT_EXPECT_EQ(test, pr->pre, 2);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
 	}

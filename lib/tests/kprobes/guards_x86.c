@@ -217,7 +217,6 @@ static void give_slot_back(void *slot)
 	free_insn_slot(slot, 0);
 }
 
-/* The same for a page. Unwinders ask that, for instance. */
 /* The same if anyone asks whose a byte of text is. */
 static void point_of_a_byte_of_text_is_looked_up_with_preemption_off(struct kunit *test)
 {
@@ -229,6 +228,7 @@ static void point_of_a_byte_of_text_is_looked_up_with_preemption_off(struct kuni
 	kpt_unwatch_reader(test, r);
 }
 
+/* The same for a page. Unwinders ask that, for instance. */
 static void page_of_a_slot_is_looked_up_with_preemption_off(struct kunit *test)
 {
 	struct kpt_reader *r;
@@ -347,6 +347,22 @@ static void text_of_a_copy_for_post_handlers_is_read_under_its_lock(struct kunit
 	kpt_probe(test, addr);
 	watch_lock(test, &l, "text_mutex", addr, 1);
 	kpt_probe_post(test, addr);
+	unwatch_lock(test, &l);
+}
+
+/* The first byte is read without it, too: it may be a prefix, which no other code patches. */
+static void text_of_a_point_is_read_under_its_lock(struct kunit *test)
+{
+	u8 *addr = (u8 *)kpt_load;
+	struct locked l;
+
+	OPTIMIZER_HIDE_VAR(addr);
+	addr += kpt_load_at;
+#ifdef CONFIG_OPTPROBES
+	kpt_forbid_jumps(test);
+#endif
+	watch_lock(test, &l, "text_mutex", addr + 1, 1);
+	kpt_probe(test, addr);
 	unwatch_lock(test, &l);
 }
 
@@ -632,6 +648,7 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(point_of_a_byte_of_text_is_looked_up_with_preemption_off),
 	KUNIT_CASE(page_of_a_slot_is_looked_up_with_preemption_off),
 	KUNIT_CASE(debuggers_keep_out_while_the_text_of_a_point_is_read),
+	KUNIT_CASE(text_of_a_point_is_read_under_its_lock),
 	KUNIT_CASE(text_of_a_copy_for_post_handlers_is_read_under_its_lock),
 #if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
 	KUNIT_CASE(static_calls_of_a_module_that_comes_are_read_under_their_lock),

@@ -323,6 +323,7 @@ INSN "lea, rip itself", lea 0(%rip), %rdx
 INSN "lea, 32 bit address", lea 5(%ecx,%edx,2), %rax
 INSN "lea to a register that needs rex", lea 5(%rcx), %r9
 INSN "lea, base and index that need rex", lea (%r12,%r9,4), %r10
+INSN "lea, index r12", lea 5(%rcx,%r12,4), %rdx
 INSN "lea, base r13", lea 8(%r13), %r11
 INSN "lea, 32 bit result, to a register that needs rex", lea 5(%rcx), %r8d
 

@@ -1015,6 +1015,33 @@ static noinline unsigned long call_traced(void)
 	return ret;
 }
 
+#ifdef CONFIG_X86
+struct two_words {
+	unsigned long first;
+	unsigned long second;
+};
+
+static noinline __noclone struct two_words traced_two(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	return (struct two_words){ arg, ~arg };
+}
+
+/* It returns through our saving and restoring of registers. */
+static void function_with_an_fprobe_returns_two_words(struct kunit *test)
+{
+	struct two_words (*fn)(unsigned long) = traced_two, got;
+	unsigned long ip = (unsigned long)traced_two;
+	struct kpt_fprobe *f = kpt_fprobe(test, &ip, 1, 0);
+
+	OPTIMIZER_HIDE_VAR(fn);
+	got = fn(7);
+	KUNIT_EXPECT_EQ(test, got.first, 7ul);
+	KUNIT_EXPECT_EQ(test, got.second, ~7ul);
+	KUNIT_EXPECT_EQ(test, f->returns, 1);
+}
+#endif
+
 /* Whichever of them has replaced the return address first. */
 static void fprobe_on_the_same_function_pairs(struct kunit *test)
 {
@@ -1186,6 +1213,9 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(walk_of_another_task_ends),
 #endif
 #if defined(CONFIG_FPROBE) && defined(CONFIG_KPROBES_ON_FTRACE)
+#ifdef CONFIG_X86
+	KUNIT_CASE(function_with_an_fprobe_returns_two_words),
+#endif
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),
 #ifdef CONFIG_X86
 	KUNIT_CASE(fprobe_between_two_calls_of_a_slot_pairs),

@@ -166,6 +166,12 @@ static void instruction_of_five_bytes_alone_becomes_one(struct kunit *test)
 	check_becomes_jump(test, AT(alone), kpt_jump_alone, 1);
 }
 
+/* The jump replaces the instruction and nothing else. */
+static void five_bytes_need_no_view_of_the_function(struct kunit *test)
+{
+	check_becomes_jump(test, AT(five_shared), kpt_jump_five_shared, 1);
+}
+
 static void branch_to_the_first_byte_is_no_obstacle(struct kunit *test)
 {
 	check_becomes_jump(test, AT(loop), kpt_jump_loop, 3);
@@ -1532,7 +1538,10 @@ static void handler_may_return_from_the_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 
-/* In each state a handler may push six words, see STACK_GAP. */
+/*
+ * In each state a handler may push six words, see STACK_GAP; or five, if emulation of the
+ * instruction pushes one more.
+ */
 static int move_stack(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	unsigned long *word = (unsigned long *)regs->sp;
@@ -1577,6 +1586,33 @@ static void handler_may_move_the_stack_pointer(struct kunit *test)
 		expect_jump(test, pr);
 		kpt_unregister(test, pr);
 	}
+}
+
+static void check_pushes(struct kunit *test, kpt_fn_t fn, void *addr, unsigned long pushed)
+{
+	unsigned long by = 5 * sizeof(long);
+	unsigned int post, state;
+	struct kpt_probe *pr;
+
+	for (post = 0; post < 2; post++) {
+		pr = kpt_alloc_with(test, addr, true, post);
+		pr->on_pre = move_stack;
+		pr->arg = (void *)by;
+		for (state = 0; state < 2; state++) {
+			set_as(test, pr, state);
+			KUNIT_ASSERT_EQ_MSG(test, fn(0), -by - pushed, "%s, %s",
+					    state ? "jump" : "breakpoint",
+					    post ? "post" : "pre");
+			KUNIT_EXPECT_EQ(test, pr->post, post * (state + 1));
+		}
+		kpt_unregister(test, pr);
+	}
+}
+
+static void handler_may_push_five_words_before_one_that_pushes(struct kunit *test)
+{
+	check_pushes(test, kpt_jump_sp_call, AT(sp_call), 0);
+	check_pushes(test, kpt_jump_sp_push, AT(sp_push), sizeof(long));
 }
 
 /* At every other hit: moves the stack and continues at the point, which is hit again. */
@@ -2880,6 +2916,7 @@ static void reasons_are_in_the_points_file(struct kunit *test)
 static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(text_becomes_a_jump_soon_after_registration),
 	KUNIT_CASE(instruction_of_five_bytes_alone_becomes_one),
+	KUNIT_CASE(five_bytes_need_no_view_of_the_function),
 	KUNIT_CASE(branch_to_the_first_byte_is_no_obstacle),
 	KUNIT_CASE(padding_after_a_return_is_room_enough),
 	KUNIT_CASE(bytes_on_two_pages_become_one),
@@ -3004,6 +3041,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_is_named_only_if_it_is_the_reason),
 	KUNIT_CASE(reasons_are_in_the_points_file),
 	KUNIT_CASE(handler_may_move_the_stack_pointer),
+	KUNIT_CASE(handler_may_push_five_words_before_one_that_pushes),
 	KUNIT_CASE(handler_may_move_the_stack_pointer_and_leave),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(registers_are_never_below_the_stack_pointer),

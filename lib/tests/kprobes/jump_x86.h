@@ -242,8 +242,14 @@ KPT_JUMP_TARGET(std_shared);
 /* That, and its cold part sets the flag. */
 KPT_JUMP_TARGET(std_split);
 
+/* Five bytes, in a function that shares its code. */
+KPT_JUMP_TARGET(five_shared);
+
 /* Returns by how much a handler moved the stack pointer. */
 KPT_JUMP_TARGET(sp);
+/* The same, at a CALL, and at a PUSH, which moves it, too. */
+KPT_JUMP_TARGET(sp_call);
+KPT_JUMP_TARGET(sp_push);
 
 /* Calls kpt_jump_traced(), after a short instruction. */
 KPT_JUMP_TARGET(calls);

@@ -584,6 +584,23 @@ SYM_FUNC_END(kpt_jump_shares_std)
 STACK_FRAME_NON_STANDARD kpt_jump_std_shared
 STACK_FRAME_NON_STANDARD kpt_jump_shares_std
 
+/* One of five bytes, in code of two functions. Neither can be examined as a whole. */
+SYM_FUNC_START(kpt_jump_five_shared)
+	GET_ARG
+	jmp	.Lfive_shared
+SYM_FUNC_END(kpt_jump_five_shared)
+SYM_START(kpt_jump_shares_five, SYM_L_LOCAL, SYM_A_NONE)
+	ENDBR
+	GET_ARG
+.Lfive_shared:
+	AT five_shared
+	mov	$0x12345, %eax
+	lea	1(ARG,ARG,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_shares_five)
+STACK_FRAME_NON_STANDARD kpt_jump_five_shared
+STACK_FRAME_NON_STANDARD kpt_jump_shares_five
+
 /* Its cold part does. */
 	.pushsection .text.unlikely, "ax", @progbits
 SYM_START(kpt_jump_std_split.cold, SYM_L_LOCAL, SYM_A_NONE)
@@ -640,6 +657,34 @@ SYM_FUNC_START(kpt_jump_sp)
 	RETURN
 SYM_FUNC_END(kpt_jump_sp)
 STACK_FRAME_NON_STANDARD kpt_jump_sp
+
+/*
+ * The same, but with an instruction that pushes. The stack pointer is aligned, so exception
+ * entry on 64 bits leaves no more room than it has to.
+ */
+.macro SP_PUSHES name:req insn:vararg
+SYM_FUNC_START(kpt_jump_\name)
+	push	%_ASM_BP
+	mov	%_ASM_SP, %_ASM_BP
+	and	$-16, %_ASM_SP
+	mov	%_ASM_SP, %_ASM_CX
+	AT \name
+	\insn
+	mov	%_ASM_SP, %_ASM_AX
+	sub	%_ASM_CX, %_ASM_AX
+	mov	%_ASM_BP, %_ASM_SP
+	pop	%_ASM_BP
+	RETURN
+SYM_FUNC_END(kpt_jump_\name)
+STACK_FRAME_NON_STANDARD kpt_jump_\name
+.endm
+
+SYM_FUNC_START_LOCAL(kpt_jump_returns)
+	RETURN
+SYM_FUNC_END(kpt_jump_returns)
+
+SP_PUSHES sp_call, call kpt_jump_returns
+SP_PUSHES sp_push, push %_ASM_CX
 
 SYM_FUNC_START(kpt_jump_calls)
 	FRAME_BEGIN
