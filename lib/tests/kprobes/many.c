@@ -535,7 +535,7 @@ static unsigned long enable_with_irqs_off(unsigned long p)
 static void pointers_that_are_no_structures_are_not_registered(struct kunit *test)
 {
 	const unsigned int nr = 1000 / KPT_STRIDE;
-	static const struct kprobe constant = { .flags = KPROBE_FLAG_DISABLED };
+	static const struct kprobe constant = { .addr = (kprobe_opcode_t *)sizeof(long) };
 	struct kprobe *p, *nameless;
 	char line[80];
 	unsigned int i;
