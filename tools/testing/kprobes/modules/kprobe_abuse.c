@@ -131,9 +131,6 @@ BYTES(abuse_bytes_b);
 TARGET(abuse, traced)
 notrace TARGET(abuse, plain)
 
-/* A jprobe ends the handlers of a hit, so jprobes have a target of their own. */
-notrace TARGET(abuse, jprobed)
-
 /* The handlers of this one call the API. */
 notrace TARGET(abuse, from_handlers)
 
@@ -150,14 +147,13 @@ noinline int abuse_patched(int x)
 
 typedef unsigned long (*target_t)(unsigned long x);
 
-enum { BYTES_A, BYTES_B, TRACED, PLAIN, JPROBED, NR_TARGETS };
+enum { BYTES_A, BYTES_B, TRACED, PLAIN, NR_TARGETS };
 
 static const target_t targets[NR_TARGETS] = {
 	[BYTES_A] = abuse_bytes_a,
 	[BYTES_B] = abuse_bytes_b,
 	[TRACED] = abuse_traced,
 	[PLAIN] = abuse_plain,
-	[JPROBED] = abuse_jprobed,
 };
 
 static const char *const names[NR_TARGETS] = {
@@ -165,7 +161,6 @@ static const char *const names[NR_TARGETS] = {
 	[BYTES_B] = "kprobe_abuse:abuse_bytes_b",
 	[TRACED] = "abuse_traced",
 	[PLAIN] = "kprobe_abuse:abuse_plain",
-	[JPROBED] = "abuse_jprobed",
 };
 
 /* Functions that a hit runs, or the handling of a hit. */
@@ -383,12 +378,10 @@ static void aim_at(struct abused *a, unsigned long addr)
 static void aim_entry(struct thread *t, struct abused *a)
 {
 	/* To change one of its sites, ftrace goes through all of them, so rarely aim at one. */
-	unsigned int i = rnd(t, 64) ? rnd(t, 2) * PLAIN + rnd(t, 2) * BYTES_B : TRACED;
+	unsigned int i = rnd(t, NR_TARGETS);
 
-	if (a->type == JPROBE)
-		i = JPROBED;
-	else if (i >= JPROBED)
-		i = BYTES_A;
+	if (i == TRACED && rnd(t, 16))
+		i = PLAIN;
 	if (rnd(t, 2))
 		a->kp.symbol_name = names[i];
 	else
@@ -709,12 +702,6 @@ static void fill(struct thread *t, struct abused *a, enum type type)
 	a->kind = pick_kind(t);
 	kind = &kinds[a->kind];
 	a->want = kind->want;
-	/* A jprobe on a function that others probe would end their handlers. */
-	if (type == JPROBE && kind->aim == aim_text) {
-		a->kind = 0;
-		kind = &kinds[0];
-		a->want = kind->want;
-	}
 	kind->aim(t, a);
 	if (type != KPROBE && !kind->entry)
 		a->want = E_INVAL;
@@ -1206,7 +1193,7 @@ static void refused(const char *where, const int *ret, unsigned int nr)
 static void call_all_jprobes(const char *where)
 {
 	struct jprobe jp = {
-		.kp.addr = (kprobe_opcode_t *)abuse_jprobed,
+		.kp.addr = (kprobe_opcode_t *)abuse_plain,
 		.entry = JPROBE_ENTRY(abused_jprobe),
 	};
 	struct jprobe *jps[] = { &jp };
