@@ -14,6 +14,9 @@ event_fuzz taken 20
 event_fuzz refused 12
 event_fuzz counts_compared 10
 event_fuzz changed 10
+perf_fuzz opened 60
+perf_fuzz refused 40
+perf_fuzz counts_compared 50
 returns entries 20000
 returns returns 20000
 returns stacks 128

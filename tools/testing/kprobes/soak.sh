@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Runs everything that tries to break kprobes at once, in one guest: torture with its killers
-# and NMIs, wrong calls to the API, random events, thousands of probes that come and go, points
-# that become jumps and breakpoints, and return probes. They take turns with things that only
-# one of them can use, such as the events.
+# and NMIs, wrong calls to the API, random events, tracefs's and perf's, thousands of probes that
+# come and go, points that become jumps and breakpoints, and return probes. They take turns with
+# things that only one of them can use, such as the events. Not here: the killer "enabled", which
+# makes counts inexact; live patches, see torture-results.sh; and execute.sh, whose points have to
+# be jumps when it looks, while toggle switches jumps off.
 #
 #   MINUTES=n      how long (default 30); rounds that have begun are completed
 #   CPUS=n         of the guest (default 2)
@@ -16,24 +18,31 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=tools/testing/kprobes/torture-results.sh
 . "$here/torture-results.sh"
+# shellcheck source=tools/testing/kprobes/files.sh
+. "$here/files.sh"
 # shellcheck source=tools/testing/kprobes/soak-results.sh
 . "$here/soak-results.sh"
 
 minutes=${MINUTES:-30}
 cpus=${CPUS:-2}
 the_kernel
-parts='abuse event_fuzz returns stress toggle'
+parts='abuse event_fuzz perf_fuzz returns stress toggle'
 # toggle switches the jumps.
-killers='hotplug tracers module events memory nmi'
+killers='hotplug tracers module events memory stalls keys nmi'
 log=$build/logs/soak-$name
 
 how_many MINUTES "$minutes"
 how_many CPUS "$cpus" 2
+need_qemu
 mkdir -p "$build/logs"
+scratch
+mkdir "$tmp/files"
+# shellcheck disable=SC2086
+make_files "$tmp/files" "$name" 0 $parts || die "a file that the tests need could not be made: see above"
 
 say "soak: $name for $minutes minutes, on $cpus CPUs: torture with $killers, beside $parts (build/logs/soak-$name.*)"
 status=0
-"$here/guest.sh" -t $((minutes * 60 + 1200)) -l "soak-$name" -c "$cpus" -m 1536 -a preempt=full \
+"$here/guest.sh" -t $((minutes * 60 + 1200)) -l "soak-$name" -c "$cpus" -m 1536 -a preempt=full -f "$tmp/files" \
 	-s "$BASE_REPORTS" "$kernel" soak SECONDS_TO_RUN=$((minutes * 60)) MODE=exact \
 	KILLERS="$killers" PARTS="$parts" 2>&1 |
 	tee "$log.txt" | sed -un 's/^progress /    # /p; /^failed /s/^/    # /p' || status=$?
@@ -43,7 +52,8 @@ status=0
 		echo "the guest ended with $status"
 		grep '^# .*got ' "$log.txt" || tail -n 1 "$log.txt"
 	}
-	torture_verdict "$log.txt" exact "$killers" "$cpus" "$minutes" "$name"
+	# It shares the CPUs with the other parts, and the target.
+	torture_verdict "$log.txt" exact "$killers" "$cpus" $(((minutes + 1) / 2)) "$name"
 	soak_verdict "$log.txt" "$parts"
 } >"$log.bad"
 

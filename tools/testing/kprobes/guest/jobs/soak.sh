@@ -12,7 +12,7 @@ mkdir -p $KPROBES_LOCKS
 
 # Let a round take a minute or so, and differ from the other rounds of its part.
 export STRESS_SECONDS=20 TOGGLE_SECONDS=20 RETURNS_SECONDS=20 RETURNS_TASKS=200 RETURNS_CALLS=4000 \
-	ABUSE_CALLS=4000 FUZZ_DEFS=60
+	ABUSE_CALLS=4000 FUZZ_DEFS=60 PERF_DEFS=300
 
 # part NAME: repeats a test until the time is over
 part()
@@ -24,6 +24,7 @@ part()
 		rm -f "$dir/failed" "$dir/stop"
 		start=$(date +%s)
 		KPROBES_TMP=$dir ABUSE_SEED=$((rounds + 1)) FUZZ_SEED=$((rounds + 1)) \
+			PERF_SEED=$((rounds + 1)) \
 			timeout 900 /bin/sh "/tests/$1.sh" >"$dir/out" 2>&1
 		status=$?
 		rounds=$((rounds + 1))
@@ -37,7 +38,7 @@ part()
 		echo "$rounds $bad" >"$dir/rounds"
 		# The other parts need the resources that it owned during its round.
 		case $1 in
-		event_fuzz) took=$(($(date +%s) - start)) ;;
+		event_fuzz | perf_fuzz) took=$(($(date +%s) - start)) ;;
 		*) took=1 ;;
 		esac
 		while [ $took -gt 0 ] && [ ! -e $soak/stop ]; do
@@ -49,14 +50,15 @@ part()
 
 progress()
 {
-	minute=0
+	start=$(date +%s)
 	while [ ! -e $soak/stop ]; do
-		for _ in $(seq 60); do
+		# A sleep takes longer on a busy machine.
+		next=$(($(date +%s) + 60))
+		while [ "$(date +%s)" -lt $next ]; do
 			[ ! -e $soak/stop ] || return
 			sleep 1
 		done
-		minute=$((minute + 1))
-		echo "progress $minute min:$(for part in $PARTS; do
+		echo "progress $((($(date +%s) - start) / 60)) min:$(for part in $PARTS; do
 			read -r rounds bad <"$soak/$part/rounds" && echo " $part $rounds$(echo " ($bad failed)" | grep -v '(0')"
 		done | tr -d '\n') rounds, killers$(for killer in $KILLERS; do
 			echo " $killer $(cat "/tmp/rounds.$killer")"

@@ -33,7 +33,10 @@ fuzzed()
 }
 
 start=$(date +%s)
-/perf_fuzz "$defs" "$seed" "$entry" "$site" "$ambiguous" >"$tmp/fuzzed" 2>&1 ||
+# Others may have probes, too.
+alone && shared='' || shared=shared
+# shellcheck disable=SC2086
+/perf_fuzz "$defs" "$seed" "$entry" "$site" "$ambiguous" $shared >"$tmp/fuzzed" 2>&1 ||
 	fail "perf_fuzz failed"
 echo "# $(($(date +%s) - start)) s"
 awk '$1 == "kind" { k = k " " $2 ":" $3; next } !/^wrong: / { print "# " $0 } END { print "# mistakes:" k }' "$tmp/fuzzed"
