@@ -515,6 +515,7 @@ static unsigned long jprobed_##i(unsigned long x)		\
 	churned_jprobe(i, x);					\
 	return 0;						\
 }
+
 JPROBED(BYTES_A)
 JPROBED(BYTES_B)
 JPROBED(LABEL)
