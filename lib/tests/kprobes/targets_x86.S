@@ -15,6 +15,7 @@
 #include <asm/nospec-branch.h>
 #include <asm/processor-flags.h>
 #include <asm/smap.h>
+#include <asm/trapnr.h>
 
 #include "asm_x86.S"
 
@@ -297,10 +298,13 @@ SYM_FUNC_START(kpt_locked)
 	.byte	0xf0
 	add	%eax, %eax
 	RETURN
+	/* AX is the trap. */
 .Llocked_fault:
+	cmp	$X86_TRAP_UD, %eax
+	jne	1f
 	lea	1(ARG,ARG,2), %_ASM_AX
-	RETURN
-	_ASM_EXTABLE(.Llocked_at, .Llocked_fault)
+1:	RETURN
+	_ASM_EXTABLE_TYPE(.Llocked_at, .Llocked_fault, EX_TYPE_FAULT)
 SYM_FUNC_END(kpt_locked)
 OFFSET kpt_locked_at, .Llocked_at, kpt_locked
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: a stack dump names the caller of a function with a return probe, also if fprobes and the graph tracer have replaced the return address before or after it, and function traces show a replaced one as such
+# proves: a stack dump, and the event, name the caller of a function with a return probe, also if fprobes and the graph tracer have replaced the return address before or after it; and function traces show a replaced one as such
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
@@ -29,7 +29,15 @@ for order in dump 'tracer dump' 'dump tracer' fprobe 'fprobe dump' 'dump fprobe'
 	esac
 	for what in $order; do switch "$what" on; done
 	echo "stack_dump: $order" >/dev/kmsg
+	echo >$tracing/trace
 	call dump 1
+	case $order in
+	*dump*)
+		matches "$order: what the event says" \
+			"$(sed -n 's/.*\<\(dump: (.*)\).*/\1/p' $tracing/trace)" \
+			'dump: \(call_write\+0x[0-9a-f]+/0x[0-9a-f]+ (\[kprobe_target\] )?<- kprobe_target_dump\)'
+		;;
+	esac
 	for what in $order; do switch "$what" off; done
 	stack=$(dmesg | sed 's/^\[[^]]*\] //' | sed "1,/^stack_dump: $order\$/d")
 	is "$order: the function, its caller, and what is wrong" \
