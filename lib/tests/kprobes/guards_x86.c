@@ -350,7 +350,7 @@ static void text_of_a_copy_for_post_handlers_is_read_under_its_lock(struct kunit
 	unwatch_lock(test, &l);
 }
 
-/* The first byte is read without it, too: it may be a prefix, which no other code patches. */
+/* Not the first byte: x86_lock_prefix_within() looks at it without the lock, and then asks. */
 static void text_of_a_point_is_read_under_its_lock(struct kunit *test)
 {
 	u8 *addr = (u8 *)kpt_load;
