@@ -88,20 +88,6 @@ static void breakpoint_of_somebody_else_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &regs, &before, sizeof(regs));
 }
 
-/* The architecture's part of the point of a registered probe. */
-static struct arch_specific_insn insn_of(struct kpt_probe *pr)
-{
-	struct arch_specific_insn insn = { };
-	struct kprobe *p;
-
-	preempt_disable();
-	p = get_kprobe(pr->kp.addr);
-	if (p)
-		insn = p->ainsn;
-	preempt_enable();
-	return insn;
-}
-
 static void expect_stray(struct kunit *test, const u8 *text)
 {
 	struct pt_regs regs = trap_at(text, NULL), before = regs;
@@ -192,16 +178,16 @@ static void filling_of_a_slot_is_no_breakpoint_of_ours(struct kunit *test)
 
 	kpt_forbid_jumps(test);
 	pr = kpt_probe_post(test, at(kpt_load, kpt_load_at));
-	text = (u8 *)insn_of(pr).step;
+	text = (u8 *)kpt_insn_of(pr).step;
 	KUNIT_ASSERT_NOT_NULL(test, text);
 	/* There is one right after the instruction. */
-	for (i = insn_of(pr).len + 1; i < MAX_INSN_SIZE && text[i] != INT3_INSN_OPCODE; i++)
+	for (i = kpt_insn_of(pr).len + 1; i < MAX_INSN_SIZE && text[i] != INT3_INSN_OPCODE; i++)
 		;
 	expect_stray(test, text + i);
 #ifdef CONFIG_OPTPROBES
 	kpt_allow_jumps(test);
 	KUNIT_ASSERT_TRUE(test, kprobe_optimized(&pr->kp));
-	expect_stray(test, (u8 *)insn_of(pr).detour + __ARCH_KPROBE_DETOUR_SIZE - 1);
+	expect_stray(test, (u8 *)kpt_insn_of(pr).detour + __ARCH_KPROBE_DETOUR_SIZE - 1);
 #endif
 }
 
@@ -283,14 +269,14 @@ static void error_of_memory_in_a_copy_is_one_of_the_original(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kprobe_test_mce_recovers((unsigned long)kpt_load_mc));
 	kpt_forbid_jumps(test);
 	pr = kpt_probe(test, addr);
-	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)insn_of(pr).copy));
+	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)kpt_insn_of(pr).copy));
 	kpt_unregister(test, pr);
 	pr = kpt_probe_post(test, addr);
-	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)insn_of(pr).step));
+	KUNIT_EXPECT_TRUE(test, kprobe_test_mce_recovers((unsigned long)kpt_insn_of(pr).step));
 	kpt_unregister(test, pr);
 	/* The same instruction with a fix-up for other faults only. */
 	pr = kpt_probe(test, at(kpt_load, kpt_load_at));
-	KUNIT_EXPECT_FALSE(test, kprobe_test_mce_recovers((unsigned long)insn_of(pr).copy));
+	KUNIT_EXPECT_FALSE(test, kprobe_test_mce_recovers((unsigned long)kpt_insn_of(pr).copy));
 }
 #endif
 
@@ -326,8 +312,8 @@ static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *tes
 	kprobe_test_stop(hold_slots, go);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_slots, go), 0);
 	first = kpt_probe_post(test, at(kpt_load, kpt_load_at));
-	old = (u8 *)insn_of(first).step;
-	len = insn_of(first).len;
+	old = (u8 *)kpt_insn_of(first).step;
+	len = kpt_insn_of(first).len;
 	after = (unsigned long)first->kp.addr + len;
 	KUNIT_ASSERT_NOT_NULL(test, old);
 	kpt_unregister(test, first);
@@ -337,7 +323,7 @@ static void task_in_an_old_copy_runs_no_handler_of_a_new_probe(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, regs.ip, after);
 
 	second = kpt_probe_post(test, at(kpt_load, kpt_load_at));
-	copy = (u8 *)insn_of(second).step;
+	copy = (u8 *)kpt_insn_of(second).step;
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 	KUNIT_ASSERT_PTR_NE(test, copy, old);
 
@@ -375,7 +361,7 @@ static void original_of_a_copy_is_known(struct kunit *test)
 {
 	void *addr = at(kpt_load, kpt_load_at);
 	struct kpt_probe *pr = kpt_probe_post(test, addr);
-	struct arch_specific_insn insn = insn_of(pr);
+	struct arch_specific_insn insn = kpt_insn_of(pr);
 	struct pt_regs regs = { .ip = (unsigned long)addr };
 
 	check_copy(test, insn.slot, insn.len, (unsigned long)addr);
@@ -387,7 +373,7 @@ static void original_of_a_copy_is_known(struct kunit *test)
 	wait_for_kprobe_optimizer();
 	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
 			      kpt_jump_reason(test, &pr->kp));
-	insn = insn_of(pr);
+	insn = kpt_insn_of(pr);
 	KUNIT_EXPECT_PTR_NE(test, insn.copy, insn.slot);
 	KUNIT_EXPECT_EQ(test, original(insn.copy), (unsigned long)addr);
 	/* The load is not the original of the return after it. */
@@ -405,7 +391,7 @@ static void original_of_a_copy_is_known(struct kunit *test)
 static void double_fault_in_a_copy_is_left_alone(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe_post(test, at(kpt_load, kpt_load_at));
-	unsigned long copy = (unsigned long)insn_of(pr).step;
+	unsigned long copy = (unsigned long)kpt_insn_of(pr).step;
 	struct pt_regs regs = { .ip = copy, .cs = __KERNEL_CS };
 	struct die_args args = { .regs = &regs, .trapnr = X86_TRAP_DF };
 	notifier_fn_t notify = kprobe_test_symbol("kprobe_exceptions_notify");
@@ -442,7 +428,7 @@ static enum kprobe_unwind unwind(const void *ip, unsigned long *same)
 static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 {
 	void *addr = at(kpt_load, kpt_load_at);
-	struct arch_specific_insn insn = insn_of(kpt_probe_post(test, addr));
+	struct arch_specific_insn insn = kpt_insn_of(kpt_probe_post(test, addr));
 	const u8 *copy[] = { insn.slot, insn.step };
 	unsigned long same;
 	unsigned int i, n;
@@ -459,7 +445,7 @@ static void unwinders_know_the_stack_in_a_copy(struct kunit *test)
 
 	/* The copy of an indirect call has pushed the operand, not a return address. */
 	addr = at(kpt_call_at, kpt_call_at_at);
-	insn = insn_of(kpt_probe(test, addr));
+	insn = kpt_insn_of(kpt_probe(test, addr));
 	KUNIT_ASSERT_NOT_NULL(test, insn.step);
 	KUNIT_EXPECT_EQ(test, unwind(insn.step, &same), KPROBE_UNWIND_SAME);
 	KUNIT_EXPECT_EQ(test, same, (unsigned long)addr);
@@ -471,7 +457,7 @@ static void operand_of_a_return_has_no_sign(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_probe(test, at(kpt_drops, kpt_drops_at));
 
-	KUNIT_EXPECT_EQ(test, insn_of(pr).imm, KPT_DROPPED);
+	KUNIT_EXPECT_EQ(test, kpt_insn_of(pr).imm, KPT_DROPPED);
 }
 
 /* What their opcodes mean without the prefix does not matter. */
@@ -483,7 +469,7 @@ static void vector_instructions_run_as_copies(struct kunit *test)
 
 	for (i = 0; i < KPT_VECTORS; i++) {
 		pr = kpt_probe_post(test, at(kpt_vector, kpt_vector_at + i * sizeof(u32)));
-		insn = insn_of(pr);
+		insn = kpt_insn_of(pr);
 		KUNIT_EXPECT_NOT_NULL_MSG(test, insn.copy, "%u", i);
 		KUNIT_EXPECT_NOT_NULL_MSG(test, insn.step, "%u", i);
 	}
@@ -653,7 +639,7 @@ static void branch_that_is_too_long_for_a_copy_is_refused(struct kunit *test)
 static void unwinders_know_the_stack_of_a_branch_to_nowhere(struct kunit *test)
 {
 	void *addr = at(kpt_far_ret, kpt_far_ret_at);
-	const u8 *step = insn_of(kpt_probe(test, addr)).step;
+	const u8 *step = kpt_insn_of(kpt_probe(test, addr)).step;
 	struct arch_specific_insn insn;
 	unsigned long same;
 
@@ -663,7 +649,7 @@ static void unwinders_know_the_stack_of_a_branch_to_nowhere(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, original(step), (unsigned long)addr);
 
 	addr = at(kpt_far_jmp_mem, kpt_far_jmp_mem_at);
-	insn = insn_of(kpt_probe(test, addr));
+	insn = kpt_insn_of(kpt_probe(test, addr));
 	KUNIT_ASSERT_NOT_NULL(test, insn.step);
 	step = insn.step + insn.len;
 	KUNIT_EXPECT_EQ(test, unwind(step, &same), KPROBE_UNWIND_UNKNOWN);
@@ -708,8 +694,8 @@ static void copies_that_are_given_back_are_erased(struct kunit *test)
 	kpt_probe(test, at(kpt_load, kpt_load_at));
 	last = kpt_probe(test, at(kpt_zeropad, kpt_zeropad_at));
 	wait_for_kprobe_optimizer();
-	insn = insn_of(pr);
-	after = insn_of(last);
+	insn = kpt_insn_of(pr);
+	after = kpt_insn_of(last);
 	KUNIT_ASSERT_NOT_NULL(test, insn.slot);
 	KUNIT_ASSERT_NOT_NULL(test, insn.step);
 	KUNIT_ASSERT_NOT_NULL(test, after.slot);
@@ -738,7 +724,7 @@ static void slots_without_code_hold_breakpoints(struct kunit *test)
 	kpt_counts(true);
 	pr = kpt_probe(test, at(kpt_load, kpt_load_at));
 	wait_for_kprobe_optimizer();
-	insn = insn_of(pr);
+	insn = kpt_insn_of(pr);
 	KUNIT_ASSERT_NOT_NULL(test, insn.slot);
 	page = (u8 *)((unsigned long)insn.slot & PAGE_MASK);
 	/* Slots at the start of a page are taken first. */
@@ -866,7 +852,7 @@ static void perf_learns_of_the_breakpoint_in_a_detour(struct kunit *test)
 	u8 was;
 
 	wait_for_kprobe_optimizer();
-	d = insn_of(pr).detour;
+	d = kpt_insn_of(pr).detour;
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	KUNIT_ASSERT_NE(test, d->branch, 0);
 	c->seen = 0;

@@ -814,6 +814,20 @@ unsigned long kpt_ret_trace_inner(unsigned long to);
 unsigned long kpt_ret_trace_outer(unsigned long to);
 
 #ifdef CONFIG_X86
+/* The architecture's part of the point of a registered probe. */
+static inline struct arch_specific_insn kpt_insn_of(struct kpt_probe *pr)
+{
+	struct arch_specific_insn insn = { };
+	struct kprobe *p;
+
+	preempt_disable();
+	p = get_kprobe(pr->kp.addr);
+	if (p)
+		insn = p->ainsn;
+	preempt_enable();
+	return insn;
+}
+
 #include "targets_x86.h"
 #endif
 

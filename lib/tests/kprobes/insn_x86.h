@@ -15,6 +15,7 @@
 #define TRAP		0x100	/* REFUSED, but as a trap of other code: -EINVAL */
 #define ALLOWED		0x200	/* never runs, and may be probed */
 #define FTRACE		0x400	/* a call of ftrace, which does not restore r11 */
+#define EMULATED	0x800	/* no copy runs at a breakpoint; so it is for each BRANCH */
 #define NEVER_RUN	(REFUSED | ALLOWED)
 
 /* insn_case::undef, flags that the architecture leaves undefined */

@@ -7,39 +7,39 @@ TABLE kpt_insn_alu
 /* --- Arithmetic --- */
 
 .macro ARITHMETIC op undef
-CASE "\op reg, reg" how=ALL_FLAGS undef=\undef
+CASE "\op reg, reg" how=EMULATED|ALL_FLAGS undef=\undef
 	PROBE \op %ecx, %edx
 DONE
 
-CASE "\op reg, reg, full width" undef=\undef
+CASE "\op reg, reg, full width" how=EMULATED undef=\undef
 	PROBE \op %_ASM_CX, %_ASM_DX
 DONE
 
-CASE "\op reg, reg, 8 bit" undef=\undef
+CASE "\op reg, reg, 8 bit" how=EMULATED undef=\undef
 	PROBE \op %ch, %dl
 DONE
 
-CASE "\op reg, reg, by its other opcode" undef=\undef
+CASE "\op reg, reg, by its other opcode" how=EMULATED undef=\undef
 	PROBE {load} \op %ecx, %edx
 DONE
 
-CASE "\op reg, reg, 8 bit, by its other opcode" undef=\undef
+CASE "\op reg, reg, 8 bit, by its other opcode" how=EMULATED undef=\undef
 	PROBE {load} \op %ch, %dl
 DONE
 
-CASE "\op imm8" undef=\undef
+CASE "\op imm8" how=EMULATED undef=\undef
 	PROBE \op $-3, %_ASM_DX
 DONE
 
-CASE "\op imm32" undef=\undef
+CASE "\op imm32" how=EMULATED undef=\undef
 	PROBE \op\()l $0x76543210, %ecx
 DONE
 
-CASE "\op imm32, ax" undef=\undef
+CASE "\op imm32, ax" how=EMULATED undef=\undef
 	PROBE \op\()l $0x76543210, %eax
 DONE
 
-CASE "\op imm16" undef=\undef
+CASE "\op imm16" how=EMULATED undef=\undef
 	PROBE \op\()w $0x7654, %cx
 DONE
 
@@ -65,15 +65,15 @@ ARITHMETIC or, UNDEF_LOGIC
 ARITHMETIC xor, UNDEF_LOGIC
 ARITHMETIC cmp, 0
 
-CASE "test reg, reg" undef=UNDEF_LOGIC how=ALL_FLAGS
+CASE "test reg, reg" undef=UNDEF_LOGIC how=EMULATED|ALL_FLAGS
 	PROBE test %ecx, %edx
 DONE
 
-CASE "test imm, reg" undef=UNDEF_LOGIC
+CASE "test imm, reg" how=EMULATED undef=UNDEF_LOGIC
 	PROBE testl $0x80000001, %ecx
 DONE
 
-CASE "test imm8, al" undef=UNDEF_LOGIC
+CASE "test imm8, al" how=EMULATED undef=UNDEF_LOGIC
 	PROBE testb $0x81, %al
 DONE
 
@@ -85,7 +85,7 @@ CASE "test reg, mem" undef=UNDEF_LOGIC
 	PROBE test %edx, 4(%_ASM_SI)
 DONE
 
-CASE "xor of a register with itself" undef=UNDEF_LOGIC
+CASE "xor of a register with itself" how=EMULATED undef=UNDEF_LOGIC
 	PROBE xor %ecx, %ecx
 DONE
 
@@ -286,7 +286,7 @@ CASE "sti"
 	pop	%_ASM_AX
 DONE
 
-CASE "nop with interrupts off"
+CASE "nop with interrupts off" how=EMULATED
 	cli
 	PROBE nop
 	pushf
@@ -302,7 +302,7 @@ CASE "mov with interrupts off"
 	sti
 DONE
 
-CASE "nop with the direction flag set"
+CASE "nop with the direction flag set" how=EMULATED
 	std
 	PROBE nop
 	pushf

@@ -13,6 +13,7 @@
  *	DONE
  *
  * INSN "title", the instruction - if nothing else is needed.
+ * INSN_EMULATED - the same, if it is emulated at a breakpoint.
  * REFUSE "title", the instruction - one that may not be probed, and never runs.
  * REFUSE_TRAP - the same, but it is refused because it is a trap of other code.
  * ALLOW "title", the instruction - one that may be probed, but must not run.
@@ -139,6 +140,12 @@ kpt_insn_\@:
 
 .macro INSN title:req insn:vararg
 	CASE "\title"
+	PROBE \insn
+	DONE
+.endm
+
+.macro INSN_EMULATED title:req insn:vararg
+	CASE "\title" how=EMULATED
 	PROBE \insn
 	DONE
 .endm

@@ -5,26 +5,26 @@
 TABLE kpt_insn_data
 
 /* --- Nothing at all --- */
-INSN "nop", nop
-INSN "nop of three bytes", .byte 0x0f, 0x1f, 0x00
-INSN "nop of five bytes", .byte 0x0f, 0x1f, 0x44, 0x00, 0x00
-INSN "nop of nine bytes", .byte 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00
-INSN "pause", pause
-INSN "prefix 66 nop", .byte 0x66, 0x90
-INSN "prefix cs nop", .byte 0x2e, 0x90
-INSN "prefix f2 nop", .byte 0xf2, 0x90
+INSN_EMULATED "nop", nop
+INSN_EMULATED "nop of three bytes", .byte 0x0f, 0x1f, 0x00
+INSN_EMULATED "nop of five bytes", .byte 0x0f, 0x1f, 0x44, 0x00, 0x00
+INSN_EMULATED "nop of nine bytes", .byte 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00
+INSN_EMULATED "pause", pause
+INSN_EMULATED "prefix 66 nop", .byte 0x66, 0x90
+INSN_EMULATED "prefix cs nop", .byte 0x2e, 0x90
+INSN_EMULATED "prefix f2 nop", .byte 0xf2, 0x90
 INSN "lock or to the stack as a fence", lock orl $0, (%_ASM_SP)
 INSN "prefetch", prefetcht0 (%_ASM_SI)
 
 /* --- The stack --- */
 
 .macro PUSH_POP reg
-CASE "push \reg"
+CASE "push \reg" how=EMULATED
 	PROBE push %\reg
 	pop	%_ASM_AX
 DONE
 
-CASE "pop \reg"
+CASE "pop \reg" how=EMULATED
 	push	%_ASM_DX
 	PROBE pop %\reg
 DONE
@@ -56,23 +56,23 @@ PUSH_POP edi
 PUSH_POP ebp
 #endif
 
-CASE "push sp"
+CASE "push sp" how=EMULATED
 	PROBE push %_ASM_SP
 	pop	%_ASM_AX
 DONE
 
-CASE "pop sp"
+CASE "pop sp" how=EMULATED
 	mov	%_ASM_SP, %_ASM_AX
 	push	%_ASM_AX
 	PROBE pop %_ASM_SP
 DONE
 
-CASE "push imm8"
+CASE "push imm8" how=EMULATED
 	PROBE .byte 0x6a, 0x85
 	pop	%_ASM_AX
 DONE
 
-CASE "push imm32"
+CASE "push imm32" how=EMULATED
 	PROBE .byte 0x68, 0x78, 0x56, 0x34, 0x92
 	pop	%_ASM_AX
 DONE
@@ -176,13 +176,13 @@ CASE "enter"
 	leave
 DONE
 
-CASE "add to sp"
+CASE "add to sp" how=EMULATED
 	push	%_ASM_AX
 	push	%_ASM_CX
 	PROBE add $(2 * WORD), %_ASM_SP
 DONE
 
-CASE "sub from sp"
+CASE "sub from sp" how=EMULATED
 	PROBE sub $64, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	64(%_ASM_SP), %_ASM_SP
@@ -190,33 +190,33 @@ DONE
 
 /* So far down that the exception's frame could overwrite its own source. */
 .macro DOWN bytes
-CASE "sub \bytes, sp"
+CASE "sub \bytes, sp" how=EMULATED
 	PROBE sub $\bytes, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "sub reg, sp, \bytes down"
+CASE "sub reg, sp, \bytes down" how=EMULATED
 	mov	$\bytes, %ecx
 	PROBE sub %_ASM_CX, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "lea of sp to sp, \bytes down"
+CASE "lea of sp to sp, \bytes down" how=EMULATED
 	PROBE lea -\bytes(%_ASM_SP), %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "mov to sp, \bytes down"
+CASE "mov to sp, \bytes down" how=EMULATED
 	lea	-\bytes(%_ASM_SP), %_ASM_CX
 	PROBE mov %_ASM_CX, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "pop to sp, \bytes down"
+CASE "pop to sp, \bytes down" how=EMULATED
 	lea	-\bytes(%_ASM_SP), %_ASM_CX
 	push	%_ASM_CX
 	PROBE pop %_ASM_SP
@@ -230,8 +230,8 @@ DOWN 0x28
 DOWN 0x2c
 DOWN 0x30
 
-INSN "mov from sp", mov %_ASM_SP, %_ASM_AX
-INSN "lea of sp", lea -16(%_ASM_SP), %_ASM_AX
+INSN_EMULATED "mov from sp", mov %_ASM_SP, %_ASM_AX
+INSN_EMULATED "lea of sp", lea -16(%_ASM_SP), %_ASM_AX
 
 CASE "xchg with sp, twice"
 	mov	%_ASM_SP, %_ASM_AX
@@ -239,11 +239,11 @@ CASE "xchg with sp, twice"
 DONE
 
 /* --- Moves --- */
-INSN "mov reg to reg, 32 bit", mov %ecx, %edx
-INSN "mov reg to reg, 16 bit", mov %cx, %dx
-INSN "mov reg to reg, 8 bit", mov %ch, %dl
-INSN "mov imm32", mov $0x87654321, %edx
-INSN "mov imm8", mov $0x81, %dh
+INSN_EMULATED "mov reg to reg, 32 bit", mov %ecx, %edx
+INSN_EMULATED "mov reg to reg, 16 bit", mov %cx, %dx
+INSN_EMULATED "mov reg to reg, 8 bit", mov %ch, %dl
+INSN_EMULATED "mov imm32", mov $0x87654321, %edx
+INSN_EMULATED "mov imm8", mov $0x81, %dh
 INSN "mov load", mov (%_ASM_SI), %edx
 INSN "mov load, disp8", mov -16(%_ASM_SI), %_ASM_DX
 INSN "mov load, disp32", mov 0xff(%_ASM_BX), %_ASM_DX
@@ -281,11 +281,11 @@ CASE "xlat"
 DONE
 
 #ifdef CONFIG_X86_64
-INSN "mov reg to reg, 64 bit", mov %r13, %r8
+INSN_EMULATED "mov reg to reg, 64 bit", mov %r13, %r8
 INSN "mov imm64", movabs $0x1122334455667788, %r9
-INSN "mov imm32, sign extended", movq $-5, %r9
+INSN_EMULATED "mov imm32, sign extended", movq $-5, %r9
 
-CASE "mov to sil"
+CASE "mov to sil" how=EMULATED
 	PROBE mov %cl, %sil
 	mov	%rdi, %rsi
 DONE
@@ -310,22 +310,22 @@ INSN "mov load, per CPU", mov PER_CPU_VAR(pcpu_hot), %edx
 #endif
 
 /* --- lea --- */
-INSN "lea, base and disp8", lea 5(%_ASM_CX), %_ASM_DX
-INSN "lea, base, index, disp32", lea 0x12345(%_ASM_CX,%_ASM_DX,4), %_ASM_AX
-INSN "lea, base bp", lea 5(%_ASM_BP), %_ASM_AX
-INSN "lea, base bp, index", lea 5(%_ASM_BP,%_ASM_CX,2), %_ASM_AX
-INSN "lea, index only", lea 0x1234(,%_ASM_DX,8), %_ASM_AX
+INSN_EMULATED "lea, base and disp8", lea 5(%_ASM_CX), %_ASM_DX
+INSN_EMULATED "lea, base, index, disp32", lea 0x12345(%_ASM_CX,%_ASM_DX,4), %_ASM_AX
+INSN_EMULATED "lea, base bp", lea 5(%_ASM_BP), %_ASM_AX
+INSN_EMULATED "lea, base bp, index", lea 5(%_ASM_BP,%_ASM_CX,2), %_ASM_AX
+INSN_EMULATED "lea, index only", lea 0x1234(,%_ASM_DX,8), %_ASM_AX
 INSN "lea, 16 bit result", lea 5(%_ASM_CX), %dx
 
 #ifdef CONFIG_X86_64
-INSN "lea, rip relative", lea kpt_insn_scratch+9(%rip), %rdx
-INSN "lea, rip itself", lea 0(%rip), %rdx
+INSN_EMULATED "lea, rip relative", lea kpt_insn_scratch+9(%rip), %rdx
+INSN_EMULATED "lea, rip itself", lea 0(%rip), %rdx
 INSN "lea, 32 bit address", lea 5(%ecx,%edx,2), %rax
-INSN "lea to a register that needs rex", lea 5(%rcx), %r9
-INSN "lea, base and index that need rex", lea (%r12,%r9,4), %r10
-INSN "lea, index r12", lea 5(%rcx,%r12,4), %rdx
-INSN "lea, base r13", lea 8(%r13), %r11
-INSN "lea, 32 bit result, to a register that needs rex", lea 5(%rcx), %r8d
+INSN_EMULATED "lea to a register that needs rex", lea 5(%rcx), %r9
+INSN_EMULATED "lea, base and index that need rex", lea (%r12,%r9,4), %r10
+INSN_EMULATED "lea, index r12", lea 5(%rcx,%r12,4), %rdx
+INSN_EMULATED "lea, base r13", lea 8(%r13), %r11
+INSN_EMULATED "lea, 32 bit result, to a register that needs rex", lea 5(%rcx), %r8d
 
 /* --- Relative to the instruction pointer --- */
 INSN "rip relative load", mov kpt_insn_scratch+16(%rip), %rdx

@@ -546,6 +546,7 @@ static void label_whose_address_is_taken_refuses(struct kunit *test)
 			       "the function has indirect jumps");
 	check_stays_breakpoint(test, AT(interpreter_copy), kpt_jump_interpreter_copy,
 			       "the function has indirect jumps");
+	check_becomes_jump(test, AT(checksum_longer), kpt_jump_checksum_longer, 1);
 }
 
 /* A branch that is not found might lead inside. */

@@ -274,6 +274,8 @@ KPT_JUMP_TARGET(checksum);
 KPT_JUMP_TARGET(backward);
 /* In a clone of the first, as compilers make them. */
 KPT_JUMP_TARGET(interpreter_copy);
+/* In another function, whose name is longer than that of the second. */
+KPT_JUMP_TARGET(checksum_longer);
 
 #ifdef CONFIG_X86_32
 /* The second of two instructions is the target of a computed jump. */

@@ -776,6 +776,8 @@ LABELS checksum, crc_pcl
 LABELS backward, lkdtm_CFI_BACKWARD
 /* The name that a compiler gives to a copy. */
 LABELS interpreter_copy, ___bpf_prog_run.constprop.0
+/* Another function, whose name begins like that of one. */
+LABELS checksum_longer, crc_pcl_longer
 
 #ifdef CONFIG_X86_32
 .macro COMPUTED name:req insn:vararg
