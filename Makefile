@@ -9,6 +9,9 @@ apart := $(filter run gcov test-clients,$(MAKECMDGOALS))
 ifneq ($(and $(apart),$(filter-out $(firstword $(apart)),$(MAKECMDGOALS))),)
 $(error make $(firstword $(apart)) builds a kernel of its own: give it no other target)
 endif
+ifneq ($(and $(filter gcov,$(MAKECMDGOALS)),$(filter-out x86_64 i386,$(CONFIG))),)
+$(error make gcov counts the lines of CONFIG=x86_64 or CONFIG=i386, not of $(CONFIG))
+endif
 # A shell for kernel builds may have set it. That is not about these tests.
 ifeq ($(origin ARCH),environment)
 ARCH :=
@@ -83,7 +86,7 @@ help:
 #: make bench    all figures, ours next to stock: a table, JSON and a chart
 #:               (PARTS="icount crowd memory events cpus coverage": only those)
 #: make coverage  the share of all instructions that can be probed with a jump
-#: make gcov      the share of our lines that the tests execute
+#: make gcov      the share of our lines that the tests execute (CONFIG=i386: those of 32 bits)
 #: make lint     checkpatch, sparse, W=1 and kernel-doc on our files; silent if clean
 #: make series   our changes as patches against the base, into build/series/
 #: make series-check  do they apply, build at each patch, and give the tree we build?
@@ -217,7 +220,7 @@ bench: bench-parts kernel stock patched
 coverage: kernel
 	@$(T)/coverage.sh
 
-gcov: CONFIG = gcov
+gcov: override CONFIG := $(if $(filter i386,$(CONFIG)),gcov32,gcov)
 gcov: kernel
 	@$(T)/gcov.sh
 

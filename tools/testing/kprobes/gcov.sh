@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Which of our lines and branches do the tests execute? Runs "make test" on the kernel
-# "gcov", which counts them, adds up what all its guests report (guest/init), and prints
-# a line for each file. build/gcov-results/uncovered has the lines that nothing has executed.
+# of CONFIG, "gcov" or its 32-bit sister "gcov32", which counts them, adds up what all its
+# guests report (guest/init), and prints a line for each file. build/$CONFIG-results/uncovered
+# has the lines that nothing has executed.
 #
 #   AGAIN=     empty: only count what the latest run has reported (default 1)
 #   LEAST=95   fails if the share of the lines is below this, in per cent
@@ -13,16 +14,16 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
-out=$build/gcov-results
-kernel=$build/gcov
+out=$build/$CONFIG-results
+kernel=$build/$CONFIG
 need python3:python3 gcov:gcc gcov-tool:gcc
-[ -e "$kernel/vmlinux" ] || die "no kernel in build/gcov: make gcov builds it"
+[ -e "$kernel/vmlinux" ] || die "no kernel in build/$CONFIG: make gcov builds it"
 mkdir -p "$out"
 
 status=0
 if [ -n "${AGAIN-1}" ]; then
-	rm -f "$build"/logs/*gcov*.out
-	CONFIG=gcov KERNEL=gcov "$here/test.sh" | tee "$out/tests" || status=$?
+	rm -f "$build"/logs/*-"$CONFIG"[.-]*out
+	KERNEL=$CONFIG "$here/test.sh" | tee "$out/tests" || status=$?
 fi
 
 # add DIR: add its counts to the sum
@@ -40,7 +41,7 @@ add()
 
 rm -rf "$out/sum" "$out/new" "$out/one"
 guests=0
-for log in "$build"/logs/*gcov*.out; do
+for log in "$build"/logs/*-"$CONFIG"[.-]*out; do
 	grep -aq '^kprobes-guest: gcov ' "$log" || continue
 	mkdir "$out/one"
 	sed -n 's/^kprobes-guest: gcov //p' "$log" | tr -d '\r' | base64 -d | tar -xz -C "$out/one" ||
@@ -49,7 +50,7 @@ for log in "$build"/logs/*gcov*.out; do
 	rm -rf "$out/one"
 	guests=$((guests + 1))
 done
-[ $guests -gt 0 ] || die "no guest has reported what it executed: see build/logs/*gcov*"
+[ $guests -gt 0 ] || die "no guest has reported what it executed: see build/logs/*-$CONFIG*"
 say "$guests guests have reported what they executed"
 "$here/gcov.py" "$out/sum" "$kernel" "$out/uncovered" "${LEAST:-95}" || status=$?
-[ $status -eq 0 ] || die "gcov: tests failed, or too few lines were executed: see above and build/gcov-results/"
+[ $status -eq 0 ] || die "gcov: tests failed, or too few lines were executed: see above and build/$CONFIG-results/"

@@ -1037,13 +1037,15 @@ PARTS='icount crwd' asks "$here/bench.sh" --check |
 } | sees check_config "a kernel that there is not, or that no guest here runs, is refused before anything is built" \
 "not ok - no config missing.config
 not ok - CONFIG=arm64: is not for x86: make test ARCH=arm64"
-for goals in 'run test' 'test gcov' 'torture ARCH=arm64' 'kernel test' 'test ARCH=arm64'; do
+for goals in 'run test' 'test gcov' 'torture ARCH=arm64' 'kernel test' \
+	'test ARCH=arm64' 'gcov CONFIG=i386' 'gcov CONFIG=debug'; do
 	# shellcheck disable=SC2086
 	make -n -C "$top" $goals >/dev/null 2>"$tmp/goals" || sed -n 's/^Makefile:[0-9]*: \*\*\* /not ok - /p' "$tmp/goals"
-done | sees make_goals "make refuses goals that need another kernel each, and ARCH= where it has no effect" \
+done | sees make_goals "make refuses goals that need another kernel each, and ARCH= and CONFIG= where they have no effect" \
 "not ok - make run builds a kernel of its own: give it no other target.  Stop.
 not ok - make gcov builds a kernel of its own: give it no other target.  Stop.
-not ok - ARCH= is for make test and make ftracetest only: all other targets are for x86.  Stop."
+not ok - ARCH= is for make test and make ftracetest only: all other targets are for x86.  Stop.
+not ok - make gcov counts the lines of CONFIG=x86_64 or CONFIG=i386, not of debug.  Stop."
 (
 	build=$tmp
 	CONFIG=missing asks the_kernel

@@ -54,6 +54,7 @@ full=''
 case $kernel in
 x86_64) full=1 ;;
 gcov) full=1 expected=$here/expected/x86_64 ;;
+gcov32) expected=$here/expected/i386 ;;
 esac
 # Some kernels can watch the tests, see guest/watch.sh. A leak can be assigned to a suite only
 # if the suite runs alone. A scan for leaks takes long while all functions are traced, so that
@@ -70,7 +71,7 @@ list=$(mktemp)
 files=$(mktemp -d)
 # kunit.py builds a kernel of its own.
 left_out=''
-[ "$kernel" != gcov ] || left_out=kunit.py
+case $kernel in gcov*) left_out=kunit.py ;; esac
 beside=''
 trap '[ -z "$beside" ] || kill_tree "$beside"
 	[ -z "${ticker:-}" ] || kill_tree "$ticker"
