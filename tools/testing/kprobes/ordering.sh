@@ -66,10 +66,10 @@ arch=$1 kernel=$2 prefix=${3:-} code=0 sources=0
 compiler=$(sed -n 's/^CONFIG_GCC_VERSION=\(.*\)..../\1/p' "$kernel/.config")
 while read -r file least insn; do
 	[ "$compiler" = 12 ] || break
-	nr=$({ "${prefix}objdump" -d --no-show-raw-insn "$kernel/kernel/kprobes/$file.o" || true; } |
+	nr=$({ "${prefix}objdump" -dr --no-show-raw-insn "$kernel/$file" || true; } |
 		sed 's/[[:space:]]*$//' | grep -cE "\\s$insn" || true)
 	code=$((code + 1))
-	[ "$nr" -ge "$least" ] || wrong "$file.o for $arch has $nr of $least: $insn"
+	[ "$nr" -ge "$least" ] || wrong "$file for $arch has $nr of $least: $insn"
 done < <(listed code)
 
 mapfile -t files < <(listed source | awk '{ print $1 }' | grep '\.c$' | sort -u)
