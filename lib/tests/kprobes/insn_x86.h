@@ -16,6 +16,12 @@
 #define ALLOWED		0x200	/* never runs, and may be probed */
 #define FTRACE		0x400	/* a call of ftrace, which does not restore r11 */
 #define EMULATED	0x800	/* no copy runs at a breakpoint; so it is for each BRANCH */
+/* 32 bits do not emulate what changes the stack pointer otherwise than a push or a pop does. */
+#ifdef CONFIG_X86_64
+#define EMULATED_64	EMULATED
+#else
+#define EMULATED_64	0
+#endif
 #define NEVER_RUN	(REFUSED | ALLOWED)
 
 /* insn_case::undef, flags that the architecture leaves undefined */

@@ -61,7 +61,7 @@ CASE "push sp" how=EMULATED
 	pop	%_ASM_AX
 DONE
 
-CASE "pop sp" how=EMULATED
+CASE "pop sp" how=EMULATED_64
 	mov	%_ASM_SP, %_ASM_AX
 	push	%_ASM_AX
 	PROBE pop %_ASM_SP
@@ -176,13 +176,13 @@ CASE "enter"
 	leave
 DONE
 
-CASE "add to sp" how=EMULATED
+CASE "add to sp" how=EMULATED_64
 	push	%_ASM_AX
 	push	%_ASM_CX
 	PROBE add $(2 * WORD), %_ASM_SP
 DONE
 
-CASE "sub from sp" how=EMULATED
+CASE "sub from sp" how=EMULATED_64
 	PROBE sub $64, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	64(%_ASM_SP), %_ASM_SP
@@ -190,33 +190,33 @@ DONE
 
 /* So far down that the exception's frame could overwrite its own source. */
 .macro DOWN bytes
-CASE "sub \bytes, sp" how=EMULATED
+CASE "sub \bytes, sp" how=EMULATED_64
 	PROBE sub $\bytes, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "sub reg, sp, \bytes down" how=EMULATED
+CASE "sub reg, sp, \bytes down" how=EMULATED_64
 	mov	$\bytes, %ecx
 	PROBE sub %_ASM_CX, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "lea of sp to sp, \bytes down" how=EMULATED
+CASE "lea of sp to sp, \bytes down" how=EMULATED_64
 	PROBE lea -\bytes(%_ASM_SP), %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "mov to sp, \bytes down" how=EMULATED
+CASE "mov to sp, \bytes down" how=EMULATED_64
 	lea	-\bytes(%_ASM_SP), %_ASM_CX
 	PROBE mov %_ASM_CX, %_ASM_SP
 	mov	%_ASM_SP, %_ASM_AX
 	lea	\bytes(%_ASM_SP), %_ASM_SP
 DONE
 
-CASE "pop to sp, \bytes down" how=EMULATED
+CASE "pop to sp, \bytes down" how=EMULATED_64
 	lea	-\bytes(%_ASM_SP), %_ASM_CX
 	push	%_ASM_CX
 	PROBE pop %_ASM_SP
@@ -231,6 +231,7 @@ DOWN 0x2c
 DOWN 0x30
 
 INSN_EMULATED "mov from sp", mov %_ASM_SP, %_ASM_AX
+INSN_EMULATED "cmp with sp", cmp %_ASM_CX, %_ASM_SP
 INSN_EMULATED "lea of sp", lea -16(%_ASM_SP), %_ASM_AX
 
 CASE "xchg with sp, twice"
