@@ -334,6 +334,7 @@ static int pool_grow(struct kretprobe_pool *pool)
 		ret = pool_add_wanted(pool);
 		if (ret || pool->total == pool->bound)
 			return ret;
+		kprobe_test_stage(KPROBE_STAGE_GREW);
 		WRITE_ONCE(pool->asked, false);
 		/* Pairs with kretprobe_pool_low(): either that asks, or this sees @wanted. */
 		smp_mb();

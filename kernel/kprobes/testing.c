@@ -566,17 +566,43 @@ void kprobe_test_given_back(struct kretprobe_instance *ri)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_given_back);
 
 /**
- * kprobe_test_attention - tell how many want to know what is given back
+ * kprobe_test_attention - find how many want to know what is given back
  * @ri: an instance of the pool
  *
  * Context: any; the probe stays registered.
- * Return: kretprobe_pool::attention.
+ * Return: the address of kretprobe_pool::attention.
  */
-int kprobe_test_attention(struct kretprobe_instance *ri)
+atomic_t *kprobe_test_attention(struct kretprobe_instance *ri)
 {
-	return raw_atomic_read(&ri->pool->attention);
+	return &ri->pool->attention;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_attention);
+
+/**
+ * kprobe_test_asked - find where calls look if the worker has been asked for instances
+ * @ri: an instance of the pool
+ *
+ * Context: any; the probe stays registered.
+ * Return: the address of kretprobe_pool::asked.
+ */
+void *kprobe_test_asked(struct kretprobe_instance *ri)
+{
+	return &ri->pool->asked;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_asked);
+
+/**
+ * kprobe_test_wanted - tell if a chunk has run out
+ * @ri: one of its instances
+ *
+ * Context: any; the probe stays registered.
+ * Return: kretprobe_chunk::wanted.
+ */
+bool kprobe_test_wanted(struct kretprobe_instance *ri)
+{
+	return READ_ONCE(ri->home->wanted);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_wanted);
 
 /**
  * kprobe_test_instances - count the instances of a return probe

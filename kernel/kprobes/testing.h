@@ -35,11 +35,12 @@ struct module;
  *			   for tasks
  * @KPROBE_STAGE_NOTED:	   points move from one ftrace_ops to the other; it is about
  *			   to change which of the two counts a hit
+ * @KPROBE_STAGE_GREW:	   a pool of instances has grown; its calls do not ask for more yet
  * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
  * @KPROBE_STAGE_ARRIVED:  CPUs that were coming online or going offline have arrived
  *
- * kprobe_mutex is held, except at RESOLVED, DIVERTED and RETIRED. At ARRIVED it depends on
- * the caller of kprobe_wait_for_hotplug().
+ * kprobe_mutex is held, except at RESOLVED, DIVERTED, GREW (pool_mutex is) and RETIRED. At
+ * ARRIVED it depends on the caller of kprobe_wait_for_hotplug().
  */
 enum kprobe_stage {
 	KPROBE_STAGE_RESOLVED,
@@ -54,6 +55,7 @@ enum kprobe_stage {
 	KPROBE_STAGE_PLANNED,
 	KPROBE_STAGE_DIVERTED,
 	KPROBE_STAGE_NOTED,
+	KPROBE_STAGE_GREW,
 	KPROBE_STAGE_RETIRED,
 	KPROBE_STAGE_ARRIVED,
 };
@@ -117,7 +119,9 @@ void *kprobe_test_copies_word(void);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);
 void kprobe_test_given_back(struct kretprobe_instance *ri);
-int kprobe_test_attention(struct kretprobe_instance *ri);
+atomic_t *kprobe_test_attention(struct kretprobe_instance *ri);
+void *kprobe_test_asked(struct kretprobe_instance *ri);
+bool kprobe_test_wanted(struct kretprobe_instance *ri);
 bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
 			    bool again);
 unsigned int kprobe_test_instances(struct kretprobe *rp);

@@ -164,6 +164,14 @@ static int worker_fn(void *arg)
 	return 0;
 }
 
+/* What a CPU has, by the rule for the default number. */
+static int share_of_first_cpu(void)
+{
+	int first = max_t(int, 10, 2 * num_possible_cpus());
+
+	return DIV_ROUND_UP(first, num_possible_cpus());
+}
+
 /* --- A given bound --------------------------------------------------------- */
 
 /* Instances are spread over the CPUs, and yet each CPU can use all of them. */
@@ -377,9 +385,88 @@ static void search_that_is_always_too_late_ends(struct kunit *test)
 	KUNIT_EXPECT_LT(test, w->times, 300);
 	kpt_unwatch(test, w);
 	/* Otherwise each later return would write what all CPUs read. */
-	KUNIT_EXPECT_EQ(test, kprobe_test_attention(p->ri), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(kprobe_test_attention(p->ri)), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->entries), 2);
 	KUNIT_EXPECT_EQ(test, inst_missed(p), 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/**
+ * struct order - what has to be true when a word is read
+ * @p:     the probe
+ * @times: reads
+ * @wrong: those at which it was not true
+ */
+struct order {
+	struct inst_probe *p;
+	unsigned int times;
+	unsigned int wrong;
+};
+
+static void look_who_is_free(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct order *o = w->arg;
+	struct kretprobe_instance *ri = o->p->ri;
+
+	o->times++;
+	o->wrong += !(*(unsigned long *)kprobe_test_free_word(ri) & ri->bit);
+}
+
+static void look_who_wants(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct order *o = w->arg;
+
+	o->times++;
+	o->wrong += !kprobe_test_wanted(o->p->ri);
+}
+
+/* Calls once with @depth while @look looks at each read of @word, an address in the pool. */
+static void check_order(struct kunit *test, struct inst_probe *p, int here, void *word,
+			void (*look)(struct kpt_watch *w, struct pt_regs *regs), int depth)
+{
+	struct order *o = kunit_kzalloc(test, sizeof(*o), GFP_KERNEL);
+	struct kpt_watch *w;
+
+	KUNIT_ASSERT_NOT_NULL(test, o);
+	o->p = p;
+	w = kpt_watch(test, word, sizeof(int), here, look, o);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(depth), (unsigned long)depth);
+	kpt_unwatch(test, w);
+	KUNIT_EXPECT_GT(test, o->times, 0);
+	KUNIT_EXPECT_EQ(test, o->wrong, 0);
+}
+
+/* Otherwise a search that begins in between is not told of the instance. */
+static void instance_is_free_before_the_return_looks_for_searches(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+	struct inst_probe *p;
+
+	if (!cpu_online(here))
+		kunit_skip(test, "needs the first CPU");
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	p = inst_probe(test, kpt_recurse, 1);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	check_order(test, p, here, kprobe_test_attention(p->ri), look_who_is_free, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* The worker stops to be asked before it looks what is wanted. */
+static void call_says_what_it_wants_before_it_asks(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+	struct inst_probe *p;
+
+	kpt_skip_if_pools_stay(test);
+	if (!cpu_online(here))
+		kunit_skip(test, "needs the first CPU");
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	p = inst_probe(test, kpt_recurse, 0);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	check_order(test, p, here, kprobe_test_asked(p->ri), look_who_wants,
+		    share_of_first_cpu() / 2);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 #endif
@@ -471,14 +558,6 @@ static void pool_grows_until_nothing_is_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), DEEP + 1);
 }
 
-/* What a CPU has, by the rule for the default number. */
-static int share_of_first_cpu(void)
-{
-	int first = max_t(int, 10, 2 * num_possible_cpus());
-
-	return DIV_ROUND_UP(first, num_possible_cpus());
-}
-
 /*
  * Half of the newest share of a CPU may be in use. The next call asks for as many instances as
  * the CPU has, but at least eight, for that CPU.
@@ -508,6 +587,48 @@ static void pool_grows_where_half_is_in_use(struct kunit *test)
 		/* A chunk has as many as a long has bits. */
 		newest = min_t(int, more, BITS_PER_LONG);
 	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void recurse_while_it_grows(enum kprobe_stage stage, void *arg)
+{
+	int *depth = arg, once = *depth;
+
+	if (stage != KPROBE_STAGE_GREW)
+		return;
+	*depth = 0;
+	if (once)
+		kpt_recurse(once);
+}
+
+/*
+ * Nobody asks while the worker makes the pool grow. If half of the new instances are in use
+ * before it is done, it goes on by itself.
+ */
+static void pool_that_is_used_while_it_grows_grows_again(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+	int total = max_t(int, 10, 2 * num_possible_cpus());
+	int share = share_of_first_cpu(), more = max(share, 8);
+	int *depth = kunit_kzalloc(test, sizeof(*depth), GFP_KERNEL);
+	struct inst_probe *p;
+
+	kpt_skip_if_pools_stay(test);
+	if (!cpu_online(here))
+		kunit_skip(test, "needs the first CPU");
+	KUNIT_ASSERT_NOT_NULL(test, depth);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	p = inst_probe(test, kpt_recurse, 0);
+	/* The worker runs on the CPU that has asked, and so do its calls. */
+	*depth = min_t(int, more, BITS_PER_LONG) / 2;
+	kpt_watch_stages(test, recurse_while_it_grows, depth);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(share / 2), share / 2 + 0ul);
+	total += more;
+	total += max(share + more, 8);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(inst_total(p) >= total));
+	KUNIT_EXPECT_EQ(test, inst_total(p), total);
+	KUNIT_EXPECT_EQ(test, *depth, 0);
+	kpt_unwatch_stages(test);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
@@ -1191,11 +1312,14 @@ static struct kunit_case instance_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(search_finds_an_instance_that_moves),
 	KUNIT_CASE(search_that_is_always_too_late_ends),
+	KUNIT_CASE(instance_is_free_before_the_return_looks_for_searches),
+	KUNIT_CASE(call_says_what_it_wants_before_it_asks),
 #endif
 	KUNIT_CASE(calls_and_missed_calls_add_up),
 	KUNIT_CASE(instance_survives_migration),
 	KUNIT_CASE(pool_grows_until_nothing_is_missed),
 	KUNIT_CASE(pool_grows_where_half_is_in_use),
+	KUNIT_CASE(pool_that_is_used_while_it_grows_grows_again),
 	KUNIT_CASE(given_maxactive_never_grows),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound_of_memory),

@@ -449,7 +449,7 @@ static void let_it_leave_first(struct kpt_watch *w, struct pt_regs *regs)
 {
 	struct early_leaver *e = w->arg;
 
-	if (READ_ONCE(e->l.go) || !kprobe_test_attention(e->ri))
+	if (READ_ONCE(e->l.go) || !atomic_read(kprobe_test_attention(e->ri)))
 		return;
 	WRITE_ONCE(e->l.go, true);
 	kpt_spin_until(READ_ONCE(e->l.done), KPT_WATCH_MS);
