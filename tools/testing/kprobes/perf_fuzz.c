@@ -9,7 +9,8 @@
  * has to be loaded.
  *
  * Some of the valid probes are kept open at a time. Their functions are called, by this process
- * and by a child, on all CPUs, and each count has to be that of the calls which it should see.
+ * and by a child, on all CPUs that these may use, and each count has to be that of the calls
+ * which it should see.
  * A probe with a mistake has to be refused with an error for that mistake. A user without
  * privileges gets no probe at all. After each of these steps, the list of kprobes has as many
  * lines as there are open probes.
@@ -730,6 +731,16 @@ static void check_list(const char *after)
 		wrong("%u kprobes after %s, wanted %u", got, after, want);
 }
 
+/* How many CPUs it was started on. They are the first ones. */
+static unsigned int usable_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		die("sched_getaffinity");
+	return CPU_COUNT(&set);
+}
+
 static void move_to(unsigned int cpu)
 {
 	cpu_set_t set;
@@ -998,7 +1009,7 @@ int main(int argc, char **argv)
 	type = read_number(TYPE, "%u");
 	retprobe = 1ull << read_number(RETPROBE, "config:%u");
 	paranoid = read_number(PARANOID, "%d");
-	nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	nr_cpus = usable_cpus();
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED || mprotect(pages + 2 * PAGE, PAGE, PROT_NONE))
