@@ -42,14 +42,8 @@ static unsigned long entry_of(const unsigned char *addr)
 
 static const struct x86_detour *detour_of(struct kunit *test, void *addr)
 {
-	const struct x86_detour *d = NULL;
-	struct kprobe *p;
+	const struct x86_detour *d = kpt_insn_at(addr).detour;
 
-	preempt_disable();
-	p = get_kprobe(addr);
-	if (p)
-		d = p->ainsn.detour;
-	preempt_enable();
 	KUNIT_ASSERT_NOT_NULL(test, d);
 	return d;
 }

@@ -575,15 +575,24 @@ static int mend_ret(struct kprobe *p, struct pt_regs *regs, int trapnr)
 	return mend_peek(NULL, regs);
 }
 
-static void faults_of_return_probes_are_dealt_with(struct kunit *test)
+static struct fault_ret *fault_ret_alloc(struct kunit *test, void *addr,
+					 kprobe_fault_handler_t mend,
+					 kretprobe_handler_t handler)
 {
 	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, fr);
 	fr->bad = kpt_bad_address(test);
-	fr->rp.kp.addr = (kprobe_opcode_t *)hit_fn(test);
-	fr->rp.kp.fault_handler = mend_ret;
-	fr->rp.handler = return_peeks;
+	fr->rp.kp.addr = addr;
+	fr->rp.kp.fault_handler = mend;
+	fr->rp.handler = handler;
+	return fr;
+}
+
+static void faults_of_return_probes_are_dealt_with(struct kunit *test)
+{
+	struct fault_ret *fr = fault_ret_alloc(test, hit_fn(test), mend_ret, return_peeks);
+
 	fr->rp.entry_handler = entry_peeks;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
 	wait_for_kprobe_optimizer();
@@ -622,13 +631,9 @@ static noinline notrace unsigned long kpt_fault_disables(struct fault_ret *fr)
 static void late_return_handler_has_its_fault_handler(struct kunit *test)
 {
 	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
-	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
+	struct fault_ret *fr = fault_ret_alloc(test, kpt_fault_disables, mend_ret_load,
+					       return_loads);
 
-	KUNIT_ASSERT_NOT_NULL(test, fr);
-	fr->bad = kpt_bad_address(test);
-	fr->rp.kp.addr = (kprobe_opcode_t *)kpt_fault_disables;
-	fr->rp.kp.fault_handler = mend_ret_load;
-	fr->rp.handler = return_loads;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
 	KUNIT_EXPECT_EQ(test, kpt_fault_disables(fr), 0ul);
 	KUNIT_EXPECT_EQ(test, fr->ret, MENDED);
@@ -676,12 +681,9 @@ static int pre_loads_for_nothing(struct kpt_probe *pr, struct pt_regs *regs)
 static void fault_handler_of_a_late_return_is_off_in_an_interrupt(struct kunit *test)
 {
 	struct fault_probe *other = fault_alloc(test, kpt_fault_disables, NULL);
-	struct fault_ret *fr = kunit_kzalloc(test, sizeof(*fr), GFP_KERNEL);
+	struct fault_ret *fr = fault_ret_alloc(test, kpt_fault_disables, mend_ret_load,
+					       return_interrupted);
 
-	KUNIT_ASSERT_NOT_NULL(test, fr);
-	fr->rp.kp.addr = (kprobe_opcode_t *)kpt_fault_disables;
-	fr->rp.kp.fault_handler = mend_ret_load;
-	fr->rp.handler = return_interrupted;
 	KUNIT_ASSERT_EQ(test, register_kretprobe(&fr->rp), 0);
 	other->pr.kp.fault_handler = NULL;
 	other->pr.on_pre = pre_loads_for_nothing;

@@ -814,18 +814,24 @@ unsigned long kpt_ret_trace_inner(unsigned long to);
 unsigned long kpt_ret_trace_outer(unsigned long to);
 
 #ifdef CONFIG_X86
-/* The architecture's part of the point of a registered probe. */
-static inline struct arch_specific_insn kpt_insn_of(struct kpt_probe *pr)
+/* The architecture's part of the point at @addr. */
+static inline struct arch_specific_insn kpt_insn_at(void *addr)
 {
 	struct arch_specific_insn insn = { };
 	struct kprobe *p;
 
 	preempt_disable();
-	p = get_kprobe(pr->kp.addr);
+	p = get_kprobe(addr);
 	if (p)
 		insn = p->ainsn;
 	preempt_enable();
 	return insn;
+}
+
+/* The same of a registered probe. */
+static inline struct arch_specific_insn kpt_insn_of(struct kpt_probe *pr)
+{
+	return kpt_insn_at(pr->kp.addr);
 }
 
 #include "targets_x86.h"

@@ -333,17 +333,24 @@ static void __maybe_unused unwatch_lock(struct kunit *test, struct locked *l)
 	KUNIT_EXPECT_EQ(test, l->unlocked, 1);
 }
 
-/* The other part of a point that two probes share has read it already. */
-static void text_of_a_copy_for_post_handlers_is_read_under_its_lock(struct kunit *test)
+/* A load on which a probe stays a breakpoint, with a copy. */
+static u8 *load_with_breakpoint(struct kunit *test)
 {
 	u8 *addr = (u8 *)kpt_load;
-	struct locked l;
 
-	OPTIMIZER_HIDE_VAR(addr);
-	addr += kpt_load_at;
 #ifdef CONFIG_OPTPROBES
 	kpt_forbid_jumps(test);
 #endif
+	OPTIMIZER_HIDE_VAR(addr);
+	return addr + kpt_load_at;
+}
+
+/* The other part of a point that two probes share has read it already. */
+static void text_of_a_copy_for_post_handlers_is_read_under_its_lock(struct kunit *test)
+{
+	u8 *addr = load_with_breakpoint(test);
+	struct locked l;
+
 	kpt_probe(test, addr);
 	watch_lock(test, &l, "text_mutex", addr, 1);
 	kpt_probe_post(test, addr);
@@ -353,14 +360,9 @@ static void text_of_a_copy_for_post_handlers_is_read_under_its_lock(struct kunit
 /* Not the first byte: x86_lock_prefix_within() looks at it without the lock, and then asks. */
 static void text_of_a_point_is_read_under_its_lock(struct kunit *test)
 {
-	u8 *addr = (u8 *)kpt_load;
+	u8 *addr = load_with_breakpoint(test);
 	struct locked l;
 
-	OPTIMIZER_HIDE_VAR(addr);
-	addr += kpt_load_at;
-#ifdef CONFIG_OPTPROBES
-	kpt_forbid_jumps(test);
-#endif
 	watch_lock(test, &l, "text_mutex", addr + 1, 1);
 	kpt_probe(test, addr);
 	unwatch_lock(test, &l);

@@ -126,6 +126,16 @@ static unsigned int inst_total(struct inst_probe *p)
 #endif
 }
 
+/* The case stays on this CPU, so its calls use the instances of this CPU first. */
+static void stay_on_first_cpu(struct kunit *test)
+{
+	int here = cpumask_first(cpu_possible_mask);
+
+	if (!cpu_online(here))
+		kunit_skip(test, "needs the first CPU");
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+}
+
 /**
  * struct worker - a thread that runs calls
  * @depth:	how deep it recurses
@@ -359,6 +369,16 @@ static void search_finds_an_instance_that_moves(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+/* A probe of kpt_recurse(), which has been called once. */
+static struct inst_probe *inst_used(struct kunit *test, int maxactive)
+{
+	struct inst_probe *p = inst_probe(test, kpt_recurse, maxactive);
+
+	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	return p;
+}
+
 static void give_back_elsewhere(struct kpt_watch *w, struct pt_regs *regs)
 {
 	kprobe_test_given_back(w->arg);
@@ -367,18 +387,13 @@ static void give_back_elsewhere(struct kpt_watch *w, struct pt_regs *regs)
 /* Other CPUs give the only instance back, and take it, whenever the search looks. */
 static void search_that_is_always_too_late_ends(struct kunit *test)
 {
-	int here = cpumask_first(cpu_possible_mask);
 	struct inst_probe *p;
 	struct kpt_watch *w;
 
-	if (!cpu_online(here))
-		kunit_skip(test, "needs the first CPU");
-	set_cpus_allowed_ptr(current, cpumask_of(here));
-	p = inst_probe(test, kpt_recurse, 1);
-	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
-	KUNIT_ASSERT_NOT_NULL(test, p->ri);
-	w = kpt_watch(test, kprobe_test_free_word(p->ri), sizeof(long), here,
-		      give_back_elsewhere, p->ri);
+	stay_on_first_cpu(test);
+	p = inst_used(test, 1);
+	w = kpt_watch(test, kprobe_test_free_word(p->ri), sizeof(long),
+		      raw_smp_processor_id(), give_back_elsewhere, p->ri);
 	/* The inner call finds none. */
 	KUNIT_EXPECT_EQ(test, kpt_recurse(1), 1ul);
 	KUNIT_EXPECT_GT(test, w->times, 50);
@@ -421,7 +436,7 @@ static void look_who_wants(struct kpt_watch *w, struct pt_regs *regs)
 }
 
 /* Calls once with @depth while @look looks at each read of @word, an address in the pool. */
-static void check_order(struct kunit *test, struct inst_probe *p, int here, void *word,
+static void check_order(struct kunit *test, struct inst_probe *p, void *word,
 			void (*look)(struct kpt_watch *w, struct pt_regs *regs), int depth)
 {
 	struct order *o = kunit_kzalloc(test, sizeof(*o), GFP_KERNEL);
@@ -429,7 +444,7 @@ static void check_order(struct kunit *test, struct inst_probe *p, int here, void
 
 	KUNIT_ASSERT_NOT_NULL(test, o);
 	o->p = p;
-	w = kpt_watch(test, word, sizeof(int), here, look, o);
+	w = kpt_watch(test, word, sizeof(int), raw_smp_processor_id(), look, o);
 	KUNIT_EXPECT_EQ(test, kpt_recurse(depth), (unsigned long)depth);
 	kpt_unwatch(test, w);
 	KUNIT_EXPECT_GT(test, o->times, 0);
@@ -439,33 +454,23 @@ static void check_order(struct kunit *test, struct inst_probe *p, int here, void
 /* Otherwise a search that begins in between is not told of the instance. */
 static void instance_is_free_before_the_return_looks_for_searches(struct kunit *test)
 {
-	int here = cpumask_first(cpu_possible_mask);
 	struct inst_probe *p;
 
-	if (!cpu_online(here))
-		kunit_skip(test, "needs the first CPU");
-	set_cpus_allowed_ptr(current, cpumask_of(here));
-	p = inst_probe(test, kpt_recurse, 1);
-	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
-	KUNIT_ASSERT_NOT_NULL(test, p->ri);
-	check_order(test, p, here, kprobe_test_attention(p->ri), look_who_is_free, 0);
+	stay_on_first_cpu(test);
+	p = inst_used(test, 1);
+	check_order(test, p, kprobe_test_attention(p->ri), look_who_is_free, 0);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* The worker stops to be asked before it looks what is wanted. */
 static void call_says_what_it_wants_before_it_asks(struct kunit *test)
 {
-	int here = cpumask_first(cpu_possible_mask);
 	struct inst_probe *p;
 
 	kpt_skip_if_pools_stay(test);
-	if (!cpu_online(here))
-		kunit_skip(test, "needs the first CPU");
-	set_cpus_allowed_ptr(current, cpumask_of(here));
-	p = inst_probe(test, kpt_recurse, 0);
-	KUNIT_EXPECT_EQ(test, kpt_recurse(0), 0ul);
-	KUNIT_ASSERT_NOT_NULL(test, p->ri);
-	check_order(test, p, here, kprobe_test_asked(p->ri), look_who_wants,
+	stay_on_first_cpu(test);
+	p = inst_used(test, 0);
+	check_order(test, p, kprobe_test_asked(p->ri), look_who_wants,
 		    share_of_first_cpu() / 2);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
@@ -564,15 +569,12 @@ static void pool_grows_until_nothing_is_missed(struct kunit *test)
  */
 static void pool_grows_where_half_is_in_use(struct kunit *test)
 {
-	int here = cpumask_first(cpu_possible_mask);
 	int total = max_t(int, 10, 2 * num_possible_cpus());
 	int share = share_of_first_cpu(), newest = share, more, round;
 	struct inst_probe *p;
 
 	kpt_skip_if_pools_stay(test);
-	if (!cpu_online(here))
-		kunit_skip(test, "needs the first CPU");
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	stay_on_first_cpu(test);
 	p = inst_probe(test, kpt_recurse, 0);
 	for (round = 0; round < 2; round++) {
 		KUNIT_EXPECT_EQ(test, kpt_recurse(newest / 2 - 1), newest / 2 - 1ul);
@@ -607,17 +609,14 @@ static void recurse_while_it_grows(enum kprobe_stage stage, void *arg)
  */
 static void pool_that_is_used_while_it_grows_grows_again(struct kunit *test)
 {
-	int here = cpumask_first(cpu_possible_mask);
 	int total = max_t(int, 10, 2 * num_possible_cpus());
 	int share = share_of_first_cpu(), more = max(share, 8);
 	int *depth = kunit_kzalloc(test, sizeof(*depth), GFP_KERNEL);
 	struct inst_probe *p;
 
 	kpt_skip_if_pools_stay(test);
-	if (!cpu_online(here))
-		kunit_skip(test, "needs the first CPU");
 	KUNIT_ASSERT_NOT_NULL(test, depth);
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	stay_on_first_cpu(test);
 	p = inst_probe(test, kpt_recurse, 0);
 	/* The worker runs on the CPU that has asked, and so do its calls. */
 	*depth = min_t(int, more, BITS_PER_LONG) / 2;
