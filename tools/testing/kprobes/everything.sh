@@ -35,8 +35,12 @@ narrow=${NARROW:-40}
 state=$build/everything-$name${DENSE:+-dense}${POINTS:+-$POINTS}
 log=everything-$name
 console=$build/logs/$log.console
-# The modules that the guest's job loads.
-modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_example kprobe_batch'
+# The modules that the guest's job loads. The sample for batches is ours.
+modules='kprobe_target kprobe_toggle kprobe_returns kprobe_stress kretprobe_example'
+case $name in
+stock-* | patched-*) ;;
+*) modules="$modules kprobe_batch" ;;
+esac
 
 how_many MINUTES "$minutes"
 how_many POINTS "$points"

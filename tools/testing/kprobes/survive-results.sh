@@ -62,7 +62,8 @@ survive_verdict()
 	fi
 }
 
-# window_verdict STATUS OUTPUT: the same of a window of everything.sh
+# window_verdict STATUS OUTPUT: the same of a window of everything.sh. Without a window that has
+# failed, it is not the kernel that is to blame.
 window_verdict()
 {
 	local why
@@ -71,7 +72,7 @@ window_verdict()
 	if [ -n "$why" ]; then
 		echo "fails: $why"
 	elif [ "$1" -ne 0 ]; then
-		echo "fails: $(tail -n 1 "$2")"
+		echo "not run: $(tail -n 1 "$2")"
 	else
 		echo "survives"
 	fi
