@@ -89,6 +89,23 @@ oops_verdict()
 		}' "$1"
 }
 
+# oops_outcome CONSOLE CASE: what a kernel does that is not judged
+oops_outcome()
+{
+	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk -v name="${2//:/ }" '
+		index($0, "kprobe_oops: begin " name) == 1 { begun = 1 }
+		/^kprobe_oops: not in the state / { state = 1 }
+		/^Kernel panic - not syncing: / { panic = 1 }
+		index($0, "kprobe_oops: end " name ":") == 1 { ended = 1; works = /, hits [0-9]+ and 1,.* works 1$/ }
+		END {
+			if (!begun) print "does not have this"
+			else if (panic) print "panics"
+			else if (!ended) print "neither goes on nor panics"
+			else print "goes on" (works ? "" : ", but probes do not work any more") \
+				(state ? " (not in that state)" : "")
+		}'
+}
+
 # oops_strays CONSOLE: prints the reports from before, between and after the cases. After one
 # that the kernel does not survive, there are none.
 oops_strays()

@@ -1368,6 +1368,17 @@ in_reader_verdict "$tmp/in_reader" "$tmp/in_reader.txt" 1 | sed 's/^/not ok - /'
 "not ok - the guest: kprobes: guest: fail: the list
 not ok - one more report: kprobes: cannot unregister a probe
 not ok - 1 reports, 0 in reader_write()"
+for how in '' 's/and 1/and 0/' 's/kprobe_oops: end.*/Kernel panic - not syncing: Fatal exception/' \
+		'/end pre/d' '/jump null/d' 's/.*begin pre/kprobe_oops: not in the state jump\n&/'; do
+	sed "$how" "$tmp/oops" >"$tmp/spoilt"
+	oops_outcome "$tmp/spoilt" pre:plain:jump:null
+done | sed 's/^/not ok - /' | sees oops_outcomes "what a kernel does that is not judged is told" \
+"not ok - goes on
+not ok - goes on, but probes do not work any more
+not ok - panics
+not ok - neither goes on nor panics
+not ok - does not have this
+not ok - goes on (not in that state)"
 
 # Barriers in what a compiler has made, and in what it is told, of which one is gone
 # barriers ARCH TIMES [LINE]: what is said if it has each of them so often, and is told all but

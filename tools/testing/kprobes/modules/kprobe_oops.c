@@ -31,6 +31,8 @@
 #include <linux/stringify.h>
 #include <linux/uaccess.h>
 
+#include <asm/text-patching.h>
+
 #ifdef CONFIG_X86_64
 #include <asm/ibt.h>
 #endif
@@ -179,6 +181,7 @@ static int oops_return_handler(struct kretprobe_instance *ri, struct pt_regs *re
 	return 0;
 }
 
+#ifdef KPROBES_HAVE_FAULT_HANDLERS
 /* Returns from oops_by_address(), which has no frame. */
 static int oops_fault_handler(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
@@ -189,6 +192,7 @@ static int oops_fault_handler(struct kprobe *kp, struct pt_regs *regs, int trapn
 	regs->sp += sizeof(long);
 	return 1;
 }
+#endif
 
 static struct kprobe probe;
 static struct kretprobe return_probe;
@@ -206,8 +210,12 @@ static int set_probe(const char *how, bool with_fault)
 #endif
 	return_probe.kp.addr = (kprobe_opcode_t *)target;
 	if (with_fault) {
+#ifdef KPROBES_HAVE_FAULT_HANDLERS
 		probe.fault_handler = oops_fault_handler;
 		return_probe.kp.fault_handler = oops_fault_handler;
+#else
+		return -EOPNOTSUPP;
+#endif
 	}
 	if (!strcmp(how, "pre")) {
 		probe.pre_handler = oops_pre_handler;
@@ -229,15 +237,16 @@ static struct kprobe *the_probe(void)
 	return return_probe.handler ? &return_probe.kp : &probe;
 }
 
+/* Stock's probes do not tell that they are jumps, but the text does. */
 static bool in_state(const char *state)
 {
-	u32 flags = READ_ONCE(the_probe()->flags);
+	u8 first = READ_ONCE(*(u8 *)the_probe()->addr);
 
 	if (!strcmp(state, "jump"))
-		return flags & KPROBE_FLAG_OPTIMIZED;
+		return first == JMP32_INSN_OPCODE;
 	if (!strcmp(state, "ftrace"))
-		return flags & KPROBE_FLAG_FTRACE;
-	return !(flags & (KPROBE_FLAG_OPTIMIZED | KPROBE_FLAG_FTRACE));
+		return the_probe()->flags & KPROBE_FLAG_FTRACE;
+	return first == INT3_INSN_OPCODE;
 }
 
 static noinline int oops_caller(void *result)
