@@ -98,7 +98,7 @@ oops_outcome()
 		/^Kernel panic - not syncing: / { panic = 1 }
 		index($0, "kprobe_oops: end " name ":") == 1 { ended = 1; works = /, hits [0-9]+ and 1,.* works 1$/ }
 		END {
-			if (!begun) print "does not have this"
+			if (!begun) print "has not begun"
 			else if (panic) print "panics"
 			else if (!ended) print "neither goes on nor panics"
 			else print "goes on" (works ? "" : ", but probes do not work any more") \

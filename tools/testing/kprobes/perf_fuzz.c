@@ -10,10 +10,9 @@
  *
  * Some of the valid probes are kept open at a time. Their functions are called, by this process
  * and by a child, on all CPUs that these may use, and each count has to be that of the calls
- * which it should see.
- * A probe with a mistake has to be refused with an error for that mistake. A user without
- * privileges gets no probe at all. After each of these steps, the list of kprobes has as many
- * lines as there are open probes.
+ * which it should see. A probe with a mistake has to be refused with an error for that mistake. A
+ * user without privileges gets no probe at all. After each of these steps, the list of kprobes
+ * has as many lines as there are open probes.
  *
  * With "shared", other processes do the same at the same time. Then the list is not looked at,
  * and events of a CPU count the calls of others, too.

@@ -1377,7 +1377,7 @@ done | sed 's/^/not ok - /' | sees oops_outcomes "what a kernel does that is not
 not ok - goes on, but probes do not work any more
 not ok - panics
 not ok - neither goes on nor panics
-not ok - does not have this
+not ok - has not begun
 not ok - goes on (not in that state)"
 
 # Barriers in what a compiler has made, and in what it is told, of which one is gone
