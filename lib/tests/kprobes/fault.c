@@ -845,7 +845,7 @@ static void check_parting(struct kunit *test, bool disable)
 	fp->on_fault = mend_peek;
 	fp->pr.on_pre = pre_awaits_parting;
 	fp->pr.arg = kpt_bad_address(test);
-	while (!try_parting(test, pa, cpu) && tries <= PARTING_TRIES)
+	while (tries <= PARTING_TRIES && !try_parting(test, pa, cpu))
 		tries++;
 	KUNIT_EXPECT_LE(test, tries, PARTING_TRIES);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
