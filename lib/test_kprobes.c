@@ -212,6 +212,15 @@ static void addr_and_offset_add_up(struct kunit *test)
 	check_offset(test, false, 18);
 }
 
+/* Such as a negative offset. On 32 bits, the sum would be a target. */
+static void offset_past_the_last_address_is_enoent(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, (void *)-16L);
+
+	pr->kp.offset = (unsigned long)target(0) + 16;
+	KUNIT_EXPECT_EQ(test, kpt_try_register(test, &pr->kp), -ENOENT);
+}
+
 static void inside_an_instruction_is_eilseq(struct kunit *test)
 {
 #ifdef CONFIG_X86
@@ -1456,6 +1465,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(module_symbol_is_resolved),
 	KUNIT_CASE(symbol_and_offset_add_up),
 	KUNIT_CASE(addr_and_offset_add_up),
+	KUNIT_CASE(offset_past_the_last_address_is_enoent),
 	KUNIT_CASE(inside_an_instruction_is_eilseq),
 	KUNIT_CASE(inside_an_endbr_is_refused),
 	KUNIT_CASE(entry_probe_moves_after_endbr),

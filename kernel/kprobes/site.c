@@ -197,7 +197,8 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 						   "no such symbol");
 	}
 	*target = (unsigned long)addr + offset;
-	if (!kallsyms_lookup_size_offset(*target, &size, &into))
+	/* On 32 bits, a negative offset would lead to text before the address. */
+	if (*target < offset || !kallsyms_lookup_size_offset(*target, &size, &into))
 		return kprobe_refuse_probe(addr, symbol, offset, -ENOENT,
 					   "no symbol covers the address");
 	if (kprobe_is_prefix(*target - into, size))
