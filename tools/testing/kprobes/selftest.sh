@@ -1647,14 +1647,17 @@ tortures()
 	tortures SCENARIO=none
 } | sees torture_left_out "a scenario that does not run is named" \
 "not ok - skip - torture: debug: needs build/debug: make kernel CONFIG=debug
+not ok - skip - torture: i386: needs build/i386: make kernel CONFIG=i386
 not ok - skip - torture: rt: needs build/rt: make kernel CONFIG=rt
-not ok - 2 not run
+not ok - 3 not run
 not ok - skip - torture: debug: needs build/debug: make kernel CONFIG=debug
+not ok - skip - torture: i386: needs build/i386: make kernel CONFIG=i386
 not ok - skip - is built: rt
-not ok - 1 not run
+not ok - 2 not run
 not ok - skip - torture: debug: needs build/debug, not x86_64: make kernel CONFIG=debug
+not ok - skip - torture: i386: needs build/i386, not x86_64: make kernel CONFIG=i386
 not ok - skip - torture: rt: needs build/rt, not x86_64: make kernel CONFIG=rt
-not ok - 2 not run"
+not ok - 3 not run"
 rm -rf "$tmp/staged/"{rt,x86_64}
 stands_for kernel.sh <<<'#!/bin/bash'
 ln -sf "$here/guest.sh" "$stage/"

@@ -52,6 +52,12 @@ refuses()
 		esac
 	fi
 }
+# after_site FUNCTION: the offset of the instruction after its ftrace site
+after_site()
+{
+	echo $((0x$(awk -v f="$1" '$2 == f { print $1 }' $tracing/available_filter_functions_addrs) + 5 -
+		0x$(awk -v f="$1" '$3 == f { print $1 }' /proc/kallsyms)))
+}
 # Does this test run alone?
 alone() { [ -z "$locks" ]; }
 # For so many seconds tests wait for what takes a moment. See SLOW in jobs/tests.sh.

@@ -124,7 +124,6 @@ static unsigned int bit_of(int ret)
 /* -------------------------------- Targets ------------------------------- */
 
 #define NR_BYTES	5
-#define LEA_LENGTH	5
 
 BYTES(abuse_bytes_a);
 BYTES(abuse_bytes_b);
@@ -163,10 +162,12 @@ static const char *const names[NR_TARGETS] = {
 	[PLAIN] = "kprobe_abuse:abuse_plain",
 };
 
+#define A_SYSCALL	(IS_ENABLED(CONFIG_X86_64) ? "entry_SYSCALL_64" : "entry_INT80_32")
+
 /* Functions that a hit runs, or the handling of a hit. */
 static const char *const blacklisted[] = {
 	"kprobe_int3_handler", "kprobe_run_pre", "__kretprobe_trampoline", "exc_int3",
-	"asm_exc_int3", "entry_SYSCALL_64", "__switch_to", "__switch_to_asm", "ftrace_caller",
+	"asm_exc_int3", A_SYSCALL, "__switch_to", "__switch_to_asm", "ftrace_caller",
 	"exc_page_fault", "exc_nmi", "load_current_idt", "cpu_init_exception_handling",
 };
 
@@ -466,7 +467,7 @@ static void aim_low(struct thread *t, struct abused *a)
 
 static void aim_non_canonical(struct thread *t, struct abused *a)
 {
-	aim_at(a, (1ul << 63) | (unsigned long)prandom_u32_state(&t->rnd) << (8 + rnd(t, 20)));
+	aim_at(a, BIT_ULL(63) | (u64)prandom_u32_state(&t->rnd) << (8 + rnd(t, 20)));
 }
 
 static void aim_top(struct thread *t, struct abused *a)
@@ -559,7 +560,11 @@ static void aim_trap(struct thread *t, struct abused *a)
 {
 	struct bug_entry *bug = &THIS_MODULE->bug_table[rnd(t, THIS_MODULE->num_bugs)];
 
+#ifdef CONFIG_GENERIC_BUG_RELATIVE_POINTERS
 	aim_at(a, (unsigned long)&bug->bug_addr_disp + bug->bug_addr_disp);
+#else
+	aim_at(a, bug->bug_addr);
+#endif
 }
 
 static void aim_text(struct thread *t, struct abused *a)
@@ -587,12 +592,15 @@ static const struct kind kinds[] = {
 	{ "far", aim_far, E_NO_TEXT, true, .weight = 2 },
 	{ "user", aim_user, E_NO_TEXT, true, .weight = 2 },
 	{ "low", aim_low, E_NO_TEXT, true, .weight = 2 },
-	{ "non_canonical", aim_non_canonical, E_NO_TEXT, true, .weight = 2 },
+	{ "non_canonical", aim_non_canonical, E_NO_TEXT, true,
+		.weight = IS_ENABLED(CONFIG_X86_64) ? 2 : 0 },
 	{ "top", aim_top, E_NO_TEXT, true, .weight = 2 },
 	{ "vmalloc", aim_vmalloc, E_NO_TEXT, true, .weight = 2 },
 	{ "unmapped", aim_unmapped, E_NO_TEXT, true, .weight = 2 },
 	{ "heap", aim_heap, E_NO_TEXT, true, .weight = 2 },
-	{ "text_alias", aim_text_alias, E_NO_TEXT, true, .weight = 2 },
+	/* Text of modules may have no other address. */
+	{ "text_alias", aim_text_alias, E_NO_TEXT, true,
+		.weight = IS_ENABLED(CONFIG_HIGHMEM) ? 0 : 2 },
 	{ "stack", aim_stack, E_NO_TEXT, true, .weight = 2 },
 	{ "per_cpu", aim_per_cpu, E_NO_TEXT, true, .weight = 2 },
 	{ "fixmap", aim_fixmap, E_NO_TEXT, true, .weight = 2 },

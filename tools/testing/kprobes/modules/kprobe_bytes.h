@@ -16,10 +16,18 @@
 #define ENDBR_SIZE	0
 #endif
 
+/* The first two arguments of a function, and what it returns. */
+#define ARG1		"%" _ASM_ARG1
+#define ARG2		"%" _ASM_ARG2
+#define RETURNED	"%" _ASM_AX
+
+/* Of the instruction after the first five. */
+#define LEA_LENGTH	(IS_ENABLED(CONFIG_X86_64) ? 5 : 4)
+
 /* Which of the first five instructions of these targets is a nop. */
 #define NOP_PLACE	3
 
-/* After the entry: five instructions of one byte, then one of five bytes. */
+/* After the entry: five instructions of one byte, then one of LEA_LENGTH. */
 #define BYTES(name)							\
 	unsigned long name(unsigned long x);				\
 	asm(".pushsection .text\n"					\
@@ -28,12 +36,12 @@
 	    "	.globl	" #name "\n"					\
 	    #name ":\n"							\
 	    ASM_ENDBR							\
-	    "	push	%rdi\n"						\
-	    "	pop	%rsi\n"						\
-	    "	push	%rsi\n"						\
+	    "	push	" ARG1 "\n"					\
+	    "	pop	" ARG2 "\n"					\
+	    "	push	" ARG2 "\n"					\
 	    "	nop\n"							\
-	    "	pop	%rdi\n"						\
-	    "	lea	1(%rdi,%rdi,2), %rax\n"				\
+	    "	pop	" ARG1 "\n"					\
+	    "	lea	1(" ARG1 "," ARG1 ",2), " RETURNED "\n"		\
 	    ASM_RET							\
 	    "	.size	" #name ", . - " #name "\n"			\
 	    ".popsection\n")
@@ -52,15 +60,15 @@
 	    "	.globl	" #name "\n"					\
 	    #name ":\n"							\
 	    ASM_ENDBR							\
-	    "	push	%rdi\n"						\
-	    "	pop	%rsi\n"						\
-	    "	push	%rsi\n"						\
+	    "	push	" ARG1 "\n"					\
+	    "	pop	" ARG2 "\n"					\
+	    "	push	" ARG2 "\n"					\
 	    "	nop\n"							\
-	    "	pop	%rdi\n"						\
+	    "	pop	" ARG1 "\n"					\
 	    "1:	.byte	" __stringify(BYTES_NOP5) "\n"			\
-	    "2:	lea	1(%rdi,%rdi,2), %rax\n"				\
+	    "2:	lea	1(" ARG1 "," ARG1 ",2), " RETURNED "\n"		\
 	    ASM_RET							\
-	    "3:	lea	1(%rsi,%rsi,2), %rax\n"				\
+	    "3:	lea	1(" ARG2 "," ARG2 ",2), " RETURNED "\n"		\
 	    ASM_RET							\
 	    "	.size	" #name ", . - " #name "\n"			\
 	    ".popsection\n"						\

@@ -233,7 +233,7 @@ static int first_hit(struct kprobe *kp, struct pt_regs *regs)
 	if (this_cpu_read(nmis.inside))
 		this_cpu_inc(t->counts->hits_in_nmi);
 	if (t == &targets[PLAIN] && this_cpu_read(t->counts->hits[0]) % 8 == 0)
-		call_targets(regs->di, IN_HANDLER);
+		call_targets(regs_get_kernel_argument(regs, 0), IN_HANDLER);
 	this_cpu_dec(nmis.handlers);
 	return count_hit(kp, 0);
 }
@@ -253,7 +253,7 @@ static int count_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct target *t = container_of(get_kretprobe(ri), struct target, rp);
 
-	*(unsigned long *)ri->data = regs->di;
+	*(unsigned long *)ri->data = regs_get_kernel_argument(regs, 0);
 	this_cpu_inc(t->counts->entries);
 	return 0;
 }
@@ -472,14 +472,15 @@ static int churned_divert(struct kprobe *kp, struct pt_regs *regs)
 /* What its fault handler says that a handler has read. */
 #define MENDED		0x4d454e44ul
 /* Of the instruction that faults. */
-#define FAULT_LENGTH	3
+#define FAULT_LENGTH	(IS_ENABLED(CONFIG_X86_64) ? 3 : 2)
 
 static int churned_fault(struct kprobe *kp, struct pt_regs *regs)
 {
 	unsigned long got = 0;
 
 	churned_hit(kp, regs);
-	asm volatile("mov (%%rdi), %%rax" : "+a"(got) : "D"(sizeof(long)) : "memory");
+	asm volatile("mov (%%" _ASM_DI "), %%" _ASM_AX
+		     : "+a"(got) : "D"(sizeof(long)) : "memory");
 	if (got != MENDED)
 		atomic_long_inc(&wrong);
 	return 0;
