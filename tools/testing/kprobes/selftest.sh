@@ -2151,7 +2151,7 @@ on_terminal 100 300 |
 # The rules for generated code: what slots.py finds in a few copies and detours
 echo 'ffffffff81002000 T f' >"$tmp/symbols"
 printf 'ffffffff81000011\nffffffff81000045\n' >"$tmp/insns"
-# ruled HOW VULNERABILITY: the verdict on the slots that standard input lists
+# ruled HOW VULNERABILITY [BITS]: the verdict on the slots that standard input lists
 ruled()
 {
 	{
@@ -2159,7 +2159,7 @@ ruled()
 		sed 's/$/cccccccccccccccc/'
 		printf 'probes 2\njumps 1\nend\n'
 	} >"$tmp/slots"
-	! python3 "$here/slots.py" "$1" 2 "$tmp/slots" "$tmp/insns" "$tmp/symbols" >"$tmp/found" || echo 'not ok - passes'
+	! python3 "$here/slots.py" "${3:-64}" "$1" 2 "$tmp/slots" "$tmp/insns" "$tmp/symbols" >"$tmp/found" || echo 'not ok - passes'
 	sed '1d; s/^\([a-z]*\) at [0-9a-f]* of [0-9a-f]*, at f*/\1 /; s/^/not ok - /' "$tmp/found"
 }
 ruled default 'spectre_v2 Mitigation: Retpolines' <<'SLOTS' |
@@ -2182,6 +2182,16 @@ not ok - detour c0000204: is no instruction
 not ok - detour c0000300: an indirect branch: notrack jmp *%rax
 not ok - detour c0000300: is not tracked: notrack jmp *%rax
 not ok - detour c0000300: nothing stops speculation after notrack jmp *%rax"
+ruled default 'spectre_v2 Mitigation: Retpolines' 32 <<'SLOTS' |
+copy f8000000 c1000010 1 90e90b0000c9
+copy f8000100 c1000010 1 90e90bff00c9
+detour f8000200 c1000040 5 40ffe0cc
+detour f8000300 c1000040 5 f30f1efbe93cfdffc8
+SLOTS
+	sees slots_32 "rules that generated code of 32 bits breaks are seen" \
+"not ok - copy 8000101: a copy goes on at c1010011
+not ok - detour 8000201: an indirect branch: jmp    *%eax
+not ok - detour 8000300: an ENDBR"
 ruled ITS 'indirect_target_selection Mitigation: Aligned branch/return thunks' <<'SLOTS' |
 copy ffffffffc0000000 ffffffff81000010 1 90e90b0000c1
 detour ffffffffc0000100 ffffffff81000040 5 90c3

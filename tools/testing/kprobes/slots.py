@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Checks the code of copies and detours, see slots.sh:
 #
-#   slots.py HOW PROBES TEXT INSNS SYMBOLS
+#   slots.py BITS HOW PROBES TEXT INSNS SYMBOLS
 #
 # objdump gives the second opinion on the instructions. The rules:
 #
@@ -24,7 +24,8 @@ import subprocess
 import sys
 import tempfile
 
-how, wanted_probes, text_file, insns_file, symbols_file = sys.argv[1:6]
+bits = int(sys.argv[1])
+how, wanted_probes, text_file, insns_file, symbols_file = sys.argv[2:7]
 
 with open(insns_file) as f:
     insns = {int(line.split()[0], 16) for line in f}
@@ -65,7 +66,7 @@ CALL_THUNK = 9
 
 
 def starts_at(to):
-    return to in starts or to - 4 in starts or (counted and to + CALL_THUNK in starts)
+    return to in starts or (bits == 64 and to - 4 in starts) or (counted and to + CALL_THUNK in starts)
 
 
 def complain(slot, at, what):
@@ -86,7 +87,7 @@ for slot in slots:
 with tempfile.NamedTemporaryFile() as f:
     f.write(blob)
     f.flush()
-    dump = subprocess.run(['objdump', '-D', '-b', 'binary', '-m', 'i386:x86-64',
+    dump = subprocess.run(['objdump', '-D', '-b', 'binary', '-m', 'i386:x86-64' if bits == 64 else 'i386',
                            '--insn-width=16', '-z', f.name], capture_output=True, text=True, check=True).stdout
 
 line_re = re.compile(r'^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t(.*)$')
@@ -124,9 +125,7 @@ for slot, (start, length) in zip(slots, where):
         ends = False
         if m:
             branches += 1
-            off = int(m.group(2), 16)
-            off -= 1 << 64 if off >= 1 << 63 else 0
-            to = slot_at + off - start & (1 << 64) - 1
+            to = slot_at + int(m.group(2), 16) - start & (1 << bits) - 1
             name = name_of.get(to, '')
             if m.group(1) == 'call':
                 calls += 1

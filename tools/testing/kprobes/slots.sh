@@ -6,7 +6,7 @@
 #
 #   PROBES=n       how many (default 3000), spread over the text
 #   KERNEL=name    stock-$CONFIG, for comparison
-#   ONLY=name      only this way: default, off, ITS, stuffing
+#   ONLY=name      only this way: default, off; for 64 bits also ITS, stuffing
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
@@ -20,6 +20,12 @@ need objdump:binutils python3:python3
 scratch
 mkdir -p "$tmp/files" "$build/logs"
 
+bits=64 ways='default off ITS stuffing'
+if grep -qsx CONFIG_X86_32=y "$kernel/.config"; then
+	# There is a thunk only for indirect branches.
+	bits=32 ways='default off'
+fi
+
 # All instructions of the kernel, and some of them to be probed. ftrace sites have neither
 # a copy nor a detour.
 objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
@@ -27,21 +33,21 @@ objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
 	/^[0-9a-f]+ </ { padding = 0; next }
 	padding || !/^ *[0-9a-f]+:\t/ { next }
 	{ at = $1; sub(/:/, "", at) }
-	{ print at, $2 == "int3" || /call .*<__fentry__>|nopl +0x0\(%rax,%rax,1\)$/ ? "-" : "+" }
+	{ print at, $2 == "int3" || /call .*<__fentry__>|nopl +0x0\(%[er]ax,%[er]ax,1\)$/ ? "-" : "+" }
 	' >"$tmp/insns"
 awk -v n="$probes" '$2 == "+" { line[all++] = $1 }
 	END { for (i = 0; i < n; i++) print line[int(i * all / n)] }' "$tmp/insns" >"$tmp/files/sites"
 nm "$kernel/vmlinux" >"$tmp/symbols"
 
 failed=''
-for how in ${ONLY:-default off ITS stuffing}; do
+for how in ${ONLY:-$ways}; do
+	[[ " $ways " == *" $how "* ]] || die "slots.sh: unknown way $how: $name has $ways"
 	param='' cpu=max,-cx16
 	case $how in
 	default) ;;
 	off) param=spectre_v2=off ;;
 	ITS) cpu=Icelake-Server,-cx16 ;;
 	stuffing) param='spectre_v2=retpoline retbleed=stuff' cpu=Skylake-Client ;;
-	*) die "slots.sh: unknown way $how: see the head of $0" ;;
 	esac
 	log=slots-$name-$how
 	[ -n "${ONLY:-}" ] || say "generated code: $how"
@@ -53,7 +59,7 @@ for how in ${ONLY:-default off ITS stuffing}; do
 		failed=1
 		continue
 	fi
-	if python3 "$here/slots.py" "$how" "$probes" "$build/logs/$log.txt" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
+	if python3 "$here/slots.py" $bits "$how" "$probes" "$build/logs/$log.txt" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
 		echo "ok - slots.$how: copies and detours follow the rules for generated code"
 	else
 		echo "not ok - slots.$how: copies and detours break a rule"

@@ -13,7 +13,7 @@
 #   ordering     ordering.sh: are the barriers and locks there? For x86_64; other
 #                architectures are checked with their suites
 #   slots        slots.sh: do copies and detours follow the rules for generated code? For
-#                the default kernel, and fewer of them than "make slots" has
+#                the default kernel and i386, and fewer of them than "make slots" has
 #   exports      is the API exported, to GPL modules only?
 #   oops         oops.sh: handlers that crash; for the default config
 #   self-test    selftest.sh: do these scripts notice failures?
@@ -51,10 +51,13 @@ is_current "$kernel"
 expected=$here/expected/$kernel
 # Some runs are for the default kernel only, or one that is like it but for counting.
 full=''
+# Others are for the one of 32 bits, too.
+both=''
 case $kernel in
-x86_64) full=1 ;;
-gcov) full=1 expected=$here/expected/x86_64 ;;
-gcov32) expected=$here/expected/i386 ;;
+x86_64) full=1 both=1 ;;
+i386) both=1 ;;
+gcov) full=1 both=1 expected=$here/expected/x86_64 ;;
+gcov32) both=1 expected=$here/expected/i386 ;;
 esac
 # Some kernels can watch the tests, see guest/watch.sh. A leak can be assigned to a suite only
 # if the suite runs alone. A scan for leaks takes long while all functions are traced, so that
@@ -499,7 +502,7 @@ fi
 ! is_picked run || step run run_shows
 ! is_picked hitpath || [[ $kernel == stock-* ]] || step hitpath hit_path
 ! is_picked ordering || [ "$kernel" != x86_64 ] || step ordering barriers
-[ -z "$full" ] || ! is_picked slots.default || step slots generated_code
+[ -z "$both" ] || ! is_picked slots.default || step slots generated_code
 ! is_picked exports || [[ $kernel == stock-* ]] || step exports exports
 # As long as the list says what has to run there.
 ! grep -qs '^kunit.py ' "$expected" || [ -n "$left_out" ] || ! wanted kunit.py || kunit_by_tool
