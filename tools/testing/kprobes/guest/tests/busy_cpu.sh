@@ -10,10 +10,10 @@
 case $(uname -v) in *PREEMPT_RT*) skip "softirqs are threads here" ;; esac
 
 load kprobe_target
-entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
 event 'p:kt/entry kprobe_target:kprobe_target_add'
+# Where ftrace has no trampolines, as on i386, it waits for all CPUs when the first function is
+# traced.
 event_on kt/entry
-site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
 event_off kt/entry
 
 # The CPU has nothing else to do, as on a machine that isolates it.
@@ -35,7 +35,7 @@ in_time()
 
 # A kernel task may have just become runnable on that CPU. It does not get to run, and
 # tasks-RCU waits for it: try again. A work item of kprobes would be there each time.
-event "p:kt/inside kprobe_target:kprobe_target_add+$((0x$site - 0x$entry + 5))"
+event "p:kt/inside kprobe_target:kprobe_target_add+$(after_site kprobe_target_add)"
 for _ in 1 2 3 4 5 6; do
 	jump=''
 	load kprobe_busy cpu=1

@@ -2,7 +2,6 @@
 # proves: random definitions of kprobe events are accepted if valid, and those with one mistake are refused with the error for it; the lists show what was accepted, hits are exact, and nothing is left over; none is lost if all CPUs define, switch and remove events at once
 . "${0%/*}/../lib.sh" || exit 1
 
-[ "$(uname -m)" = x86_64 ] || skip "knows the registers of x86_64 only"
 # As in abuse.sh.
 seed=${FUZZ_SEED:-1}
 defs=${FUZZ_DEFS:-600}
@@ -19,7 +18,7 @@ function r(n) { return int(rand() * n) }
 function pick(list,    w, n) { n = split(list, w, " "); return w[1 + r(n)] }
 function memory(depth) {
 	if (depth > 2 || r(3) == 0)
-		return pick("%di %si %sp %bp %ax %r15 $stack $stack0 $stack7 @jiffies @init_task+16 @vfs_read $comm1") 
+		return pick("%di %si %sp %bp %ax %cx $stack $stack0 $stack7 @jiffies @init_task+16 @vfs_read $comm1") 
 	return pick("+ -") pick("0 8 4096 65535") "(" memory(depth + 1) ")"
 }
 function base(    m) {
@@ -53,7 +52,7 @@ function place(ret,    k) {
 	where = "add"
 	k = r(8)
 	if (k < 3) return "kprobe_target:kprobe_target_add"
-	if (k < 4) return ret ? "kprobe_target:kprobe_target_add+0" : "kprobe_target:kprobe_target_add+9"
+	if (k < 4) return ret ? "kprobe_target:kprobe_target_add+0" : "kprobe_target:kprobe_target_add+" after
 	where = "other"
 	if (k < 5) return "kprobe_target:kprobe_target_recurse"
 	if (k < 6) return "vfs_read"
@@ -86,7 +85,7 @@ function mistake(    k, e, t) {
 	if (k == 1) return bad("Invalid probed address or symbol", e "kprobe_target:no_such_function" args(3))
 	if (k == 2) return bad("Probe point is not an instruction boundary", e "kprobe_target:kprobe_target_add+1")
 	if (k == 3) return bad("The address is on the kprobe blacklist", e pick("kprobe_int3_handler exc_int3 get_kprobe"))
-	if (k == 4) return bad("Retprobe address must be an function entry", "r:kf/" name " kprobe_target:kprobe_target_add+9")
+	if (k == 4) return bad("Retprobe address must be an function entry", "r:kf/" name " kprobe_target:kprobe_target_add+" after)
 	if (k == 5) return bad("Maxactive is only for function exit", "p" (1 + r(9)) ":kf/" name " " t)
 	if (k == 6) return bad("Maxactive is too big", "r" (4097 + r(100000)) ":kf/" name " " t)
 	if (k == 7) return bad("Invalid maxactive number", "r" pick("1x 0x 9y 12_") ":kf/" name " " t)
@@ -159,7 +158,8 @@ BEGIN {
 }
 END
 vfs_read=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
-awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -f grammar </dev/null >steps
+after=$(after_site kprobe_target_add)
+awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -v after="$after" -f grammar </dev/null >steps
 
 # The events that exist, judging by the answers to the writes: "GROUP/NAME WHERE ENABLED" a line.
 : >there
@@ -338,7 +338,7 @@ crowd()
 	cd "crowd$1" || exit
 	tmp=$PWD
 	awk -v seed="$((seed * 100 + $1))" -v defs="$((defs / 2))" -v vfs_read="$vfs_read" \
-		-f ../grammar </dev/null |
+		-v after="$after" -f ../grammar </dev/null |
 		awk -F '\t' '$1 != "add" || $4 == "ok"' |
 		sed "s/^\(add.*${tab}[pr][0-9]*:\)[kf][fz]\([/.]\)e/\1$group\2${group}e/
 			s/^\(add$tab\)e/\1${group}e/" >steps

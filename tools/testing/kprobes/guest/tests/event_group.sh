@@ -4,12 +4,6 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
-entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
-event 'p:kt/probe kprobe_target:kprobe_target_add'
-event_on kt/probe
-site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
-event_off kt/probe
-event '-:kt/probe'
 
 # hits WHAT COUNT: of each event, for that many calls
 hits()
@@ -24,7 +18,7 @@ hits()
 armed() { is "armed $1" "$(grep -vc DISABLED $kp/list)" "$2"; }
 
 event 'p:kt/first kprobe_target:kprobe_target_add'
-event "p:kt/inside kprobe_target:kprobe_target_add+$((0x$site - 0x$entry + 5))"
+event "p:kt/inside kprobe_target:kprobe_target_add+$(after_site kprobe_target_add)"
 event 'r:kt/return kprobe_target:kprobe_target_add'
 event 'p:kt/last kprobe_target:kprobe_target_add'
 for round in 1 2 3; do
@@ -102,8 +96,8 @@ echo >$tracing/kprobe_events
 # With ftrace off, no probe on an ftrace site can be switched on. That keeps the other probes
 # of the same event off, too, but no other event.
 event 'p:kt/two kprobe_target:kprobe_target_add'
-event "p:kt/two kprobe_target:kprobe_target_recurse+$((0x$site - 0x$entry + 5))"
-event "p:kt/one kprobe_target:kprobe_target_recurse+$((0x$site - 0x$entry + 5))"
+event "p:kt/two kprobe_target:kprobe_target_recurse+$(after_site kprobe_target_recurse)"
+event "p:kt/one kprobe_target:kprobe_target_recurse+$(after_site kprobe_target_recurse)"
 if alone; then
 	echo 0 >/proc/sys/kernel/ftrace_enabled || fail "cannot switch ftrace off"
 	refuses 'esource busy' "echo 1 >$tracing/events/kt/enable"

@@ -9,12 +9,8 @@ is "default" "$(cat $optimization)" 1
 
 # An ordinary instruction follows the call for ftrace.
 load kprobe_target
-entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
+after=$(after_site kprobe_target_add)
 event 'p:kt/site kprobe_target:kprobe_target_add'
-event_on kt/site
-site=$(awk '$3 ~ /^kprobe_target_add\+/ { print $1 }' $kp/list)
-event_off kt/site
-after=$((0x$site - 0x$entry + 5))
 event "p:kt/add kprobe_target:kprobe_target_add+$after a=$arg1:s32 b=$arg2:s32"
 event_on kt/add
 
