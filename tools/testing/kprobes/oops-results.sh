@@ -38,11 +38,13 @@ oops_verdict()
 		begun && !/^ \? / { text = text $0 "\n" }
 		begun && /^(BUG|Oops|WARNING|UBSAN|INFO): / { nr[++reports] = $0 }
 		END {
+			ip = "(RIP: 0010:|EIP: )"
 			split(name, n, " ")
 			how = n[1]; fn = "oops_" n[2]; what = n[4]
 			if (text == "") { print "has not begun"; exit }
 			report["null"] = "\nBUG: kernel NULL pointer dereference, address: 0+8\n"
-			report["bad"] = "general protection fault, probably for non-canonical address 0x40+:"
+			report["bad"] = "general protection fault, probably for non-canonical address 0x40+:|" \
+				"\nBUG: unable to handle page fault for address: 40000000\n"
 			report["bug"] = "\nKernel BUG at oops_in_handler\\+|\nkernel BUG at "
 			report["warn"] = "\nWARNING: CPU: [0-9]+ PID: [0-9]+ at oops_in_handler\\+"
 			report["stack"] = "\nBUG: TASK stack guard page was hit"
@@ -54,26 +56,26 @@ oops_verdict()
 			}
 			# The exception, and the oops that it leads to.
 			wanted = 1
-			if (what == "null" || what == "stack") wanted = 2
+			if (what == "null" || what == "stack" || text ~ /\nBUG: unable to handle/) wanted = 2
 			for (i = wanted + 1; i <= reports && what != "hang" && what != "fixed"; i++)
 				print "one more report: " nr[i]
 			if (how == "insn") {
 				if (n[2] == "first") {
-					need("instruction", "\nRIP: 0010:" fn "\\+")
-					# mov (%rcx), %rdx; and no breakpoint or jump
-					need("code", "\nCode: [0-9a-f ]*<48> 8b 11 ")
+					need("instruction", "\n" ip fn "\\+")
+					# mov (%rcx), %rdx, or the same of 32 bits; and no breakpoint or jump
+					need("code", "\nCode: [0-9a-f ]*(<48> 8b|<8b>) 11 ")
 				} else
 					need("instruction", "\nkprobes: the instruction that crashed is displaced from " fn "\\+")
 				need("caller of the probed function", "\n oops_caller\\+")
 				never("a handler that has not crashed", "a handler of the probe")
 			} else if (what != "fixed") {
-				need("function of the handler", "\nRIP: 0010:oops_(by_address|in_handler|deeper)|oops_in_handler\\+")
+				need("function of the handler", "\n" ip "oops_(by_address|in_handler|deeper)|oops_in_handler\\+")
 				if (what != "hang")
 					need("handler", "\n oops_" how "_handler\\+")
 				if (how == "return")
-					need("caller of the probed function", "\n oops_caller\\+")
+					need("caller of the probed function", "\n(" ip "| )oops_caller\\+")
 				else
-					need("probed function", "\n(RIP: 0010:| )" fn "\\+")
+					need("probed function", "\n(" ip "| )" fn "\\+")
 			}
 			if (how != "insn" && what != "fixed" && what != "warn" && what != "hang")
 				need("name of the probe", "\nkprobes: a handler of the probe at " fn "\\+[^\n]* was running\n")
@@ -148,7 +150,7 @@ in_reader_verdict()
 {
 	[ "$3" -eq 0 ] || echo "the guest: $(tail -n 1 "$2")"
 	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk '
-		/^RIP: 0010:reader_write\+/ { there++ }
+		/^(RIP: 0010:|EIP: )reader_write\+/ { there++ }
 		/^[kK]ernel BUG at / { reports++; next }
 		/^(Kernel panic|BUG|WARNING|UBSAN|INFO|rcu: INFO): / || /^kprobes: cannot / { print "one more report: " $0 }
 		END { if (reports != 1 || !there) print reports + 0 " reports, " there + 0 " in reader_write()" }'

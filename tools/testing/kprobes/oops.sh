@@ -111,6 +111,11 @@ alone()
 
 mkdir -p "$build/logs"
 need_qemu
+if [ -n "$(those pre:plain:jump:stack)" ] && grep -qsx CONFIG_X86_32=y "$kernel/.config"; then
+	echo "skip - oops.pre_plain_jump_stack: no page guards a stack in this kernel"
+	oops_panics=${oops_panics/pre:plain:jump:stack/}
+	cases=1
+fi
 case $name in
 stock-* | patched-*)
 	# shellcheck disable=SC2046,SC2086

@@ -15,7 +15,7 @@
 #   slots        slots.sh: do copies and detours follow the rules for generated code? For
 #                the default kernel and i386, and fewer of them than "make slots" has
 #   exports      is the API exported, to GPL modules only?
-#   oops         oops.sh: handlers that crash; for the default config
+#   oops         oops.sh: handlers that crash; for the default config and i386
 #   self-test    selftest.sh: do these scripts notice failures?
 #
 # For each kernel, expected/ lists the tests that must run and the skips that are allowed. A
@@ -498,7 +498,7 @@ if [ -n "$full" ] && [ -n "$more" ]; then
 	mapfile -t preempt < <(grep -lx '# preempt: full' "$here"/guest/tests/*.sh)
 	guest_tests preempt 'preempt=full: ' preempt=full '' "${preempt[@]}"
 fi
-[ -z "$full" ] || oops_guests
+[ -z "$both" ] || oops_guests
 ! is_picked run || step run run_shows
 ! is_picked hitpath || [[ $kernel == stock-* ]] || step hitpath hit_path
 ! is_picked ordering || [ "$kernel" != x86_64 ] || step ordering barriers

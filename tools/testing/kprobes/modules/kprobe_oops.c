@@ -31,11 +31,8 @@
 #include <linux/stringify.h>
 #include <linux/uaccess.h>
 
-#include <asm/text-patching.h>
-
-#ifdef CONFIG_X86_64
 #include <asm/ibt.h>
-#endif
+#include <asm/text-patching.h>
 
 #include "kprobe_common.h"
 #include "kprobe_oops.h"
@@ -46,10 +43,10 @@
 TARGET(oops, traced)
 notrace TARGET(oops, plain)
 
-#ifdef CONFIG_X86_64
 static unsigned long oops_moved_zero;
 unsigned long *oops_moved_from = &oops_moved_zero;
 
+#ifdef CONFIG_X86_64
 asm(".pushsection .text\n"
 "	.balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
 "	.type oops_moved, @function\n"
@@ -71,6 +68,45 @@ asm(".pushsection .text\n"
 "2:	mov	(%rcx), %rdx\n"
 "	lea	1(%rdx,%rdi,2), %rdx\n"
 "	lea	(%rdx,%rdi), %rax\n"
+	ASM_RET
+"	.size oops_first, . - oops_first\n"
+"	.popsection\n"
+"	.pushsection .rodata\n"
+"	.balign 4\n"
+"oops_moved_at: .long 1b - oops_moved\n"
+"oops_first_at: .long 2b - oops_first\n"
+"	.popsection\n");
+#else
+/*
+ * They have frames, so that an unwinder which needs these finds the caller. A report shows
+ * the code before an instruction, but no page needs to be mapped before that of the module.
+ */
+asm(".pushsection .text\n"
+"	.skip 64, 0xcc\n"
+"	.balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
+"	.type oops_moved, @function\n"
+"oops_moved:\n"
+"	push	%ebp\n"
+"	mov	%esp, %ebp\n"
+"	mov	oops_moved_from, %ecx\n"
+"1:	mov	%eax, %eax\n"
+"	mov	(%ecx), %edx\n"
+"	lea	1(%edx,%eax,2), %edx\n"
+"	add	%edx, %eax\n"
+"	pop	%ebp\n"
+	ASM_RET
+"	.size oops_moved, . - oops_moved\n"
+"	.balign " __stringify(CONFIG_FUNCTION_ALIGNMENT) "\n"
+"	.type oops_first, @function\n"
+"oops_first:\n"
+"	push	%ebp\n"
+"	mov	%esp, %ebp\n"
+"	mov	oops_moved_from, %ecx\n"
+"	xor	%edx, %edx\n"
+"2:	mov	(%ecx), %edx\n"
+"	lea	1(%edx,%eax,2), %edx\n"
+"	lea	(%edx,%eax), %eax\n"
+"	pop	%ebp\n"
 	ASM_RET
 "	.size oops_first, . - oops_first\n"
 "	.popsection\n"
@@ -110,16 +146,12 @@ static noinline unsigned long oops_deeper(unsigned long n, unsigned long most)
 	return oops_deeper(n + 1, most) + room[n % sizeof(room)];
 }
 
+/* The length of the instruction that faults, which is the same with 32 and 64 bits */
+#define FAULT_LENGTH	6
+
 static noinline void oops_by_address(unsigned long address)
 {
-	OPTIMIZER_HIDE_VAR(address);
-	WRITE_ONCE(*(int *)address, 1);
-}
-
-/* The fault handler continues after this call. */
-static noinline void oops_and_go_on(void)
-{
-	oops_by_address(8);
+	asm volatile("movl $1, (%0)" : : "a"(address) : "memory");
 }
 
 static noinline void oops_in_handler(void)
@@ -149,7 +181,7 @@ static noinline void oops_in_handler(void)
 			cpu_relax();
 		break;
 	case FIXED:
-		oops_and_go_on();
+		oops_by_address(8);
 		break;
 	case NOTHING:
 		break;
@@ -182,14 +214,13 @@ static int oops_return_handler(struct kretprobe_instance *ri, struct pt_regs *re
 }
 
 #ifdef KPROBES_HAVE_FAULT_HANDLERS
-/* Returns from oops_by_address(), which has no frame. */
+/* Skips the instruction. */
 static int oops_fault_handler(struct kprobe *kp, struct pt_regs *regs, int trapnr)
 {
 	if (READ_ONCE(todo) != FIXED)
 		return 0;
 	fixed++;
-	instruction_pointer_set(regs, *(unsigned long *)regs->sp);
-	regs->sp += sizeof(long);
+	regs->ip += FAULT_LENGTH;
 	return 1;
 }
 #endif
@@ -202,12 +233,10 @@ static int set_probe(const char *how, bool with_fault)
 	memset(&probe, 0, sizeof(probe));
 	memset(&return_probe, 0, sizeof(return_probe));
 	probe.addr = (kprobe_opcode_t *)target;
-#ifdef CONFIG_X86_64
 	if (target == oops_moved)
 		probe.addr = (kprobe_opcode_t *)((u8 *)target + oops_moved_at);
 	if (target == oops_first)
 		probe.addr = (kprobe_opcode_t *)((u8 *)target + oops_first_at);
-#endif
 	return_probe.kp.addr = (kprobe_opcode_t *)target;
 	if (with_fault) {
 #ifdef KPROBES_HAVE_FAULT_HANDLERS
@@ -284,7 +313,6 @@ static bool call_on(unsigned int cpu)
 
 static void aim_insn(enum what at)
 {
-#ifdef CONFIG_X86_64
 	unsigned long *from = &oops_moved_zero;
 
 	if (at == NULL_POINTER)
@@ -292,7 +320,6 @@ static void aim_insn(enum what at)
 	else if (at == BAD_POINTER)
 		from = (unsigned long *)(1ul << (BITS_PER_LONG - 2));
 	WRITE_ONCE(oops_moved_from, from);
-#endif
 }
 
 static int run(const char *how, const char *name, const char *state, const char *what)
@@ -309,15 +336,10 @@ static int run(const char *how, const char *name, const char *state, const char 
 	if (doing == ARRAY_SIZE(whats))
 		return -EINVAL;
 	target = !strcmp(name, "traced") ? oops_traced : oops_plain;
-#ifdef CONFIG_X86_64
 	if (!strcmp(name, "moved"))
 		target = oops_moved;
 	if (!strcmp(name, "first"))
 		target = oops_first;
-#else
-	if (!strcmp(name, "moved") || !strcmp(name, "first"))
-		return -EINVAL;
-#endif
 	ret = set_probe(how, doing == FIXED);
 	if (ret)
 		return ret;
