@@ -7,16 +7,16 @@
 # "# needs: what FILE makes", for that kernel. NR is the number of encodings. Fails if one of the files cannot be made.
 make_files()
 {
-	local dir=$1 kernel=$2 nr=$3 bits=64 test makers
+	local dir=$1 kernel=$2 nr=$3 bits=64 gcc=gcc test makers
 
 	shift 3
 	makers=$(for test; do
 		sed -n 's/^# needs: what \(.*\) makes$/\1/p' "$here/guest/tests/$test.sh"
 	done)
+	! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32 gcc=i686-linux-gnu-gcc
 	case $makers in
 	*execute.py*)
 		need objdump:binutils python3:python3
-		! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32
 		python3 "$here/execute.py" $bits "$nr" 1 "$dir/execute" || return
 		;;
 	esac
@@ -28,8 +28,12 @@ make_files()
 	esac
 	case $makers in
 	*perf_fuzz.c*)
-		need gcc:gcc /usr/include/stdio.h:libc6-dev
-		gcc -O2 -static -o "$dir/perf_fuzz" "$here/perf_fuzz.c" || return
+		if [ $bits = 64 ]; then
+			need gcc:gcc /usr/include/stdio.h:libc6-dev
+		else
+			need "$gcc:gcc-i686-linux-gnu" /usr/i686-linux-gnu/include/stdio.h:libc6-dev-i386-cross
+		fi
+		$gcc -O2 -static -o "$dir/perf_fuzz" "$here/perf_fuzz.c" || return
 		;;
 	esac
 }

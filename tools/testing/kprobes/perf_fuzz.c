@@ -55,6 +55,14 @@
 /* Bits of the attributes that no kernel knows so far. */
 #define UNKNOWN		0x0004000000000000ull
 
+/* Where the user's half of the address space ends. */
+#define USER_END	(sizeof(long) == 8 ? 0x7ffffffff000 : 0xc0000000)
+#if UINTPTR_MAX > UINT32_MAX
+#define BAD_POINTERS	1, 0xfff, USER_END, 0x8000000000000000, 0xffffffff81000000
+#else
+#define BAD_POINTERS	1, 0xfff, USER_END, 0xc1000000
+#endif
+
 enum fn { ADD, RECURSE, NR_FNS };
 
 /* The arguments of a system call, and what they should give. */
@@ -265,13 +273,13 @@ static void join_group(struct def *d)
 
 static void bad_flags(struct def *d)
 {
-	d->flags |= 1ul << (4 + rnd(60));
+	d->flags |= 1ul << (4 + rnd(8 * sizeof(d->flags) - 4));
 }
 
 static void bad_attr_pointer(struct def *d)
 {
 	static const uintptr_t addrs[] = {
-		0, 1, 0xfff, 0x7ffffffff000, 0x8000000000000000, 0xffffffff81000000, -64ul,
+		0, BAD_POINTERS, -64ul,
 	};
 
 	d->bad_attr = (void *)addrs[rnd(ARRAY_SIZE(addrs))];
@@ -496,7 +504,7 @@ static void bad_long_name(struct def *d)
 static void bad_name_pointer(struct def *d)
 {
 	static const uint64_t addrs[] = {
-		1, 0xfff, 0x7ffffffff000, 0x8000000000000000, 0xffffffff81000000, ~0ull,
+		BAD_POINTERS, ~0ull,
 	};
 
 	d->attr.kprobe_func = addrs[rnd(ARRAY_SIZE(addrs))];
@@ -758,7 +766,7 @@ static void describe(const struct def *d, char *buf, size_t len)
 	snprintf(buf, len,
 		 "fn %d name %s addr %#llx config %#llx size %u pid %d cpu %d group %d flags %#lx bits %#llx",
 		 d->fn, d->attr.kprobe_func > (uintptr_t)0xfff &&
-		 d->attr.kprobe_func < 0x7ffffffff000 ? name : "?",
+		 d->attr.kprobe_func < USER_END ? name : "?",
 		 (unsigned long long)d->attr.config2, (unsigned long long)d->attr.config, d->size,
 		 d->pid, d->cpu, d->group, d->flags, (unsigned long long)((uint64_t *)&d->attr)[5]);
 }

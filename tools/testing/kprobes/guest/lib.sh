@@ -52,12 +52,6 @@ refuses()
 		esac
 	fi
 }
-# after_site FUNCTION: the offset of the instruction after its ftrace site
-after_site()
-{
-	echo $((0x$(awk -v f="$1" '$2 == f { print $1 }' $tracing/available_filter_functions_addrs) + 5 -
-		0x$(awk -v f="$1" '$3 == f { print $1 }' /proc/kallsyms)))
-}
 # Does this test run alone?
 alone() { [ -z "$locks" ]; }
 # For so many seconds tests wait for what takes a moment. See SLOW in jobs/tests.sh.
@@ -104,8 +98,8 @@ event_on() { echo 1 >"$tracing/events/$1/enable" || fail "cannot enable $1"; }
 event_off() { echo 0 >"$tracing/events/$1/enable" || fail "cannot disable $1"; }
 # traced NAME: how many hits of an event are in the trace
 traced() { grep -c " $1: " $tracing/trace; }
-# find_target: sets $entry to where kprobe_target_add() begins, and $site to where a probe on
-# it goes
+# find_target: sets $entry to where kprobe_target_add() begins, $site to where a probe on it
+# goes, and, on x86, $after to the offset of the instruction after its ftrace site
 find_target()
 {
 	event 'p:kt/site kprobe_target:kprobe_target_add'
@@ -114,6 +108,7 @@ find_target()
 	entry=$(awk '$3 == "kprobe_target_add" { print $1 }' /proc/kallsyms)
 	event_off kt/site
 	event '-:kt/site'
+	after=$((0x$site - 0x$entry + 5))
 }
 # as_user COMMAND: its output for a user that is not root. busybox finds users only in a
 # file, which the guest has for this alone.

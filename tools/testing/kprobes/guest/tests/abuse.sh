@@ -22,7 +22,8 @@ load kprobe_abuse others=$others
 # where that code was.
 generated()
 {
-	event "p:kt/add kprobe_target:kprobe_target_add+$(after_site kprobe_target_add)"
+	find_target
+	event "p:kt/add kprobe_target:kprobe_target_add+$after"
 	event_on kt/add
 	echo vfs_read >$tracing/set_ftrace_filter
 	echo function >$tracing/current_tracer || fail "no function tracer"

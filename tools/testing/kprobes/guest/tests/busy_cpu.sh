@@ -10,11 +10,10 @@
 case $(uname -v) in *PREEMPT_RT*) skip "softirqs are threads here" ;; esac
 
 load kprobe_target
-event 'p:kt/entry kprobe_target:kprobe_target_add'
 # Where ftrace has no trampolines, as on i386, it waits for all CPUs when the first function is
-# traced.
-event_on kt/entry
-event_off kt/entry
+# traced, which this does.
+find_target
+event 'p:kt/entry kprobe_target:kprobe_target_add'
 
 # The CPU has nothing else to do, as on a machine that isolates it.
 for task in /proc/[0-9]*; do
@@ -35,7 +34,7 @@ in_time()
 
 # A kernel task may have just become runnable on that CPU. It does not get to run, and
 # tasks-RCU waits for it: try again. A work item of kprobes would be there each time.
-event "p:kt/inside kprobe_target:kprobe_target_add+$(after_site kprobe_target_add)"
+event "p:kt/inside kprobe_target:kprobe_target_add+$after"
 for _ in 1 2 3 4 5 6; do
 	jump=''
 	load kprobe_busy cpu=1

@@ -4,6 +4,7 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
+find_target
 
 # hits WHAT COUNT: of each event, for that many calls
 hits()
@@ -18,7 +19,7 @@ hits()
 armed() { is "armed $1" "$(grep -vc DISABLED $kp/list)" "$2"; }
 
 event 'p:kt/first kprobe_target:kprobe_target_add'
-event "p:kt/inside kprobe_target:kprobe_target_add+$(after_site kprobe_target_add)"
+event "p:kt/inside kprobe_target:kprobe_target_add+$after"
 event 'r:kt/return kprobe_target:kprobe_target_add'
 event 'p:kt/last kprobe_target:kprobe_target_add'
 for round in 1 2 3; do
@@ -96,8 +97,8 @@ echo >$tracing/kprobe_events
 # With ftrace off, no probe on an ftrace site can be switched on. That keeps the other probes
 # of the same event off, too, but no other event.
 event 'p:kt/two kprobe_target:kprobe_target_add'
-event "p:kt/two kprobe_target:kprobe_target_recurse+$(after_site kprobe_target_recurse)"
-event "p:kt/one kprobe_target:kprobe_target_recurse+$(after_site kprobe_target_recurse)"
+event "p:kt/two kprobe_target:kprobe_target_recurse+$after"
+event "p:kt/one kprobe_target:kprobe_target_recurse+$after"
 if alone; then
 	echo 0 >/proc/sys/kernel/ftrace_enabled || fail "cannot switch ftrace off"
 	refuses 'esource busy' "echo 1 >$tracing/events/kt/enable"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: at each level of lockdown, events and control files do what the manual says, and a module's probe keeps working
 # needs: config CONFIG_SECURITY_LOCKDOWN_LSM
-# needs: config CONFIG_64BIT
 # needs: what bpf_insns.c makes
 # own guest: a level stays until the machine is switched off
 . "${0%/*}/../lib.sh"
@@ -58,6 +57,8 @@ no_switches()
 # links LEVEL ANSWER: the first word of the answer when a BPF link probes an instruction
 links()
 {
+	# It needs 64 bits.
+	case $(uname -m) in i?86) return ;; esac
 	awk '$3 == "vfs_write" { print $1 }' /proc/kallsyms >$tmp/address
 	is "$1: a link of BPF" "$(/bpf_insns 2 true <$tmp/address | sed -n '1s/ [0-9.]*$//;1p')" "$2"
 }

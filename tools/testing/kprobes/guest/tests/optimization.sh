@@ -9,7 +9,7 @@ is "default" "$(cat $optimization)" 1
 
 # An ordinary instruction follows the call for ftrace.
 load kprobe_target
-after=$(after_site kprobe_target_add)
+find_target
 event 'p:kt/site kprobe_target:kprobe_target_add'
 event "p:kt/add kprobe_target:kprobe_target_add+$after a=$arg1:s32 b=$arg2:s32"
 event_on kt/add

@@ -2,19 +2,19 @@
 # proves: perf gets a symbol for each page of copies and detours that comes or goes, and an event when code in them is written or erased
 . "${0%/*}/../lib.sh"
 
-
 # The functions that tell perf's users. They are called even without users.
 case $(uname -m) in
 x86_64)
 	event 'p:kt/symbol perf_event_ksymbol type=%di:u16 addr=%si:x64 len=%dx:u32 gone=%cx:u8 name=+0(%r8):string'
 	event 'p:kt/poke perf_event_text_poke addr=%di:x64 old=%dx:u64 new=%r8:u64'
 	;;
-*)
+i?86)
 	# The lower half of a 64-bit address is in DX. After the return address come the arguments
 	# that are not in registers.
 	event 'p:kt/symbol perf_event_ksymbol type=%ax:u16 addr=%dx:x32 len=$stack1:u32 gone=$stack2:u8 name=+0($stack3):string'
 	event 'p:kt/poke perf_event_text_poke addr=%ax:x32 old=%cx:u32 new=$stack2:u32'
 	;;
+*) skip "knows the registers of x86 only" ;;
 esac
 event_on kt/symbol
 event_on kt/poke

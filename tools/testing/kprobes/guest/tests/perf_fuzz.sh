@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 # proves: kprobes by random attributes of perf are opened if valid, and those with one mistake are refused with the error for it; counts are exact, users without privileges get none, and nothing is left over
-# needs: config CONFIG_64BIT
 # needs: what perf_fuzz.c makes
 . "${0%/*}/../lib.sh"
 

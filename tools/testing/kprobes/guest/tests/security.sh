@@ -139,7 +139,8 @@ tables=/sys/kernel/debug/page_tables/kernel
 if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
 	load kprobe_abuse
 	load kprobe_target
-	event "p:kt/add kprobe_target:kprobe_target_add+$(after_site kprobe_target_add)"
+	find_target
+	event "p:kt/add kprobe_target:kprobe_target_add+$after"
 	event_on kt/add
 	# Go on until the other side has finished looking, however long that takes.
 	rm -f /tmp/seen
