@@ -63,7 +63,7 @@ oops_verdict()
 				if (n[2] == "first") {
 					need("instruction", "\n" ip fn "\\+")
 					# mov (%rcx), %rdx, or the same of 32 bits; and no breakpoint or jump
-					need("code", "\nCode: [0-9a-f ]*(<48> 8b|<8b>) 11 ")
+					need("code", "\nCode: [0-9a-f ]*" (text ~ /\nEIP: / ? "<8b>" : "<48> 8b") " 11 ")
 				} else
 					need("instruction", "\nkprobes: the instruction that crashed is displaced from " fn "\\+")
 				need("caller of the probed function", "\n oops_caller\\+")

@@ -55,7 +55,7 @@
 /* Bits of the attributes that no kernel knows so far. */
 #define UNKNOWN		0x0004000000000000ull
 
-/* Where the user's half of the address space ends. */
+/* Where the user's addresses end. */
 #define USER_END	(sizeof(long) == 8 ? 0x7ffffffff000 : 0xc0000000)
 #if UINTPTR_MAX > UINT32_MAX
 #define BAD_POINTERS	1, 0xfff, USER_END, 0x8000000000000000, 0xffffffff81000000
@@ -576,7 +576,7 @@ static void bad_user_addr(struct def *d)
 		use_addr(d, (uintptr_t)bad_user_addr);
 		break;
 	case 2:
-		use_addr(d, 1 + (rnd64() & ((1ull << 46) - 1)));
+		use_addr(d, 1 + rnd64() % (sizeof(long) == 8 ? 1ull << 46 : USER_END - 1));
 		break;
 	}
 }
@@ -588,7 +588,12 @@ static void bad_top_addr(struct def *d)
 
 static void bad_addr(struct def *d)
 {
-	use_addr(d, 1ull << 63 | rnd64() >> (8 + rnd(20)));
+	uint64_t addr = 1ull << 63 | rnd64() >> (8 + rnd(20));
+
+	/* A kernel of 32 bits takes the lower half, which may be that of an instruction. */
+	if (sizeof(long) == 4)
+		addr = 1ull << 63 | addr % USER_END;
+	use_addr(d, addr);
 }
 
 /* The kernel takes 32 bits of the offset. */

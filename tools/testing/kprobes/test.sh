@@ -51,7 +51,7 @@ is_current "$kernel"
 expected=$here/expected/$kernel
 # Some runs are for the default kernel only, or one that is like it but for counting.
 full=''
-# Others are for the one of 32 bits, too.
+# Others are for i386, too.
 both=''
 case $kernel in
 x86_64) full=1 both=1 ;;

@@ -443,7 +443,10 @@ static void aim_no_symbol(struct thread *t, struct abused *a)
 	a->kp.offset = rnd(t, 3) ? 0 : prandom_u32_state(&t->rnd);
 }
 
-/* Added to addresses in the module, these end in the user's half, or outside all text. */
+/*
+ * Added to addresses in the module, these end in the user's half, or outside all text. On 32
+ * bits, the last two wrap to text just before the address.
+ */
 static void aim_far(struct thread *t, struct abused *a)
 {
 	static const unsigned int offsets[] = { 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff };
@@ -598,7 +601,7 @@ static const struct kind kinds[] = {
 	{ "vmalloc", aim_vmalloc, E_NO_TEXT, true, .weight = 2 },
 	{ "unmapped", aim_unmapped, E_NO_TEXT, true, .weight = 2 },
 	{ "heap", aim_heap, E_NO_TEXT, true, .weight = 2 },
-	/* Text of modules may have no other address. */
+	/* A page of high memory may have no other address. */
 	{ "text_alias", aim_text_alias, E_NO_TEXT, true,
 		.weight = IS_ENABLED(CONFIG_HIGHMEM) ? 0 : 2 },
 	{ "stack", aim_stack, E_NO_TEXT, true, .weight = 2 },

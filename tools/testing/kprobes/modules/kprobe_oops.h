@@ -7,8 +7,8 @@
 /*
  * In assembly. The probe is on an instruction so short that a jump also displaces the next
  * one, at oops_moved_at, which reads *oops_moved_from; its value is 0. In oops_first() the
- * probed instruction reads it. There RAX is 0: a decoder that finds a breakpoint instead of
- * the instruction takes RAX for the address. On 32 bits, none looks.
+ * probed instruction reads it. On 64 bits RAX is 0 there: a decoder that finds a breakpoint
+ * instead of the instruction takes RAX for the address. On 32 bits no decoder looks at it.
  */
 unsigned long oops_moved(unsigned long x);
 unsigned long oops_first(unsigned long x);

@@ -10,8 +10,8 @@
 case $(uname -v) in *PREEMPT_RT*) skip "softirqs are threads here" ;; esac
 
 load kprobe_target
-# Where ftrace has no trampolines, as on i386, it waits for all CPUs when the first function is
-# traced, which this does.
+# On i386, where ftrace has no trampolines, it waits for all CPUs when the first function is
+# traced. So trace one before a CPU is busy.
 find_target
 event 'p:kt/entry kprobe_target:kprobe_target_add'
 

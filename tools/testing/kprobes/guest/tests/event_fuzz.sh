@@ -3,7 +3,8 @@
 . "${0%/*}/../lib.sh" || exit 1
 
 case $(uname -m) in
-x86_64 | i?86) ;;
+x86_64) more=%r15 ;;
+i?86) more=%cx ;;
 *) skip "knows the registers of x86 only" ;;
 esac
 # As in abuse.sh.
@@ -22,7 +23,7 @@ function r(n) { return int(rand() * n) }
 function pick(list,    w, n) { n = split(list, w, " "); return w[1 + r(n)] }
 function memory(depth) {
 	if (depth > 2 || r(3) == 0)
-		return pick("%di %si %sp %bp %ax %cx $stack $stack0 $stack7 @jiffies @init_task+16 @vfs_read $comm1") 
+		return pick("%di %si %sp %bp %ax " more " $stack $stack0 $stack7 @jiffies @init_task+16 @vfs_read $comm1") 
 	return pick("+ -") pick("0 8 4096 65535") "(" memory(depth + 1) ")"
 }
 function base(    m) {
@@ -163,7 +164,7 @@ BEGIN {
 END
 vfs_read=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
 find_target
-awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -v after="$after" -f grammar </dev/null >steps
+awk -v seed="$seed" -v defs="$defs" -v vfs_read="$vfs_read" -v after="$after" -v more=$more -f grammar </dev/null >steps
 
 # The events that exist, judging by the answers to the writes: "GROUP/NAME WHERE ENABLED" a line.
 : >there
@@ -342,7 +343,7 @@ crowd()
 	cd "crowd$1" || exit
 	tmp=$PWD
 	awk -v seed="$((seed * 100 + $1))" -v defs="$((defs / 2))" -v vfs_read="$vfs_read" \
-		-v after="$after" -f ../grammar </dev/null |
+		-v after="$after" -v more=$more -f ../grammar </dev/null |
 		awk -F '\t' '$1 != "add" || $4 == "ok"' |
 		sed "s/^\(add.*${tab}[pr][0-9]*:\)[kf][fz]\([/.]\)e/\1$group\2${group}e/
 			s/^\(add$tab\)e/\1${group}e/" >steps

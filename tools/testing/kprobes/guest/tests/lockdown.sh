@@ -57,8 +57,12 @@ no_switches()
 # links LEVEL ANSWER: the first word of the answer when a BPF link probes an instruction
 links()
 {
-	# It needs 64 bits.
-	case $(uname -m) in i?86) return ;; esac
+	case $(uname -m) in
+	i?86)
+		echo "# $1: no link of BPF, which needs 64 bits"
+		return
+		;;
+	esac
 	awk '$3 == "vfs_write" { print $1 }' /proc/kallsyms >$tmp/address
 	is "$1: a link of BPF" "$(/bpf_insns 2 true <$tmp/address | sed -n '1s/ [0-9.]*$//;1p')" "$2"
 }

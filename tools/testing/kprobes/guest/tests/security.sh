@@ -153,7 +153,7 @@ if [ -e $tables ] && [ -e /modules/kprobe_abuse.ko ]; then
 	while [ $looks -lt 4 ]; do
 		slot_pages >/tmp/before
 		cat $tables >/tmp/tables
-		# On 32 bits, the kernel can call the BIOS, and leaves it as it is.
+		# On 32 bits the BIOS stays writable and executable: the kernel may call it.
 		awk '/ RW .* x / && !/^0xc00a0000-0xc0100000 / { print }' /tmp/tables >>/tmp/bad_pages
 		looks=$((looks + 1))
 		# A page that is listed only before or only after may be in the making.
