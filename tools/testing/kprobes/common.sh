@@ -234,6 +234,9 @@ unpack_packages()
 # is_static PROGRAM: it needs no other file, so a guest can run it
 is_static() { ! readelf -lW "$1" 2>/dev/null | grep -q INTERP; }
 
+# is_32bit KERNELDIR: is that kernel for x86 with 32 bits?
+is_32bit() { grep -qsx CONFIG_X86_32=y "$1/.config"; }
+
 # guest_busybox KERNELDIR: set busybox to a static one that this kernel can run. That of a
 # 32-bit kernel is Debian's for i386. The machine's may be that of Debian's package busybox,
 # which is not static; the two packages exclude each other.
@@ -242,7 +245,7 @@ guest_busybox()
 	local arch=amd64
 
 	busybox=/bin/busybox
-	if grep -qsx CONFIG_X86_32=y "$1/.config"; then
+	if is_32bit "$1"; then
 		arch=i386
 	elif is_static "$busybox"; then
 		return

@@ -29,7 +29,7 @@ scratch
 mkdir -p "$tmp/files" "$build/logs"
 
 bits=64
-! grep -qx CONFIG_X86_32=y "$kernel/.config" || bits=32
+! is_32bit "$kernel" || bits=32
 # Encodings that are not instructions, may not be probed or must not run are left out.
 run=$((nr * 2 / 3))
 say "$nr encodings of $bits bits, SEED=$seed"

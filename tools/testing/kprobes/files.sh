@@ -13,7 +13,7 @@ make_files()
 	makers=$(for test; do
 		sed -n 's/^# needs: what \(.*\) makes$/\1/p' "$here/guest/tests/$test.sh"
 	done)
-	! grep -qsx CONFIG_X86_32=y "$build/$kernel/.config" || bits=32 gcc=i686-linux-gnu-gcc
+	! is_32bit "$build/$kernel" || bits=32 gcc=i686-linux-gnu-gcc
 	case $makers in
 	*execute.py*)
 		need objdump:binutils python3:python3

@@ -111,7 +111,7 @@ alone()
 
 mkdir -p "$build/logs"
 need_qemu
-if [ -n "$(those pre:plain:jump:stack)" ] && grep -qsx CONFIG_X86_32=y "$kernel/.config"; then
+if [ -n "$(those pre:plain:jump:stack)" ] && is_32bit "$kernel"; then
 	echo "skip - oops.pre_plain_jump_stack: no page guards a stack in this kernel"
 	oops_panics=${oops_panics/pre:plain:jump:stack/}
 	cases=1

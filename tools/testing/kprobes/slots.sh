@@ -21,7 +21,7 @@ scratch
 mkdir -p "$tmp/files" "$build/logs"
 
 bits=64 ways='default off ITS stuffing'
-if grep -qsx CONFIG_X86_32=y "$kernel/.config"; then
+if is_32bit "$kernel"; then
 	# There is a thunk only for indirect branches.
 	bits=32 ways='default off'
 fi

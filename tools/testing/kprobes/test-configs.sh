@@ -117,7 +117,7 @@ boot()
 {
 	local out=$build/configs-$1 log=$build/logs/config-$1 cpu=max,la57=off,cx16=off seconds=900 ended
 
-	! grep -qx CONFIG_X86_32=y "$out/.config" || cpu=max,lm=off,cx16=off
+	! is_32bit "$out" || cpu=max,lm=off,cx16=off
 	# Proving locking takes long where others need this machine, too.
 	! grep -qx CONFIG_PROVE_LOCKING=y "$out/.config" || seconds=1800
 	boot_suites "$out" "$log" "${BOOT_TIMEOUT:-$seconds}" 60 \

@@ -53,7 +53,8 @@ asm(".pushsection .text\n"
 "oops_moved:\n"
 	ASM_ENDBR
 "	mov	oops_moved_from(%rip), %rcx\n"
-"1:	mov	%rdi, %rax\n"
+".Loops_moved_at:\n"
+"	mov	%rdi, %rax\n"
 "	mov	(%rcx), %rdx\n"
 "	lea	1(%rdx,%rdi,2), %rdx\n"
 "	add	%rdx, %rax\n"
@@ -65,16 +66,12 @@ asm(".pushsection .text\n"
 	ASM_ENDBR
 "	mov	oops_moved_from(%rip), %rcx\n"
 "	xor	%eax, %eax\n"
-"2:	mov	(%rcx), %rdx\n"
+".Loops_first_at:\n"
+"	mov	(%rcx), %rdx\n"
 "	lea	1(%rdx,%rdi,2), %rdx\n"
 "	lea	(%rdx,%rdi), %rax\n"
 	ASM_RET
 "	.size oops_first, . - oops_first\n"
-"	.popsection\n"
-"	.pushsection .rodata\n"
-"	.balign 4\n"
-"oops_moved_at: .long 1b - oops_moved\n"
-"oops_first_at: .long 2b - oops_first\n"
 "	.popsection\n");
 #else
 /*
@@ -89,7 +86,8 @@ asm(".pushsection .text\n"
 "	push	%ebp\n"
 "	mov	%esp, %ebp\n"
 "	mov	oops_moved_from, %ecx\n"
-"1:	mov	%eax, %eax\n"
+".Loops_moved_at:\n"
+"	mov	%eax, %eax\n"
 "	mov	(%ecx), %edx\n"
 "	lea	1(%edx,%eax,2), %edx\n"
 "	add	%edx, %eax\n"
@@ -103,19 +101,21 @@ asm(".pushsection .text\n"
 "	mov	%esp, %ebp\n"
 "	mov	oops_moved_from, %ecx\n"
 "	xor	%edx, %edx\n"
-"2:	mov	(%ecx), %edx\n"
+".Loops_first_at:\n"
+"	mov	(%ecx), %edx\n"
 "	lea	1(%edx,%eax,2), %edx\n"
 "	lea	(%edx,%eax), %eax\n"
 "	pop	%ebp\n"
 	ASM_RET
 "	.size oops_first, . - oops_first\n"
-"	.popsection\n"
-"	.pushsection .rodata\n"
-"	.balign 4\n"
-"oops_moved_at: .long 1b - oops_moved\n"
-"oops_first_at: .long 2b - oops_first\n"
 "	.popsection\n");
 #endif
+
+asm(".pushsection .rodata\n"
+"	.balign 4\n"
+"oops_moved_at: .long .Loops_moved_at - oops_moved\n"
+"oops_first_at: .long .Loops_first_at - oops_first\n"
+"	.popsection\n");
 
 enum what { NOTHING, NULL_POINTER, BAD_POINTER, BUG_TRAP, WARNING, STACK, HANG, FIXED };
 
