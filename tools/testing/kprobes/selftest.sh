@@ -1658,6 +1658,21 @@ not ok - skip - torture: debug: needs build/debug, not x86_64: make kernel CONFI
 not ok - skip - torture: i386: needs build/i386, not x86_64: make kernel CONFIG=i386
 not ok - skip - torture: rt: needs build/rt, not x86_64: make kernel CONFIG=rt
 not ok - 3 not run"
+# and a killer that a kernel cannot have
+mkdir -p "$tmp/staged/i386"
+touch "$tmp/staged/i386/vmlinux"
+echo CONFIG_X86_32=y >"$tmp/staged/i386/.config"
+stands_for guest.sh <<<$'#!/bin/bash\nprintf "%s\\n" "$@"'
+{
+	for kernel in x86_64 i386; do
+		tortures CONFIG=$kernel SCENARIO=one
+		sed -n 's/^# one: /not ok - /p' "$tmp/log"
+		sed -n 's/^KILLERS/not ok - &/p' "$tmp/staged/logs/torture-one.txt"
+	done
+} | sees torture_32bit "32 bits, which have no live patches, are not tortured with them" \
+"not ok - KILLERS=jumps tracers module events memory stalls keys livepatches nmi
+not ok - without the killer livepatches, as 32 bits have no live patches
+not ok - KILLERS=jumps tracers module events memory stalls keys nmi"
 rm -rf "$tmp/staged/"{rt,x86_64}
 stands_for kernel.sh <<<'#!/bin/bash'
 ln -sf "$here/guest.sh" "$stage/"

@@ -45,6 +45,10 @@ for scenario in $scenarios; do
 	fi
 	say "torture: $scenario for $minutes minutes: $(sed -n '1s/^# //p' "$here/torture/$scenario") (build/logs/$log.*)"
 	status=0
+	if is_32bit "$kernel" && [[ $KILLERS == *' livepatches'* ]]; then
+		echo "# $scenario: without the killer livepatches, as 32 bits have no live patches"
+		KILLERS=${KILLERS/ livepatches/}
+	fi
 	if [ -e "$kernel/vmlinux" ]; then
 		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" -s "$BASE_REPORTS" \
 			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
