@@ -118,7 +118,8 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  *		  NULL
  * @flags:	  the user sets KPROBE_FLAG_DISABLED to register the probe switched
  *		  off; the subsystem sets the other flags
- * @nmissed:	  hits that ran no handler, because a handler caused them
+ * @nmissed:	  hits that ran no handler, or no post-handler, because a handler was
+ *		  running
  * @opcode:	  filled in: first unit of the original instruction
  * @ainsn:	  belongs to the architecture
  * @list:	  used by the subsystem, for its own points only

@@ -77,10 +77,11 @@ static const char *const hit_path[] __initconst = {
  * handlers, or from a copy that would have the breakpoint but no point. ibt_selftest()
  * expects an exception from a jump to code without ENDBR, which an emulated jump does not raise.
  *
- * In a PV guest of Xen, what enters and leaves the kernel is not in the entry text, and each
- * exception returns by xen_iret(), also that of a breakpoint there. __efi64_thunk() runs on a
- * stack of one page, with nothing below it that would be noticed. tdx_get_ve_info() asks what
- * a #VE is about; until then, another one, which a handler may cause, is fatal.
+ * In a PV guest of Xen, the code that enters and leaves the kernel is not in the entry text,
+ * and each exception returns by xen_iret(), including that of a breakpoint in xen_iret()
+ * itself. __efi64_thunk() runs on a stack of one page without a guard page, so an overflow
+ * would go unnoticed. Until tdx_get_ve_info() has read the reason for a #VE, a second #VE,
+ * which a handler may cause, is fatal.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
