@@ -71,7 +71,7 @@ GROUPS = [
     ]),
     ("A batch of 10,000, 2 CPUs", "", "crowd", [
         ("jumps", "that become jumps"),
-        ("/1000000000 jumps_wall", "seconds until all that can are jumps"),
+        ("/1000000000 jumps_wall", "seconds until all that can be jumps are"),
     ]),
     ("Time for each probe set, 2 CPUs", "us", "crowd", [
         ("/1000 wall_register_single_100", "one by one, 100"),
@@ -91,7 +91,7 @@ GROUPS = [
     ]),
     ("A batch of 1,000, 2 CPUs", "", "crowd", [
         ("calls_register", "interrupts of other CPUs to set it"),
-        ("calls_settle", "interrupts until all that can are jumps"),
+        ("calls_settle", "interrupts until all that can be jumps are"),
         ("calls_unregister", "interrupts to remove it"),
         ("grace_register", "grace periods that pass while it is set"),
         ("grace_unregister", "grace periods that pass while it is removed"),
@@ -127,7 +127,7 @@ GROUPS = [
     *[(f"Memory for each {what}, {many} set", "bytes", "memory", [
         (f"memory_{kind}_{tag}_set", "(as many could be set in time)"),
         (f"memory_{kind}_{tag}_slab", "slab"),
-        (f"memory_{kind}_{tag}_text", "executable pages"),
+        (f"memory_{kind}_{tag}_text", "text and other vmalloc"),
         (f"memory_{kind}_{tag}_percpu", "per CPU"),
     ]) for kind, what in MEMORY_KINDS for tag, many in MEMORY_SIZES[kind]],
     ("Time for each probe on an ftrace site, set one by one", "us", "memory", [
@@ -200,7 +200,7 @@ def figure(value):
 
 
 def ratio(stock, ours):
-    if not stock or not ours:
+    if not stock or not ours or ours < 0:
         return "-"
     return f"{stock / ours:,.0f}" if stock >= 10 * ours else f"{stock / ours:.2f}"
 
@@ -270,7 +270,7 @@ CHART_RATIOS = [
     ("perf_inner_open", "1,000 kprobes of perf: attached"),
     ("perf_inner_close", "closed"),
     ("memory_breakpoint_most_slab", "slab of a breakpoint, of 50,000"),
-    ("memory_jump_most_text", "executable pages of a jump, of 50,000"),
+    ("memory_jump_most_text", "text of a jump, of 50,000"),
 ]
 
 
