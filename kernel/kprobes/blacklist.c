@@ -17,6 +17,7 @@
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/bsearch.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -196,8 +197,8 @@ struct name_set {
 	unsigned int room;
 };
 
-/* The functions that are refused by name. */
-static struct name_set named __initdata;
+/* The functions that are refused by name; empty after boot, unless suites ask for them. */
+static struct name_set named;
 
 static u64 blacklist_name_hash(const char *name)
 {
@@ -316,30 +317,45 @@ static int __init blacklist_refuse_detours(void)
  * of other architectures than x86, and on x86 in what tracers of latencies do when an NMI
  * begins or ends, if checks are not inlined.
  */
-static bool __init blacklist_is_instrumentation(const char *name)
-{
+static const struct instrumentation {
+	bool on;
+	const char *prefix;
+	const char *name;
+} instrumentation[] = {
+	{ IS_ENABLED(CONFIG_KCOV), .prefix = "__sanitizer_cov_" },
+	{ IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING), .name = "ftrace_likely_update" },
+	{ IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING), .name = "trace_likely_condition" },
+	{ IS_ENABLED(CONFIG_KMSAN), .prefix = "__msan_" },
+	{ IS_ENABLED(CONFIG_KMSAN), .prefix = "kmsan_" },
 	/* Each breakpoint asks where the metadata of its registers are. */
-	static const char *const kmsan_calls[] __initconst = {
-		"vmalloc_meta", "virt_to_page_or_null", "page_has_metadata", "shadow_ptr_for",
-		"origin_ptr_for", "set_no_shadow_origin_page", "pfn_valid",
-	};
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "vmalloc_meta" },
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "virt_to_page_or_null" },
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "page_has_metadata" },
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "shadow_ptr_for" },
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "origin_ptr_for" },
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "set_no_shadow_origin_page" },
+	{ IS_ENABLED(CONFIG_KMSAN), .name = "pfn_valid" },
+	{ IS_ENABLED(CONFIG_KASAN), .prefix = "__asan_" },
+	{ IS_ENABLED(CONFIG_KASAN), .prefix = "__hwasan_" },
+	{ IS_ENABLED(CONFIG_KASAN), .prefix = "kasan_" },
+	{ IS_ENABLED(CONFIG_KASAN), .prefix = "__kasan_" },
+	{ IS_ENABLED(CONFIG_KCSAN), .prefix = "__tsan_" },
+	{ IS_ENABLED(CONFIG_KCSAN), .prefix = "kcsan_" },
+	{ IS_ENABLED(CONFIG_KCSAN), .prefix = "__kcsan_" },
+};
 
-	if (IS_ENABLED(CONFIG_KCOV) && str_has_prefix(name, "__sanitizer_cov_"))
-		return true;
-	if (IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING) &&
-	    (!strcmp(name, "ftrace_likely_update") || !strcmp(name, "trace_likely_condition")))
-		return true;
-	if (IS_ENABLED(CONFIG_KMSAN) &&
-	    (str_has_prefix(name, "__msan_") || str_has_prefix(name, "kmsan_") ||
-	     match_string(kmsan_calls, ARRAY_SIZE(kmsan_calls), name) >= 0))
-		return true;
-	if (IS_ENABLED(CONFIG_KASAN) &&
-	    (str_has_prefix(name, "__asan_") || str_has_prefix(name, "__hwasan_") ||
-	     str_has_prefix(name, "kasan_") || str_has_prefix(name, "__kasan_")))
-		return true;
-	return IS_ENABLED(CONFIG_KCSAN) &&
-	       (str_has_prefix(name, "__tsan_") || str_has_prefix(name, "kcsan_") ||
-		str_has_prefix(name, "__kcsan_"));
+/* In this kernel, or in one with all of it? */
+static bool blacklist_is_instrumentation(const char *name, bool in_any)
+{
+	const struct instrumentation *i;
+
+	for (i = instrumentation; i < instrumentation + ARRAY_SIZE(instrumentation); i++) {
+		if (!i->on && !in_any)
+			continue;
+		if (i->name ? !strcmp(name, i->name) : str_has_prefix(name, i->prefix))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -366,7 +382,7 @@ static int blacklist_refuse_text(unsigned long addr)
 static int __init blacklist_refuse_named(void *unused, const char *name, unsigned long addr)
 {
 	if (!name_set_has(&named, blacklist_name_hash(name)) &&
-	    !blacklist_is_instrumentation(name) && !blacklist_is_static_call(name))
+	    !blacklist_is_instrumentation(name, false) && !blacklist_is_static_call(name))
 		return 0;
 	return blacklist_refuse_text(addr);
 }
@@ -466,11 +482,30 @@ int __init kprobe_blacklist_init(void)
 	if (!ret)
 		ret = blacklist_draft_publish();
 fail:
-	name_set_free(&named);
+	/* Suites look up the names that their kernel lacks. */
+	if (!IS_ENABLED(CONFIG_KUNIT))
+		name_set_free(&named);
 	if (ret)
 		blacklist_draft_discard();
 	return ret;
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_refused_by_name - would the functions of that name be refused?
+ * @name: the name, without suffixes from the compiler
+ *
+ * Context: any.
+ * Return: true if functions of that name, or of a name that begins like it, are refused in
+ * a kernel of this architecture that has them, with whatever options.
+ */
+bool kprobe_test_refused_by_name(const char *name)
+{
+	return name_set_has(&named, blacklist_name_hash(name)) ||
+	       blacklist_is_instrumentation(name, true);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_refused_by_name);
+#endif
 
 #ifdef CONFIG_MODULES
 static int blacklist_refuse_static_call(void *unused, const char *name, unsigned long addr)

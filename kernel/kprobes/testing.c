@@ -422,6 +422,34 @@ void *kprobe_test_only_word(struct kprobe *kp)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_only_word);
 
 /**
+ * kprobe_test_users_word - find where a point gets its next user
+ * @kp: a registered probe
+ *
+ * Context: may sleep; not from a stage.
+ * Return: the address of the last word that linking a user to the same point writes.
+ */
+void *kprobe_test_users_word(struct kprobe *kp)
+{
+	guard(mutex)(&kprobe_mutex);
+	return &kprobe_user_of(kp)->point->users.prev;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_users_word);
+
+/**
+ * kprobe_test_enabled_byte - find where hits that look at all users look for enabled ones
+ * @kp: a registered probe
+ *
+ * Context: may sleep; not from a stage.
+ * Return: the address of kprobe_user::enabled.
+ */
+void *kprobe_test_enabled_byte(struct kprobe *kp)
+{
+	guard(mutex)(&kprobe_mutex);
+	return &kprobe_user_of(kp)->enabled;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_enabled_byte);
+
+/**
  * kprobe_test_owner_word - find where a missed hit looks for the caller's structure
  * @kp: a registered probe
  *
@@ -590,6 +618,35 @@ void *kprobe_test_asked(struct kretprobe_instance *ri)
 	return &ri->pool->asked;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_asked);
+
+/**
+ * kprobe_test_todo_word - find where a pool gets into a list of the worker
+ * @ri: an instance of the pool
+ *
+ * Context: any; the probe stays registered.
+ * Return: the address of the word that is written first.
+ */
+void *kprobe_test_todo_word(struct kretprobe_instance *ri)
+{
+	return &ri->pool->todo.next;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_todo_word);
+
+/**
+ * kprobe_test_held_to_grow - tell if there is a reference of the worker's list
+ * @ri: an instance of the pool
+ *
+ * Context: any; the probe stays registered, and the pool does not grow meanwhile.
+ * Return: true if that cannot be freed while the worker has it.
+ */
+bool kprobe_test_held_to_grow(struct kretprobe_instance *ri)
+{
+	struct kretprobe_pool *pool = ri->pool;
+
+	/* It does not grow. */
+	return raw_atomic_read(&pool->refs) == data_race(pool->total) + 2;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_held_to_grow);
 
 /**
  * kprobe_test_wanted - tell if a chunk has run out

@@ -109,6 +109,8 @@ bool kprobe_test_ftrace_walks(void);
 void kprobe_test_ftrace_call(struct kprobe *kp);
 void *kprobe_test_only_word(struct kprobe *kp);
 void *kprobe_test_hits_word(struct kprobe *kp, unsigned int cpu);
+void *kprobe_test_users_word(struct kprobe *kp);
+void *kprobe_test_enabled_byte(struct kprobe *kp);
 void *kprobe_test_owner_word(struct kprobe *kp);
 void *kprobe_test_covered_word(unsigned int cpu);
 void *kprobe_test_running_word(unsigned int cpu);
@@ -121,6 +123,8 @@ void *kprobe_test_free_word(struct kretprobe_instance *ri);
 void kprobe_test_given_back(struct kretprobe_instance *ri);
 atomic_t *kprobe_test_attention(struct kretprobe_instance *ri);
 void *kprobe_test_asked(struct kretprobe_instance *ri);
+void *kprobe_test_todo_word(struct kretprobe_instance *ri);
+bool kprobe_test_held_to_grow(struct kretprobe_instance *ri);
 bool kprobe_test_wanted(struct kretprobe_instance *ri);
 bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,
 			    bool again);
@@ -146,6 +150,7 @@ unsigned long kprobe_test_label_target(unsigned int nr);
 bool kprobe_test_is_label_target(unsigned long addr);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
 int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void *data);
+bool kprobe_test_refused_by_name(const char *name);
 
 /* While this is set, there is no memory for detours. */
 extern bool kprobe_test_no_detours;

@@ -532,7 +532,7 @@ static const char * const more_out_of_bounds[] = {
 	 */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
 	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
-	"sched_clock", "kgdb_ll_trap", "__kgdb_notify", "memcpy", "memset", "memmove",
+	"sched_clock", "kgdb_ll_trap", "__kgdb_notify",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
 	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
 	"srso_untrain_ret", "srso_safe_ret", "srso_alias_return_thunk",
@@ -552,6 +552,8 @@ static const char * const more_out_of_bounds[] = {
 	"__x86_indirect_thunk_eax", "__x86_indirect_thunk_ecx", "__x86_indirect_thunk_edx",
 	"__x86_indirect_thunk_ebx", "__x86_indirect_thunk_ebp", "__x86_indirect_thunk_esi",
 	"__x86_indirect_thunk_edi",
+	/* The compiler calls them for structures. */
+	"memcpy", "memset", "memmove",
 #endif
 	/* These run with other page tables, or from a copy. */
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
@@ -578,15 +580,48 @@ static const char * const more_out_of_bounds[] = {
 	"load_ucode_intel_ap", "load_ucode_amd_ap", "asm_cpu_bringup_and_idle",
 	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
 	/* Called by a CPU that has gone offline. */
-	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "acpi_idle_play_dead",
-	"tboot_shutdown", "resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",
+	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "tboot_shutdown",
+	"resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",
 	"acpi_mp_play_dead", "asm_acpi_mp_play_dead", "xen_pv_play_dead",
 };
+
+/* These are marked or in a section that is refused. */
+static const char * const marked_out_of_bounds[] = {
+	"acpi_idle_play_dead",
+#ifdef CONFIG_X86_64
+	"memcpy", "memset", "memmove",
+#endif
+};
+
+/* The first functions of each kind of instrumentation. */
+static const char * const instrumentation[] = {
+	"__sanitizer_cov_trace_pc", "ftrace_likely_update", "trace_likely_condition",
+	"__msan_get_context_state", "kmsan_unpoison_entry_regs", "vmalloc_meta",
+	"virt_to_page_or_null", "page_has_metadata", "shadow_ptr_for", "origin_ptr_for",
+	"set_no_shadow_origin_page", "pfn_valid", "__asan_load8", "__hwasan_load8_noabort",
+	"kasan_check_range", "__kasan_check_read", "__tsan_write8", "kcsan_disable_current",
+	"__kcsan_check_access",
+};
+
+/* Kernels with other options have the rest, so their names are looked up. */
+static void check_names_of_others(struct kunit *test, const char * const *names,
+				  unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_refused_by_name(names[i]), "%s", names[i]);
+}
 
 static void more_text_out_of_bounds_is_refused(struct kunit *test)
 {
 	/* A small kernel without mitigations has only 10 of them, or 6 on 32 bits. */
 	check_names(test, more_out_of_bounds, ARRAY_SIZE(more_out_of_bounds), 6);
+	check_names(test, marked_out_of_bounds, ARRAY_SIZE(marked_out_of_bounds),
+		    IS_ENABLED(CONFIG_X86_64) ? 3 : 0);
+	check_names_of_others(test, more_out_of_bounds, ARRAY_SIZE(more_out_of_bounds));
+	check_names_of_others(test, instrumentation, ARRAY_SIZE(instrumentation));
+	KUNIT_EXPECT_FALSE(test, kprobe_test_refused_by_name("vfs_read"));
 }
 
 /*

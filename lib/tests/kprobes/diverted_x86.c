@@ -625,11 +625,13 @@ static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test
  * @p:	   its point
  * @there: how often it was
  * @gone:  how often it was not
+ * @found: how often hits could find the point
  */
 struct kept_detour {
 	struct kprobe *p;
 	unsigned int there;
 	unsigned int gone;
+	unsigned int found;
 };
 
 static void look_for_detour(enum kprobe_stage stage, void *arg)
@@ -642,6 +644,8 @@ static void look_for_detour(enum kprobe_stage stage, void *arg)
 		k->there++;
 	else
 		k->gone++;
+	scoped_guard(preempt)
+		k->found += get_kprobe(k->p->addr) == k->p;
 }
 
 /* Until then a CPU may be in a handler, and will go on in the detour. */
@@ -678,8 +682,10 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 		expect_jump(test, pr);
 	}
 	k->there = 0;
+	k->found = 0;
 	kpt_unregister(test, pr);
 	KUNIT_EXPECT_EQ(test, k->there, 1);
+	KUNIT_EXPECT_EQ(test, k->found, 0);
 #ifdef MODULE
 	pr = kpt_probe(test, AT(two));
 	wait_for_kprobe_optimizer();
@@ -695,6 +701,7 @@ static void detour_stays_until_no_handler_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, k->there, 1);
 	KUNIT_EXPECT_NULL(test, k->p->ainsn.detour);
 	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+	KUNIT_EXPECT_EQ(test, k->found, 0);
 #endif
 	KUNIT_EXPECT_EQ(test, k->gone, 0);
 	kpt_unwatch_stages(test);

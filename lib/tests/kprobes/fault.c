@@ -350,12 +350,14 @@ static void fault_handler_of_a_probe_registered_off_does_not_run(struct kunit *t
  * struct hits_now - hits between any two accesses to the handlers of a point
  * @fp:	   a probe of it
  * @on:	   hit it
+ * @linked: the probe was linked before: no hit may find its post-handler alone, either
  * @hits:  how many hits the probe had
  * @wrong: how many of these lacked its fault handler, or its post-handler
  */
 struct hits_now {
 	struct fault_probe *fp;
 	bool on;
+	bool linked;
 	unsigned int hits;
 	unsigned int wrong;
 };
@@ -370,17 +372,18 @@ static void hit_now(struct kpt_watch *w, struct pt_regs *regs)
 		return;
 	n->fp->got = MENDED;
 	kpt_traced(7);
-	n->hits += n->fp->pr.pre - pre;
-	n->wrong += n->fp->got != MENDED || n->fp->pr.post - post != n->fp->pr.pre - pre;
+	pre = n->fp->pr.pre - pre;
+	post = n->fp->pr.post - post;
+	n->hits += pre;
+	if (pre || n->linked)
+		n->wrong += n->fp->got != MENDED || post != pre;
 }
 
-/* A hit that finds the pre-handler finds the others, too. */
-static void probe_that_is_linked_or_enabled_is_complete(struct kunit *test)
+static void check_complete(struct kunit *test, struct kpt_probe *stays)
 {
 	struct hits_now *n = kunit_kzalloc(test, sizeof(*n), GFP_KERNEL);
-	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
-	unsigned int cpu = raw_smp_processor_id(), round;
-	struct kpt_watch *w;
+	unsigned int cpu = raw_smp_processor_id(), i;
+	struct kpt_watch *w[3];
 
 	KUNIT_ASSERT_NOT_NULL(test, n);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
@@ -388,20 +391,39 @@ static void probe_that_is_linked_or_enabled_is_complete(struct kunit *test)
 	n->fp->pr.on_pre = pre_loads;
 	n->fp->pr.arg = kpt_bad_address(test);
 	n->fp->pr.kp.post_handler = kpt_post;
-	w = kpt_watch(test, kprobe_test_only_word(&stays->kp), sizeof(long), cpu, hit_now, n);
-	for (round = 1; round <= 2; round++) {
-		n->on = true;
-		if (round == 1)
-			kpt_register(test, &n->fp->pr);
-		else
-			KUNIT_EXPECT_EQ(test, enable_kprobe(&n->fp->pr.kp), 0);
-		n->on = false;
-		KUNIT_EXPECT_GE(test, n->hits, round);
-		KUNIT_EXPECT_EQ(test, n->wrong, 0);
-		KUNIT_EXPECT_EQ(test, disable_kprobe(&n->fp->pr.kp), 0);
-	}
-	kpt_unwatch(test, w);
+	w[0] = kpt_watch(test, kprobe_test_only_word(&stays->kp), sizeof(long), cpu, hit_now, n);
+	w[1] = kpt_watch(test, kprobe_test_users_word(&stays->kp), sizeof(long), cpu, hit_now, n);
+	n->on = true;
+	kpt_register(test, &n->fp->pr);
+	n->on = false;
+	KUNIT_EXPECT_GE(test, n->hits, 1);
+	KUNIT_EXPECT_EQ(test, n->wrong, 0);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&n->fp->pr.kp), 0);
+
+	n->hits = 0;
+	w[2] = kpt_watch(test, kprobe_test_enabled_byte(&n->fp->pr.kp), 1, cpu, hit_now, n);
+	n->on = true;
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&n->fp->pr.kp), 0);
+	n->on = false;
+	KUNIT_EXPECT_GE(test, n->hits, 1);
+	KUNIT_EXPECT_EQ(test, n->wrong, 0);
+	for (i = 0; i < ARRAY_SIZE(w); i++)
+		kpt_unwatch(test, w[i]);
+	kpt_unregister(test, &n->fp->pr);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/*
+ * A hit that finds the pre-handler finds the others, too. If there are two probes already,
+ * hits look at all of them, and find the third as soon as it is in the list.
+ */
+static void probe_that_is_linked_or_enabled_is_complete(struct kunit *test)
+{
+	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
+
+	check_complete(test, stays);
+	kpt_probe(test, kpt_traced);
+	check_complete(test, stays);
 }
 
 /* Nor does a hit find only some of the handlers while its probe goes. */
@@ -423,6 +445,7 @@ static void probe_that_goes_or_is_disabled_is_complete(struct kunit *test)
 	scoped_guard(preempt)
 		p = get_kprobe(stays->kp.addr);
 	KUNIT_ASSERT_NOT_NULL(test, p);
+	n->linked = true;
 	/* It is set while any probe of the point has one. */
 	w = kpt_watch(test, &p->post_handler, sizeof(long), cpu, hit_now, n);
 	before = w->times;
@@ -474,29 +497,39 @@ static void call_now(struct kpt_watch *w, struct pt_regs *regs)
 		kpt_traced(7);
 }
 
-/* The same for a return: the handler runs for a point. */
-static void return_probe_that_is_linked_is_complete(struct kunit *test)
+static void check_return_complete(struct kunit *test, struct kpt_probe *stays)
 {
 	struct returns_now *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
 	unsigned int cpu = raw_smp_processor_id();
-	struct kpt_watch *w;
+	struct kpt_watch *w[2];
 	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	r->rp.kp.addr = (kprobe_opcode_t *)kpt_traced;
 	r->rp.handler = return_now;
-	w = kpt_watch(test, kprobe_test_only_word(&stays->kp), sizeof(long), cpu, call_now, r);
+	w[0] = kpt_watch(test, kprobe_test_only_word(&stays->kp), sizeof(long), cpu, call_now, r);
+	w[1] = kpt_watch(test, kprobe_test_users_word(&stays->kp), sizeof(long), cpu, call_now, r);
 	r->on = true;
 	ret = register_kretprobe(&r->rp);
 	r->on = false;
-	kpt_unwatch(test, w);
+	kpt_unwatch(test, w[0]);
+	kpt_unwatch(test, w[1]);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	KUNIT_ASSERT_EQ(test, ret, 0);
 	unregister_kretprobe(&r->rp);
 	KUNIT_EXPECT_GE(test, r->hits, 1);
 	KUNIT_EXPECT_EQ(test, r->hidden, 0);
+}
+
+/* The same for a return: the handler runs for a point. */
+static void return_probe_that_is_linked_is_complete(struct kunit *test)
+{
+	struct kpt_probe *stays = kpt_probe(test, kpt_traced);
+
+	check_return_complete(test, stays);
+	kpt_probe(test, kpt_traced);
+	check_return_complete(test, stays);
 }
 #endif
 
@@ -1008,6 +1041,15 @@ static void check_displaced(struct kunit *test, void *addr, kpt_fn_t run,
 			KUNIT_EXPECT_EQ(test, fp->faults, 2);
 			/* The fault handler of a disabled probe does not run. */
 			fp->on_fault = mend;
+			if (kpt_debugfs.mnt) {
+				KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on,
+										test), 0);
+				KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs,
+								"kprobes/enabled", "0"), 1l);
+				KUNIT_EXPECT_EQ(test, run(bad), (unsigned long)KPT_FAULTED);
+				KUNIT_EXPECT_EQ(test, fp->faults, 2);
+				kunit_release_action(test, kpt_all_on, test);
+			}
 			other = kpt_probe(test, addr);
 			KUNIT_ASSERT_EQ(test, disable_kprobe(&fp->pr.kp), 0);
 			kpt_settle(test, &fp->pr.kp);
@@ -1293,7 +1335,8 @@ static struct kunit_case fault_cases[] = {
 
 static struct kunit_suite fault_suite = {
 	.name = "kprobes_fault",
-	.suite_init = kpt_suite_init,
+	.suite_init = kpt_files_suite_init,
+	.suite_exit = kpt_unmount_files,
 	.init = kpt_state_case_init,
 	.test_cases = fault_cases,
 };

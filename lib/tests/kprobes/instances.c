@@ -435,6 +435,14 @@ static void look_who_wants(struct kpt_watch *w, struct pt_regs *regs)
 	o->wrong += !kprobe_test_wanted(o->p->ri);
 }
 
+static void look_who_holds(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct order *o = w->arg;
+
+	o->times++;
+	o->wrong += !kprobe_test_held_to_grow(o->p->ri);
+}
+
 /* Calls once with @depth while @look looks at each read of @word, an address in the pool. */
 static void check_order(struct kunit *test, struct inst_probe *p, void *word,
 			void (*look)(struct kpt_watch *w, struct pt_regs *regs), int depth)
@@ -462,7 +470,10 @@ static void instance_is_free_before_the_return_looks_for_searches(struct kunit *
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
-/* The worker stops to be asked before it looks what is wanted. */
+/*
+ * The worker stops to be asked before it looks what is wanted. It gives back a reference
+ * when it is done, which must not be the one of a call.
+ */
 static void call_says_what_it_wants_before_it_asks(struct kunit *test)
 {
 	struct inst_probe *p;
@@ -471,6 +482,9 @@ static void call_says_what_it_wants_before_it_asks(struct kunit *test)
 	stay_on_first_cpu(test);
 	p = inst_used(test, 0);
 	check_order(test, p, kprobe_test_asked(p->ri), look_who_wants,
+		    share_of_first_cpu() / 2);
+	p = inst_used(test, 0);
+	check_order(test, p, kprobe_test_todo_word(p->ri), look_who_holds,
 		    share_of_first_cpu() / 2);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }

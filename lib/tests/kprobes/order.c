@@ -90,6 +90,7 @@ static void stop_at(struct kunit *test, struct stop *stop)
  * @stayer: another probe on the point, or NULL
  * @result: what the function returned
  * @jump:   @leaver was hit by a jump
+ * @found:  the point was in the table
  */
 struct visit {
 	const struct kpt_site *site;
@@ -97,12 +98,15 @@ struct visit {
 	struct kpt_probe *stayer;
 	unsigned long result;
 	bool jump;
+	bool found;
 };
 
 static void visit(struct stop *stop)
 {
 	struct visit *v = stop->arg;
 
+	scoped_guard(preempt)
+		v->found = get_kprobe(v->leaver->kp.addr);
 	v->jump = kprobe_optimized(&v->leaver->kp);
 	v->result = v->site->fn(7);
 }
@@ -197,6 +201,10 @@ static void hit_while_a_probe_leaves_runs_none_of_its_handlers(struct kunit *tes
 			kpt_unregister(test, v.leaver);
 			kpt_unwatch_stages(test);
 			check_visit(test, leaving[i].name, stop, &v);
+			/* Those who wait for its handlers must not find more hits. */
+			KUNIT_EXPECT_EQ_MSG(test, v.found,
+					    v.stayer || stop->at < KPROBE_STAGE_UNLINKED,
+					    "%s", leaving[i].name);
 			if (v.stayer) {
 				KUNIT_EXPECT_EQ(test, v.stayer->kp.nmissed, 0ul);
 				kpt_unregister(test, v.stayer);

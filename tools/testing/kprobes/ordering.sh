@@ -26,7 +26,7 @@ wrong()
 listed() { awk -v what="$1" -v arch="$arch" '$1 == what && $2 == arch { $1 = $2 = ""; print }' "$here/ordering.list"; }
 
 # told FILE...: what these sources, and the headers they include, tell the compiler: FILE KIND
-# and how often. They are compiled again as the kernel's build has done it.
+# LINE. They are compiled again as the kernel's build has done it.
 told()
 {
 	local file object command
@@ -51,17 +51,40 @@ told()
 			sed -n "${line}p" "$kernel/source/$file" | grep -qF "$kind()" || continue
 			;;
 		esac
-		echo "$file" "$kind"
-	done | sort | uniq -c | awk '{ print $2, $3, $1 }'
+		echo "$file" "$kind" "$line"
+	done
+}
+
+# how_often: of what is told: FILE KIND and how often
+how_often() { cut -d' ' -f1,2 | sort | uniq -c | awk '{ print $2, $3, $1 }'; }
+
+# around FILE LINE: the code before this line of a source, and the code after it, on a line each
+around()
+{
+	awk -v at="$2" '
+		{
+			code = $0
+			if (comment && !sub(/^.*\*\//, "", code))
+				next
+			comment = 0
+			gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "", code)
+			if (sub(/\/\*.*/, "", code))
+				comment = 1
+			gsub(/^[ \t]+|[ \t]+$/, "", code)
+		}
+		NR == at { print before; after = 1; next }
+		code == "" { next }
+		after { print code; exit }
+		{ before = code }' "$kernel/source/$1"
 }
 
 if [ "$1" = --list ]; then
 	kernel=$2
 	shift 2
-	told "$@"
+	told "$@" | how_often
 	exit
 fi
-arch=$1 kernel=$2 prefix=${3:-} code=0 sources=0
+arch=$1 kernel=$2 prefix=${3:-} code=0 sources=0 places=0
 
 compiler=$(sed -n 's/^CONFIG_GCC_VERSION=\(.*\)..../\1/p' "$kernel/.config")
 while read -r file least insn; do
@@ -74,7 +97,8 @@ done < <(listed code)
 
 mapfile -t files < <(listed source | awk '{ print $1 }' | grep '\.c$' | sort -u)
 if [ ${#files[@]} -gt 0 ]; then
-	if told "${files[@]}" >"$tmp/told" 2>"$tmp/failed"; then
+	if told "${files[@]}" >"$tmp/lines" 2>"$tmp/failed"; then
+		how_often <"$tmp/lines" >"$tmp/told"
 		# Of other files, only what is listed.
 		listed source | awk '{ print $1, $2, $3 }' | sort >"$tmp/listed"
 		awk 'NR == FNR { file[$1] = 1; next } $1 in file' "$tmp/listed" "$tmp/told" >"$tmp/ours"
@@ -86,6 +110,15 @@ if [ ${#files[@]} -gt 0 ]; then
 		while read -r file kind nr; do
 			grep -q "^$file $kind " "$tmp/listed" || wrong "$file has $nr: $kind, which is not listed"
 		done <"$tmp/ours"
+		while read -r file kind place; do
+			places=$((places + 1))
+			mapfile -t at < <(awk -v file="$file" -v kind="$kind" '$1 == file && $2 == kind { print $3 }' "$tmp/lines")
+			for line in "${at[@]}"; do
+				mapfile -t code_at < <(around "$file" "$line")
+				[[ ${code_at[0]} == "${place% | *}"* && ${code_at[1]} == "${place#* | }"* ]] && continue 2
+			done
+			wrong "$file has no $kind between: $place"
+		done < <(listed place)
 	else
 		wrong "$(cat "$tmp/failed")"
 	fi
@@ -93,5 +126,5 @@ fi
 
 [ $((code + sources)) -gt 0 ] || wrong "nothing is listed for $arch"
 [ $status -ne 0 ] || echo "ok - ordering: barriers and locks of $arch are there: $code kinds in code$(
-	[ "$compiler" = 12 ] || echo ", not counted by gcc $compiler"), $sources in sources"
+	[ "$compiler" = 12 ] || echo ", not counted by gcc $compiler"), $sources in sources, $places between two accesses"
 exit $status

@@ -1382,10 +1382,11 @@ not ok - goes on (not in that state)"
 
 # Barriers in what a compiler has made, and in what it is told, of which one is gone
 # barriers ARCH TIMES [LINE]: what is said if it has each of them so often, and is told all but
-# LINE of the list
+# LINE of the list. What begins with $moved is not where a "place" of the list wants it.
 barriers()
 {
 	local i out=$tmp/ordering arch what file kind nr
+	local -A places=()
 
 	rm -rf "$out"
 	mkdir -p "$out"
@@ -1407,10 +1408,19 @@ barriers()
 		echo "savedcmd_x := ./cc -Wp,-MMD,x.d -c -o ${file%.c}.o source/$file ; ./objtool" \
 			>"$out/${file%/*}/.$(basename "$file" .c).o.cmd"
 		yes 'barrier(); preempt_disable_notrace(); preempt_enable_notrace();' | head -n 20 >"$out/source/$file" || true
+	done <"$here/ordering.list"
+	while read -r what arch file kind nr; do
+		[ "$what $arch" = "place $1" ] || continue
+		[ -z "${moved:-}" ] || [[ $nr != "$moved"* ]] || nr="elsewhere(); | ${nr#* | }"
+		printf '\t%s\n\n\t/* Why\n\t * that is so. */\n\t%s(); /* here */\n\t%s /* too */\n' "${nr% | *}" "$kind" "${nr#* | }" \
+			>>"$out/source/$file"
+		places[$file $kind]+=" $(($(wc -l <"$out/source/$file") - 1))"
+	done <"$here/ordering.list"
+	while read -r what arch file kind nr; do
+		[ "$what $arch" = "source $1" ] || continue
 		[ "$what $arch $file $kind $nr" != "${3:-}" ] || nr=$((nr - 1))
-		for ((i = 1; i <= nr; i++)); do
-			echo "	# kprobes-ordering $kind $file $i"
-		done
+		# shellcheck disable=SC2086
+		printf "	# kprobes-ordering $kind $file %s\n" ${places[$file $kind]:-} $(seq 20) | head -n "$nr" || true
 	done <"$here/ordering.list" >"$out/told"
 	[ -z "${more:-}" ] || echo "	# kprobes-ordering $more" >>"$out/told"
 	[ -z "${uncompiled:-}" ] || rm "$out/$uncompiled"
@@ -1423,10 +1433,10 @@ barriers()
 	# Not a barrier of ours, although a macro that is named there has one.
 	more='barrier kernel/kprobes/arm.c 99' barriers x86_64 3
 } | sees ordering_there "barriers that are there are found" \
-"not ok - it says ok - ordering: barriers and locks of arm64 are there: 15 kinds in code, 10 in sources
-not ok - it says ok - ordering: barriers and locks of x86_64 are there: 18 kinds in code, 111 in sources
-not ok - it says ok - ordering: barriers and locks of riscv64 are there: 0 kinds in code, 5 in sources
-not ok - it says ok - ordering: barriers and locks of x86_64 are there: 18 kinds in code, 111 in sources"
+"not ok - it says ok - ordering: barriers and locks of arm64 are there: 15 kinds in code, 10 in sources, 1 between two accesses
+not ok - it says ok - ordering: barriers and locks of x86_64 are there: 18 kinds in code, 116 in sources, 19 between two accesses
+not ok - it says ok - ordering: barriers and locks of riscv64 are there: 0 kinds in code, 5 in sources, 0 between two accesses
+not ok - it says ok - ordering: barriers and locks of x86_64 are there: 18 kinds in code, 116 in sources, 19 between two accesses"
 {
 	barriers arm64 13
 	barriers x86_64 2
@@ -1434,6 +1444,7 @@ not ok - it says ok - ordering: barriers and locks of x86_64 are there: 18 kinds
 	gcc=130100 barriers x86_64 0
 	barriers x86_64 3 'source x86_64 kernel/kprobes/pool.c smp_rmb 2'
 	barriers x86_64 3 'source x86_64 kernel/kprobes/table.c synchronize_rcu 1'
+	moved='WRITE_ONCE(pool->asked' barriers x86_64 3
 	more='smp_rmb kernel/kprobes/arm.c 7' barriers x86_64 3
 	uncompiled=kernel/kprobes/.hit.o.cmd barriers x86_64 3
 } | sees ordering_gone "a barrier that is gone is seen" \
@@ -1443,9 +1454,11 @@ not ok - ordering: kernel/kprobes/ftrace.o for x86_64 has 2 of 3: R_X86_64_PLT32
 not ok - ordering: kernel/kprobes/ftrace.o for x86_64 has 2 of 3: R_X86_64_PLT32\s+synchronize_rcu-0x4$
 not ok - ordering: kernel/kprobes/switch.o for x86_64 has 2 of 3: R_X86_64_PLT32\s+kprobe_quiesce-0x4$
 not ok - ordering: nothing is listed for vax
-not ok - it says ok - ordering: barriers and locks of x86_64 are there: 0 kinds in code, not counted by gcc 13, 111 in sources
+not ok - it says ok - ordering: barriers and locks of x86_64 are there: 0 kinds in code, not counted by gcc 13, 116 in sources, 19 between two accesses
 not ok - ordering: kernel/kprobes/pool.c has 1 of 2: smp_rmb
+not ok - ordering: kernel/kprobes/pool.c has no smp_rmb between: ri = pool_search(pool); | } while (!ri && puts != raw_atomic_read(&pool->puts)
 not ok - ordering: kernel/kprobes/table.c has 0 of 1: synchronize_rcu
+not ok - ordering: kernel/kprobes/pool.c has no smp_mb between: WRITE_ONCE(pool->asked, false); | } while (pool_is_wanted(pool)
 not ok - ordering: kernel/kprobes/arm.c has 1: smp_rmb, which is not listed
 not ok - ordering: kernel/kprobes/hit.c: the kernel's build did not compile it"
 
