@@ -2039,6 +2039,24 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, user_mode(&pre[1]));
 }
 
+/*
+ * If the probe with the post-handler is disabled, the dispatcher sends hits to the beginning
+ * of the displaced instructions, which is not where its detour goes on.
+ */
+static void displaced_code_elsewhere_in_the_detour_has_the_flags(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(sets)), *post = kpt_probe_post(test, AT(sets));
+
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_sets(0), 1ul);
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&post->kp), 0);
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_sets(0), 1ul);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+}
+
 #ifdef CONFIG_X86_32
 static void expect_no_segments(struct kunit *test, const struct pt_regs *regs)
 {
@@ -3003,6 +3021,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(handlers_run_with_preemption_off),
 	KUNIT_CASE(handlers_of_several_probes_run_with_preemption_off),
 	KUNIT_CASE(handlers_run_with_the_flags_of_compiled_code),
+	KUNIT_CASE(displaced_code_elsewhere_in_the_detour_has_the_flags),
 	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
 #ifdef CONFIG_X86_32
 	KUNIT_CASE(handlers_run_in_the_segments_of_the_kernel),

@@ -61,6 +61,9 @@ KPT_JUMP_TARGET(copied);
 #define KPT_THREE_THIRD		3
 #define KPT_THREE_AFTER	6
 
+/* Two, the first of which uses the flags. */
+KPT_JUMP_TARGET(sets);
+
 /* One of 5 bytes; the code after it is a branch target. */
 KPT_JUMP_TARGET(alone);
 

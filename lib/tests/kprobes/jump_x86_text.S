@@ -32,6 +32,15 @@ SYM_FUNC_START(kpt_jump_two)
 	RETURN
 SYM_FUNC_END(kpt_jump_two)
 
+/* Returns 1 if the flags are those of its first instruction. */
+SYM_FUNC_START(kpt_jump_sets)
+	xor	%ecx, %ecx
+	AT sets
+	sete	%cl
+	mov	%ecx, %eax
+	RETURN
+SYM_FUNC_END(kpt_jump_sets)
+
 /* Three instructions: of one byte, of two, of three. */
 .macro THREE name:req insn:vararg
 SYM_FUNC_START(kpt_jump_\name)

@@ -62,6 +62,10 @@
  *
  * The calls are for the return stack buffer; DETOUR_LEAVE in detour.h explains how
  * many. The RET takes one entry, and the entries of the callers stay in step.
+ *
+ * The displaced code may use the flags. Where returns are counted, the thunk that does so
+ * changes them. So this ends with a plain RET, whose call is not counted, either, unless a
+ * return was emulated.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS
@@ -81,7 +85,6 @@ SYM_CODE_START(detour_leave)
 	add	$8, %rsp
 	UNWIND_HINT_REGS
 .Lcall:
-	CALL_DEPTH_ACCOUNT
 	ANNOTATE_INTRA_FUNCTION_CALL
 	call	.Lcall_again
 	int3
@@ -90,7 +93,7 @@ SYM_CODE_START(detour_leave)
 	add	$8, %rsp
 	UNWIND_HINT_REGS
 .Lcalled:
-	mov	RIP(%rsp), %rax
+	mov	RIP(%rsp), %r8
 	mov	RSP(%rsp), %rdx
 	sub	$8, %rdx
 	lea	PTREGS_SIZE(%rsp), %rcx
@@ -104,8 +107,20 @@ SYM_CODE_START(detour_leave)
 	rep	movsq
 	UNWIND_HINT_REGS
 .Lroom:
-	mov	%rax, (%rdx)
+	mov	%r8, (%rdx)
 	mov	%rdx, RSP(%rsp)
+	cmp	$3, %eax
+	ja	.Lcounted_return
+	RESTORE_GENERAL
+	add	$24, %rsp
+	popf
+	pop	%rsp
+	UNWIND_HINT_FUNC
+	ALTERNATIVE __stringify(RET), \
+		    __stringify(ANNOTATE_UNRET_SAFE; ret; int3), \
+		    X86_FEATURE_CALL_DEPTH
+.Lcounted_return:
+	UNWIND_HINT_REGS
 	RESTORE_GENERAL
 	add	$24, %rsp
 	popf
