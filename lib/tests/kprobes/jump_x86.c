@@ -1919,6 +1919,10 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 		{ kpt_jump_std_shared, AT(std_shared), X86_EFLAGS_DF },
 		{ kpt_jump_std_split, AT(std_split), X86_EFLAGS_DF },
 		{ kpt_jump_stac, AT(stac), X86_EFLAGS_AC },
+#ifdef CONFIG_X86_32
+		{ kpt_jump_far, AT(far), X86_EFLAGS_DF },
+		{ kpt_jump_far_mem, AT(far_mem), X86_EFLAGS_DF },
+#endif
 	};
 	unsigned int i, jump;
 	struct kpt_probe *pr;

@@ -240,6 +240,10 @@ KPT_JUMP_TARGET(pages);
 KPT_JUMP_TARGET(std);
 KPT_JUMP_TARGET(popf);
 KPT_JUMP_TARGET(stac);
+#ifdef CONFIG_X86_32
+KPT_JUMP_TARGET(far);
+KPT_JUMP_TARGET(far_mem);
+#endif
 KPT_JUMP_TARGET(std_copied);
 KPT_JUMP_TARGET(std_shared);
 /* That, and its cold part sets the flag. */

@@ -12,6 +12,7 @@
 #include <asm/nops.h>
 #include <asm/nospec-branch.h>
 #include <asm/processor-flags.h>
+#include <asm/segment.h>
 #include <asm/smap.h>
 
 #include "asm_x86.S"
@@ -645,6 +646,46 @@ SYM_FUNC_START(kpt_jump_popf)
 	RETURN
 SYM_FUNC_END(kpt_jump_popf)
 STACK_FRAME_NON_STANDARD kpt_jump_popf
+
+#ifdef CONFIG_X86_32
+/* A far call, as of the BIOS, which returns with the flag set. */
+	.pushsection .text.unlikely, "ax", @progbits
+SYM_START(kpt_jump_sets_far, SYM_L_LOCAL, SYM_A_NONE)
+	std
+	lret
+SYM_FUNC_END(kpt_jump_sets_far)
+	.popsection
+	.pushsection .rodata, "a", @progbits
+kpt_jump_far_pointer:
+	.long	kpt_jump_sets_far
+	.word	__KERNEL_CS
+	.popsection
+
+.macro FAR name:req insn:vararg
+SYM_FUNC_START(kpt_jump_\name)
+	GET_ARG
+	\insn
+	AT \name
+	xor	%eax, %eax
+	ADD_ARG
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+/* Neighbours without the instructions that set the flag: what they do counts, too. */
+.macro NEIGHBOUR name:req
+SYM_START(kpt_jump_\name, SYM_L_LOCAL, SYM_A_NONE)
+	.skip	1024, 0xcc
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+NEIGHBOUR before_far
+FAR far, lcall $__KERNEL_CS, $kpt_jump_sets_far
+FAR far_mem, lcall *kpt_jump_far_pointer
+NEIGHBOUR after_far
+#endif
 
 SYM_FUNC_START(kpt_jump_stac)
 	GET_ARG

@@ -140,7 +140,8 @@ static bool reach_is_last(struct insn *insn)
 
 /*
  * Does it change what compiled code relies on: the direction flag, or, on 32 bits,
- * segment registers? 64 bits have no segments that matter.
+ * segment registers? 64 bits have no segments that matter. A far call is one of the BIOS,
+ * which may return with the direction flag set.
  */
 static bool reach_is_odd(struct insn *insn)
 {
@@ -151,9 +152,12 @@ static bool reach_is_odd(struct insn *insn)
 	case 0x07:	/* POP ES */
 	case 0x1f:	/* POP DS */
 	case 0x8e:	/* MOV to a segment register */
+	case 0x9a:	/* far CALL */
 	case 0xc4:	/* LES */
 	case 0xc5:	/* LDS */
 		return !IS_ENABLED(CONFIG_X86_64);
+	case 0xff:	/* far CALL through memory */
+		return !IS_ENABLED(CONFIG_X86_64) && X86_MODRM_REG(insn->modrm.value) == 3;
 	case 0x0f:	/* POP FS, LFS */
 		return !IS_ENABLED(CONFIG_X86_64) &&
 		       (insn->opcode.bytes[1] == 0xa1 || insn->opcode.bytes[1] == 0xb4);
