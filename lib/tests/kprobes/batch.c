@@ -16,7 +16,7 @@
 
 #define NR_THREADS	3
 /* With KCSAN, all of them take longer than KUnit lets a case run. */
-#define NR_ROUNDS	(IS_ENABLED(CONFIG_KCSAN) ? 12 : 25)
+#define NR_ROUNDS	(IS_ENABLED(CONFIG_KCSAN) ? 4 : 25)
 #define NR_CALLS	20
 /* These are never executed: the probes on them only share points, and bytes of jumps. */
 #define NR_IDLE		32
