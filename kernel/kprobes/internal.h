@@ -814,9 +814,15 @@ kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
 struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri);
 void kretprobe_hook_stop(struct kretprobe_hook *hook);
 void kretprobe_hook_release(struct kretprobe_hook *hook);
+/* Whether return probes are told of CPUs that come online and go offline. */
+#define CALLS_SEE_HOTPLUG	(IS_ENABLED(CONFIG_HOTPLUG_CPU) &&	\
+				 IS_ENABLED(CONFIG_GENERIC_SMP_IDLE_THREAD))
+
 #ifdef CONFIG_KRETPROBE_POOL
+void kretprobe_pool_kick(void);
 bool kretprobe_hook_usage(struct kretprobe_hook *hook, struct kretprobe_usage *usage);
 #else
+static inline void kretprobe_pool_kick(void) { }
 static inline bool kretprobe_hook_usage(struct kretprobe_hook *hook,
 					struct kretprobe_usage *usage)
 {

@@ -265,12 +265,13 @@ fail:
 	return ERR_PTR(ret);
 }
 
-#if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)
+#if CALLS_SEE_HOTPLUG
 /* The CPU has been online since the calls of its idle task were freed. */
 static DEFINE_PER_CPU(bool, calls_of_idle);
 
 static int calls_cpu_online(unsigned int cpu)
 {
+	kretprobe_pool_kick();
 	per_cpu(calls_of_idle, cpu) = true;
 	return 0;
 }
@@ -284,6 +285,7 @@ static int calls_flush_idle(unsigned int cpu)
 {
 	struct task_struct *idle = idle_thread_get(cpu);
 
+	kretprobe_pool_kick();
 	if (!per_cpu(calls_of_idle, cpu))
 		return 0;
 	per_cpu(calls_of_idle, cpu) = false;

@@ -84,11 +84,28 @@ static void pool_queue_work(struct irq_work *work)
 
 static DEFINE_IRQ_WORK(pool_irq_work, pool_queue_work);
 
-/* Called in any context, even in an NMI, so it cannot queue a worker directly. */
+/*
+ * Called in any context, even in an NMI, so it cannot queue a worker directly. A CPU that is
+ * coming online or going offline may lose the interrupt. Then the work would stay pending,
+ * and with it all other irq_work of the CPU. It leaves the list to kretprobe_pool_kick().
+ */
 static noinline void __kprobe_hit pool_ask_worker(struct kretprobe_pool *pool)
 {
-	if (llist_add(&pool->todo, &pool_todo))
+	if (!llist_add(&pool->todo, &pool_todo))
+		return;
+	if (!CALLS_SEE_HOTPLUG || likely(cpu_online(raw_smp_processor_id())))
 		irq_work_queue(&pool_irq_work);
+}
+
+/**
+ * kretprobe_pool_kick - ask the worker in place of a CPU that could not
+ *
+ * Context: any; the CPU has come online or gone offline.
+ */
+void kretprobe_pool_kick(void)
+{
+	if (!llist_empty(&pool_todo))
+		queue_work(system_highpri_wq, &pool_work);
 }
 
 /* Once the last reference is gone, no other CPU can be adding the pool to the list. */

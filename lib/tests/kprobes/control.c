@@ -796,6 +796,42 @@ static void cpu_that_is_offline_has_instances(struct kunit *test)
 	kpt_unregister_return(test, rp);
 	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before);
 }
+
+static unsigned int instances_of(struct kunit *test, const char *symbol)
+{
+	unsigned int flying, most, total = 0;
+	struct point_line line;
+
+	find_point(test, symbol, &line);
+	KUNIT_EXPECT_EQ(test, sscanf(line.instances, "%u/%u/%u", &flying, &most, &total), 3);
+	return total;
+}
+
+/*
+ * The third of five instances of the CPU is that of its stopper thread, which parks when the
+ * CPU takes interrupts no more. If that lost its interrupt for the worker, no pool would grow
+ * after that, and none would be freed.
+ */
+static void cpu_that_goes_offline_does_not_keep_pools_from_growing(struct kunit *test)
+{
+	unsigned int before = kpt_counts(true).pools, cpu = cpumask_last(cpu_online_mask);
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	if (num_possible_cpus() != 2 || num_online_cpus() != 2)
+		kunit_skip(test, "needs two CPUs, and no more");
+	rp->kp.symbol_name = "kthread_parkme";
+	rp->handler = count_return;
+	kpt_register_return(test, rp);
+	KUNIT_EXPECT_EQ(test, instances_of(test, "kthread_parkme+0x"), 10);
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, bring_cpu_online,
+							(void *)(unsigned long)cpu), 0);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(instances_of(test, "kthread_parkme+0x") > 10));
+	kunit_release_action(test, bring_cpu_online, (void *)(unsigned long)cpu);
+	kpt_unregister_return(test, rp);
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before);
+}
 #endif
 #endif
 
@@ -964,6 +1000,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(points_add_up_the_instances_of_several_return_probes),
 #if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
 	KUNIT_CASE(cpu_that_is_offline_has_instances),
+	KUNIT_CASE(cpu_that_goes_offline_does_not_keep_pools_from_growing),
 #endif
 #endif
 	SITE_CASE(enabled_zero_disarms_every_probe),
