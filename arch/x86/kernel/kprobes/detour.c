@@ -376,6 +376,8 @@ void arch_detour_arm(struct list_head *points)
 	u8 text[JMP32_INSN_SIZE];
 	struct kprobe *p;
 
+	/* Between the writes of a jump, CPUs are interrupted. None may come or go then. */
+	guard(cpus_read_lock)();
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
 		detour_jump_text(p, text);
@@ -437,6 +439,8 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 	u8 jump[JMP32_INSN_SIZE], text[JMP32_INSN_SIZE];
 	struct kprobe *p;
 
+	/* As in arch_detour_arm(). */
+	guard(cpus_read_lock)();
 	mutex_lock(&text_mutex);
 	if (jumps) {
 		list_for_each_entry(p, points, list) {
