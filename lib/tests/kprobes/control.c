@@ -801,9 +801,11 @@ static unsigned int instances_of(struct kunit *test, const char *symbol)
 {
 	unsigned int flying, most, total = 0;
 	struct point_line line;
+	int n;
 
 	find_point(test, symbol, &line);
-	KUNIT_EXPECT_EQ(test, sscanf(line.instances, "%u/%u/%u", &flying, &most, &total), 3);
+	n = sscanf(line.instances, "%u/%u/%u", &flying, &most, &total);
+	KUNIT_EXPECT_EQ(test, n, 3);
 	return total;
 }
 
