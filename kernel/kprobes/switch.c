@@ -245,8 +245,8 @@ static int kprobe_arm_possible(struct list_head *points, struct list_head *refus
  * @on: arm all points with enabled probes; otherwise disarm all points except the
  *	trampoline of return probes
  *
- * Points that cannot be armed stay off, and the log names the first. After switching off, no handler
- * of a hit is running.
+ * Points that cannot be armed stay off, and the log names the first. After switching off,
+ * no handler of a hit is running.
  *
  * Context: may sleep.
  */

@@ -57,11 +57,6 @@
 
 /* Where the user's addresses end. */
 #define USER_END	(sizeof(long) == 8 ? 0x7ffffffff000 : 0xc0000000)
-#if UINTPTR_MAX > UINT32_MAX
-#define BAD_POINTERS	1, 0xfff, USER_END, 0x8000000000000000, 0xffffffff81000000
-#else
-#define BAD_POINTERS	1, 0xfff, USER_END, 0xc1000000
-#endif
 
 enum fn { ADD, RECURSE, NR_FNS };
 
@@ -276,13 +271,27 @@ static void bad_flags(struct def *d)
 	d->flags |= 1ul << (4 + rnd(8 * sizeof(d->flags) - 4));
 }
 
+/* One that nobody may read, or one of the two. */
+static uint64_t bad_pointer(uint64_t one, uint64_t other)
+{
+	static const uint64_t pointers[] = {
+		1, 0xfff, USER_END,
+#if UINTPTR_MAX > UINT32_MAX
+		0x8000000000000000, 0xffffffff81000000,
+#else
+		0xc1000000,
+#endif
+	};
+	unsigned int i = rnd(ARRAY_SIZE(pointers) + 2);
+
+	if (i < ARRAY_SIZE(pointers))
+		return pointers[i];
+	return i == ARRAY_SIZE(pointers) ? one : other;
+}
+
 static void bad_attr_pointer(struct def *d)
 {
-	static const uintptr_t addrs[] = {
-		0, BAD_POINTERS, -64ul,
-	};
-
-	d->bad_attr = (void *)addrs[rnd(ARRAY_SIZE(addrs))];
+	d->bad_attr = (void *)(uintptr_t)bad_pointer(0, -64ul);
 	/* NULL stands for good attributes. */
 	if (!d->bad_attr)
 		d->bad_attr = (void *)2;
@@ -503,11 +512,7 @@ static void bad_long_name(struct def *d)
 
 static void bad_name_pointer(struct def *d)
 {
-	static const uint64_t addrs[] = {
-		BAD_POINTERS, ~0ull,
-	};
-
-	d->attr.kprobe_func = addrs[rnd(ARRAY_SIZE(addrs))];
+	d->attr.kprobe_func = bad_pointer(~0ull, ~0ull);
 }
 
 /* A name that runs into a page that is not mapped. */
