@@ -682,7 +682,9 @@ static int __init kprobes_init(void)
 	}
 	kretprobe_init();
 
-	ret = register_die_notifier(&kprobe_exceptions_nb);
+	ret = kprobe_points_init();
+	if (!ret)
+		ret = register_die_notifier(&kprobe_exceptions_nb);
 	if (!ret)
 		ret = register_die_notifier(&kprobe_die_nb);
 	if (!ret)

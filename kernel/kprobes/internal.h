@@ -386,6 +386,7 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp);
 unsigned long kprobe_stray_addr(const struct kprobe *kp);
 struct kprobe_user *kprobe_user_alloc(struct kprobe *kp);
 void kprobe_user_free(struct kprobe_user *user);
+int kprobe_points_init(void);
 int kprobe_users_reserve(unsigned int num);
 int kprobe_place_user(struct kprobe_user *user);
 void kprobe_displace_user(struct kprobe_user *user);

@@ -9,6 +9,7 @@
 #include <linux/jump_label.h>
 #include <linux/types.h>
 
+struct kmem_cache;
 struct kprobe;
 struct kretprobe;
 struct kretprobe_instance;
@@ -117,6 +118,7 @@ void *kprobe_test_running_word(unsigned int cpu);
 void *kprobe_test_slots_word(void);
 void *kprobe_test_blacklist_word(void);
 void *kprobe_test_points_word(void);
+struct kmem_cache *kprobe_test_point_cache(void);
 void *kprobe_test_copies_word(void);
 void *kprobe_test_handler_word(struct kretprobe_instance *ri);
 void *kprobe_test_free_word(struct kretprobe_instance *ri);

@@ -178,7 +178,8 @@ static bool in_percpu;
 /* The first is the one that sets in_percpu. */
 static const struct {
 	const char *name;
-	unsigned int size_at;	/* the argument that is the size */
+	unsigned int size_at;	/* the argument that is the size, or the cache */
+	bool points;		/* of all caches, only that of points */
 } tracked[] = {
 	{ "pcpu_alloc_noprof", 0 },
 	{ "__kmalloc_cache_noprof", 2 },
@@ -188,6 +189,8 @@ static const struct {
 	{ "__kmalloc_node_track_caller_noprof", 0 },
 	{ "__kvmalloc_node_noprof", 0 },
 	{ "__vmalloc_node_range_noprof", 0 },
+	/* Points have a cache of their own. */
+	{ "kmem_cache_alloc_noprof", 0, .points = true },
 };
 
 #define NR_TRACKED	ARRAY_SIZE(tracked)
@@ -196,11 +199,17 @@ static struct kretprobe trackers[NR_TRACKED];
 
 static int track_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	unsigned int size_at = tracked[get_kretprobe(ri) - trackers].size_at;
+	unsigned int nr = get_kretprobe(ri) - trackers;
+	unsigned long arg = regs_get_kernel_argument(regs, tracked[nr].size_at);
 
 	if (current != victim || !in_task() || in_percpu || failers_are_off)
 		return 1;
-	*(size_t *)ri->data = regs_get_kernel_argument(regs, size_at);
+	if (tracked[nr].points) {
+		if ((struct kmem_cache *)arg != kprobe_test_point_cache())
+			return 1;
+		arg = kmem_cache_size((struct kmem_cache *)arg);
+	}
+	*(size_t *)ri->data = arg;
 	return 0;
 }
 
@@ -277,6 +286,12 @@ static int one_is_freed(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
+static int one_of_cache_is_freed(struct kprobe *p, struct pt_regs *regs)
+{
+	data_is_freed((void *)regs_get_kernel_argument(regs, 1));
+	return 0;
+}
+
 /* Text cannot be written, and an offset is no address. */
 static int other_is_freed(struct kprobe *p, struct pt_regs *regs)
 {
@@ -296,6 +311,7 @@ static int many_are_freed(struct kprobe *p, struct pt_regs *regs)
 
 static struct kprobe frees[] = {
 	{ .symbol_name = "kfree", .pre_handler = one_is_freed },
+	{ .symbol_name = "kmem_cache_free", .pre_handler = one_of_cache_is_freed },
 	{ .symbol_name = "kvfree", .pre_handler = one_is_freed },
 	{ .symbol_name = "vfree", .pre_handler = other_is_freed },
 	{ .symbol_name = "free_percpu", .pre_handler = other_is_freed },
