@@ -369,6 +369,66 @@ static void search_finds_an_instance_that_moves(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+/**
+ * struct leaver - a call that returns once its probe is gone
+ * @p:	  the probe
+ * @in:	  it has been called
+ * @go:	  it may return
+ * @done: the thread has done all that the case is about
+ */
+struct leaver {
+	struct inst_probe *p;
+	bool in;
+	bool go;
+	bool done;
+};
+
+/* Returns with preemption off, so that what it gives back is not freed meanwhile. */
+static noinline notrace unsigned long kpt_inst_leaves(struct leaver *l)
+{
+	WRITE_ONCE(l->in, true);
+	while (!READ_ONCE(l->go) && !kthread_should_stop())
+		usleep_range(100, 200);
+	preempt_disable();
+	return 1;
+}
+
+static int leaver_fn(void *arg)
+{
+	struct leaver *l = arg;
+
+	kpt_inst_leaves(l);
+	/* A second call has come too late: the first has taken the free instances of both. */
+	kprobe_test_given_back(l->p->ri);
+	preempt_enable();
+	WRITE_ONCE(l->done, true);
+	while (!kthread_should_stop())
+		usleep_range(100, 200);
+	return 0;
+}
+
+/* If two of them did, the pool would be freed twice. */
+static void last_of_the_calls_frees_the_pool(struct kunit *test)
+{
+	struct leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	unsigned int pools = kpt_counts(true).pools;
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->p = inst_probe(test, kpt_inst_leaves, 1);
+	task = kpt_thread(test, leaver_fn, l, -1, "leaver");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(l->in)));
+	KUNIT_EXPECT_EQ(test, atomic_read(&l->p->entries), 1);
+	kpt_unregister_return(test, &l->p->rp);
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, pools + 1);
+	WRITE_ONCE(l->go, true);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(l->done)));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(kpt_counts(true).pools == pools));
+	kpt_stop(test, task);
+	rcu_barrier();
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, pools);
+}
+
 /* A probe of kpt_recurse(), which has been called once. */
 static struct inst_probe *inst_used(struct kunit *test, int maxactive)
 {
@@ -1324,6 +1384,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(no_call_is_missed_below_the_bound),
 #ifdef CONFIG_X86
 	KUNIT_CASE(search_finds_an_instance_that_moves),
+	KUNIT_CASE(last_of_the_calls_frees_the_pool),
 	KUNIT_CASE(search_that_is_always_too_late_ends),
 	KUNIT_CASE(instance_is_free_before_the_return_looks_for_searches),
 	KUNIT_CASE(call_says_what_it_wants_before_it_asks),
