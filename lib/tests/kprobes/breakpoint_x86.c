@@ -115,40 +115,92 @@ static void show_points(struct kpt_watch *w, struct pt_regs *regs)
 }
 
 /*
- * The first lookup finds no point. It is there when the breakpoint has been read. Nothing else
- * is probed, and interrupts are off.
+ * Calls @fn, whose first lookup finds no point at @text. It is there when the breakpoint has
+ * been read. Nothing else is probed, and interrupts are off.
  */
-static void breakpoint_of_a_point_that_is_made_meanwhile_is_gone_back_to(struct kunit *test)
+static void make_point_meanwhile(struct kunit *test, const u8 *text, void (*fn)(void *arg),
+				 void *arg)
 {
 	void *no_points = kprobe_test_symbol("addr_array_empty");
 	unsigned int cpu = get_cpu();
 	struct late_point l = { .word = kprobe_test_points_word() };
-	struct pt_regs regs;
 	struct kpt_watch *w;
 	unsigned long flags;
-	const u8 *text;
-	int ret;
 
 	set_cpus_allowed_ptr(current, cpumask_of(cpu));
 	put_cpu();
 	if (!no_points)
 		kunit_skip(test, "needs the symbols of data");
-	kpt_forbid_jumps(test);
-	text = (u8 *)kpt_probe(test, at(kpt_load, kpt_load_at))->kp.addr;
 	KUNIT_ASSERT_EQ(test, *text, INT3_INSN_OPCODE);
-	regs = trap_at(text, NULL);
-	w = kpt_watch(test, (void *)text, 1, cpu, show_points, &l);
+	w = kpt_watch(test, text, 1, cpu, show_points, &l);
 	local_irq_save(flags);
 	l.points = READ_ONCE(*l.word);
 	WRITE_ONCE(*l.word, no_points);
-	ret = take_breakpoint(&regs);
+	fn(arg);
 	WRITE_ONCE(*l.word, l.points);
 	local_irq_restore(flags);
-	KUNIT_EXPECT_EQ(test, ret, 1);
-	KUNIT_EXPECT_PTR_EQ(test, (const u8 *)regs.ip, text);
 	KUNIT_EXPECT_GE(test, w->times, 1);
 	kpt_unwatch(test, w);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/**
+ * struct late_hit - the breakpoint of such a point is hit
+ * @regs: the registers
+ * @ret:  what its handler returns
+ */
+struct late_hit {
+	struct pt_regs regs;
+	int ret;
+};
+
+static void hit_late_point(void *arg)
+{
+	struct late_hit *h = arg;
+
+	h->ret = take_breakpoint(&h->regs);
+}
+
+static void breakpoint_of_a_point_that_is_made_meanwhile_is_gone_back_to(struct kunit *test)
+{
+	struct late_hit h;
+	const u8 *text;
+
+	kpt_forbid_jumps(test);
+	text = (u8 *)kpt_probe(test, at(kpt_load, kpt_load_at))->kp.addr;
+	h.regs = trap_at(text, NULL);
+	make_point_meanwhile(test, text, hit_late_point, &h);
+	KUNIT_EXPECT_EQ(test, h.ret, 1);
+	KUNIT_EXPECT_PTR_EQ(test, (const u8 *)h.regs.ip, text);
+}
+
+/**
+ * struct late_text - the text of such a point is read
+ * @addr: where
+ * @text: what it is without the point
+ */
+struct late_text {
+	const u8 *addr;
+	u8 text[8];
+};
+
+static void read_late_point(void *arg)
+{
+	struct late_text *t = arg;
+
+	kprobe_text(t->text, (unsigned long)t->addr, sizeof(t->text));
+}
+
+static void text_of_a_point_that_is_made_meanwhile_is_read_without_it(struct kunit *test)
+{
+	struct late_text t = { .addr = at(kpt_load, kpt_load_at) };
+	u8 before[sizeof(t.text)];
+
+	memcpy(before, t.addr, sizeof(before));
+	kpt_forbid_jumps(test);
+	kpt_probe(test, (void *)t.addr);
+	make_point_meanwhile(test, t.addr, read_late_point, &t);
+	KUNIT_EXPECT_MEMEQ(test, t.text, before, sizeof(before));
 }
 
 #ifdef CONFIG_OPTPROBES
@@ -1030,6 +1082,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
 	KUNIT_CASE(breakpoint_of_a_point_that_is_made_meanwhile_is_gone_back_to),
+	KUNIT_CASE(text_of_a_point_that_is_made_meanwhile_is_read_without_it),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(post_handler_of_an_emulated_instruction_needs_no_second_copy),
 #endif
