@@ -924,7 +924,7 @@ static int call_again_and_again(void *unused)
 	return 0;
 }
 
-#define LINGER_ROUNDS	40
+#define LINGER_ROUNDS	10
 
 /*
  * The handler that faults belongs to another probe, which stays. So it may fault when the
