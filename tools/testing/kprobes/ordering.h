@@ -4,11 +4,14 @@
  * memory accesses, or excludes others, leaves a comment in the assembly, "kprobes-ordering
  * KIND FILE LINE". So it can be counted where it makes no instruction, as most barriers of
  * x86, and where nothing else shows that it is missing, as that of a lock nobody else holds.
+ * So do the calls that tell KMSAN, which no kernel of the tests has, what assembly has stored.
  */
 #ifdef __KERNEL__
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
 #include <linux/jump_label.h>
+#include <linux/kmsan.h>
+#include <linux/kmsan-checks.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
 #include <linux/rculist.h>
@@ -87,6 +90,11 @@
 #define smp_call_function(f, info, w)	\
 	({ ORDERS("smp_call_function"); (smp_call_function)(f, info, w); })
 #endif
+
+#define kmsan_unpoison_entry_regs(regs)	\
+	({ ORDERS("kmsan_unpoison_entry_regs"); (kmsan_unpoison_entry_regs)(regs); })
+#define kmsan_unpoison_memory(p, size)	\
+	({ ORDERS("kmsan_unpoison_memory"); (kmsan_unpoison_memory)(p, size); })
 
 #define list_add_rcu(new, head)		({ ORDERS("list_add_rcu"); (list_add_rcu)(new, head); })
 #define list_add_tail_rcu(new, head)	\
