@@ -41,6 +41,7 @@
 #include <linux/mm.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -379,6 +380,19 @@ static void slot_cache_collect(struct slot_cache *c, struct list_head *waiting)
 	}
 }
 
+/* The size of an event is a u16, and there are pages of 64 KiB. */
+#define ERASED_MAX	SZ_4K
+
+static void slots_report_erased(void *text, size_t len)
+{
+	size_t nr;
+
+	for (; len; text += nr, len -= nr) {
+		nr = min(len, ERASED_MAX);
+		perf_event_text_poke(text, text, nr, NULL, 0);
+	}
+}
+
 /* Erases adjacent slots at once. */
 static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 {
@@ -392,7 +406,7 @@ static void slot_cache_erase(struct slot_cache *c, struct list_head *waiting)
 				      slots_per_page(c)) {
 			text = (void *)pg->node.key + slot_cache_skew(c) + start * c->size;
 			len = (end - start) * c->size;
-			perf_event_text_poke(text, text, len, NULL, 0);
+			slots_report_erased(text, len);
 			arch_erase_slots(text, len);
 		}
 		/* There may be thousands of pages: do not hold up the optimizer's grace period. */
