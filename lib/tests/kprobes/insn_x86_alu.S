@@ -77,6 +77,32 @@ CASE "test imm8, al" how=EMULATED undef=UNDEF_LOGIC
 	PROBE testb $0x81, %al
 DONE
 
+CASE "test imm8, ah" how=EMULATED undef=UNDEF_LOGIC
+	PROBE testb $0x81, %ah
+DONE
+
+CASE "test imm8, bh" how=EMULATED undef=UNDEF_LOGIC
+	PROBE testb $0x81, %bh
+DONE
+
+#ifdef CONFIG_X86_64
+CASE "test imm8, dil" how=EMULATED undef=UNDEF_LOGIC
+	PROBE testb $0x81, %dil
+DONE
+#endif
+
+CASE "add imm8, al" how=EMULATED
+	PROBE add $0x81, %al
+DONE
+
+CASE "add to ah" how=EMULATED
+	PROBE add %dl, %ah
+DONE
+
+CASE "add imm8, ah" how=EMULATED
+	PROBE add $0x81, %ah
+DONE
+
 CASE "test imm, mem" undef=UNDEF_LOGIC
 	PROBE testb $0x81, 5(%_ASM_SI)
 DONE

@@ -244,7 +244,9 @@ INSN_EMULATED "mov reg to reg, 32 bit", mov %ecx, %edx
 INSN_EMULATED "mov reg to reg, 16 bit", mov %cx, %dx
 INSN_EMULATED "mov reg to reg, 8 bit", mov %ch, %dl
 INSN_EMULATED "mov imm32", mov $0x87654321, %edx
+INSN_EMULATED "mov reg to reg, by its other opcode", {load} mov %ecx, %edx
 INSN_EMULATED "mov imm8", mov $0x81, %dh
+INSN_EMULATED "mov imm8, to ah", mov $0x81, %ah
 INSN "mov load", mov (%_ASM_SI), %edx
 INSN "mov load, disp8", mov -16(%_ASM_SI), %_ASM_DX
 INSN "mov load, disp32", mov 0xff(%_ASM_BX), %_ASM_DX
@@ -285,6 +287,7 @@ DONE
 INSN_EMULATED "mov reg to reg, 64 bit", mov %r13, %r8
 INSN "mov imm64", movabs $0x1122334455667788, %r9
 INSN_EMULATED "mov imm32, sign extended", movq $-5, %r9
+INSN_EMULATED "mov imm32, to a register that needs rex", mov $-5, %r9d
 
 CASE "mov to sil" how=EMULATED
 	PROBE mov %cl, %sil

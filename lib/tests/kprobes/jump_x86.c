@@ -435,6 +435,18 @@ static void branch_target_of_code_without_a_symbol_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+/* It returns, and does not branch back. */
+static void call_of_code_without_a_symbol_does_not_refuse(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(calls_nameless));
+
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE_MSG(test, is_jump(AT(calls_nameless)), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+	KUNIT_EXPECT_EQ(test, kpt_jump_calls_nameless(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 /* The same the other way round: the branch leads to code without a symbol. */
 static void code_without_a_symbol_gets_no_jump(struct kunit *test)
 {
@@ -2959,6 +2971,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_a_branch_of_each_condition_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
 	KUNIT_CASE(branch_target_of_code_without_a_symbol_refuses),
+	KUNIT_CASE(call_of_code_without_a_symbol_does_not_refuse),
 	KUNIT_CASE(code_without_a_symbol_gets_no_jump),
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),

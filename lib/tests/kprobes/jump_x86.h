@@ -216,6 +216,9 @@ KPT_JUMP_TARGET(fentry);
 /* Branches to code that has no symbol, which branches back. */
 KPT_JUMP_TARGET(nameless);
 
+/* Calls such code. */
+KPT_JUMP_TARGET(calls_nameless);
+
 /*
  * Branches to either of two instructions of code that has no symbol. The probe goes to the
  * first of them, from the start of the function before that code.

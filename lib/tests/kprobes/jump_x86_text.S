@@ -5,6 +5,7 @@
  * Inner labels are local to the assembler, as in targets_x86.S.
  */
 #include <linux/linkage.h>
+#include <asm/unwind_hints.h>
 #include <linux/objtool.h>
 #include <asm/asm.h>
 #include <asm/frame.h>
@@ -498,10 +499,33 @@ SYM_FUNC_START(kpt_jump_nameless)
 	RETURN
 SYM_FUNC_END(kpt_jump_nameless)
 
+/* After it is a routine without a symbol. */
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_called)
+	RETURN
+SYM_FUNC_END(kpt_jump_before_called)
+.Lcalled:
+	UNWIND_HINT_FUNC
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+
+SYM_FUNC_START(kpt_jump_calls_nameless)
+	GET_ARG
+	AT calls_nameless
+	mov	FIRST, %_ASM_AX
+	lea	0(%_ASM_AX,%_ASM_AX,1), %_ASM_DX
+	call	.Lcalled
+	RETURN
+SYM_FUNC_END(kpt_jump_calls_nameless)
+STACK_FRAME_NON_STANDARD kpt_jump_calls_nameless
+
 /* After it is code without a symbol, with two entries, that ends by itself. */
-SYM_FUNC_START(kpt_jump_before_twice)
+SYM_FUNC_START_LOCAL(kpt_jump_before_twice)
 	RETURN
 SYM_FUNC_END(kpt_jump_before_twice)
+/* Another symbol of its start has no size, and comes after it in the table. */
+	.set	kpt_jump_before_twice_label, kpt_jump_before_twice
+	.type	kpt_jump_before_twice_label, @notype
+	.size	kpt_jump_before_twice_label, 0
 	OFFSET kpt_jump_twice_at, .Ltwice, kpt_jump_before_twice
 .Ltwice:
 	xor	%eax, %eax
@@ -879,6 +903,11 @@ SYM_FUNC_START(kpt_jump_shares)
 	xor	%eax, %eax
 	jmp	.Lcommon_inside
 SYM_FUNC_END(kpt_jump_shares)
+
+/* The two are no direct neighbours. */
+SYM_FUNC_START_LOCAL(kpt_jump_between)
+	RETURN
+SYM_FUNC_END(kpt_jump_between)
 
 	.skip	16, 0xcc
 SYM_FUNC_START(kpt_jump_common)
