@@ -635,6 +635,82 @@ static void redirected_call_stays_redirected(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_DEBUG_FS) && defined(CONFIG_DYNAMIC_DEBUG_CORE)
+static void silence(void *test)
+{
+	kpt_write(test, &kpt_debugfs, "dynamic_debug/control", "func kprobe_refuse* -p");
+}
+
+/* A call was refused with @ret, and the log ends with the reason. */
+static void expect_refused(struct kunit *test, int ret, int err, const char *reason)
+{
+	char line[256] = "";
+
+	KUNIT_EXPECT_EQ_MSG(test, ret, err, "%s", reason);
+	kpt_log_last(test, "kprobes: ", line, sizeof(line));
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, reason), "%s: %s", reason, line);
+}
+
+static void refusals_say_why(struct kunit *test)
+{
+	static const char on[] = "func kprobe_refuse* +p";
+	struct kpt_probe *pr[3];
+	struct kprobe *kps[3] = { }, kp;
+#ifdef CONFIG_KRETPROBES
+	struct kretprobe rp;
+#endif
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "dynamic_debug/control", on),
+			(ssize_t)strlen(on));
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, silence, test), 0);
+
+	kp = (struct kprobe){ };
+	expect_refused(test, register_kprobe(&kp), -EINVAL,
+		       "-EINVAL: neither a symbol nor an address is given");
+	kp = (struct kprobe){ .symbol_name = "kpt_plain", .addr = kpt_text(kpt_plain) };
+	expect_refused(test, register_kprobe(&kp), -EINVAL,
+		       "kprobes: kpt_plain+0x0: -EINVAL: a symbol and an address are given");
+	kp = (struct kprobe){ .symbol_name = "kpt_no_such_function", .offset = 1 };
+	expect_refused(test, register_kprobe(&kp), -ENOENT,
+		       "kprobes: kpt_no_such_function+0x1: -ENOENT: no such symbol");
+	kp = (struct kprobe){ .addr = (kprobe_opcode_t *)pr };
+	expect_refused(test, register_kprobe(&kp), -ENOENT,
+		       "-ENOENT: no symbol covers the address");
+
+	expect_refused(test, register_kprobes(NULL, 1), -EINVAL,
+		       "kprobes: cannot register probes: the array is NULL");
+	expect_refused(test, register_kprobes(kps, -1), -EINVAL,
+		       "kprobes: cannot register -1 probes");
+	expect_refused(test, enable_kprobes(NULL, 1), -EINVAL,
+		       "kprobes: cannot enable probes: the array is NULL");
+	expect_refused(test, disable_kprobes(kps, 0), -EINVAL,
+		       "kprobes: cannot disable 0 probes");
+
+	for (i = 0; i < ARRAY_SIZE(pr); i++) {
+		pr[i] = i < 2 ? kpt_probe(test, armed[i]) : kpt_alloc(test, armed[i]);
+		kps[i] = &pr[i]->kp;
+	}
+	expect_refused(test, disable_kprobes(&kps[2], 1), -EINVAL,
+		       "-EINVAL: cannot switch: it is not registered");
+	expect_refused(test, enable_kprobes(kps, 3), -EINVAL,
+		       "kprobes: -EINVAL: batch of 3: because of index 2");
+	expect_refused(test, register_kprobe(kps[1]), -EINVAL,
+		       "-EINVAL: the probe is registered already");
+	kps[0] = NULL;
+	expect_refused(test, register_kprobes(kps, 1), -EINVAL, "-EINVAL: a pointer is NULL");
+#ifdef CONFIG_KRETPROBES
+	rp = (struct kretprobe){ .kp.addr = kpt_text(kpt_plain), .data_size = 4097 };
+	expect_refused(test, register_kretprobe(&rp), -EINVAL,
+		       "-EINVAL: data_size is above KRETPROBE_MAX_DATA_SIZE");
+	rp = (struct kretprobe){ .kp.addr = kpt_text(kpt_traced), .kp.offset = 16 };
+	expect_refused(test, register_kretprobe(&rp), -EINVAL,
+		       "-EINVAL: a return probe has to be on the entry of a function");
+#endif
+}
+#endif
+
 #ifdef CONFIG_DEBUG_FS
 static void switch_to(struct kunit *test, const char *state)
 {
@@ -697,10 +773,10 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 /* Switching ftrace off is allowed then, and all ftrace sites are refused. */
 static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test)
 {
-	static const char line[] = "kprobes: points that cannot be armed: 2, ";
 	static const char name[] = "sys/kernel/ftrace_enabled";
 	struct kpt_probe *pr[NR_ARMED];
 	unsigned int i, logged, all;
+	char line[128];
 
 	if (!IS_ENABLED(CONFIG_PROC_SYSCTL))
 		kunit_skip(test, "no files in /proc/sys");
@@ -711,6 +787,10 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, switch_ftrace_on, test), 0);
 	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
+	snprintf(line, sizeof(line),
+		 "kprobes: points that cannot be armed: 2, the first is %pS: %d",
+		 pr[1]->kp.addr, -EBUSY);
+	KUNIT_ASSERT_PTR_EQ(test, (void *)armed[1], (void *)kpt_traced);
 	logged = kpt_log_lines(test, line);
 	all = kpt_log_lines(test, "kprobes: ");
 	switch_to(test, "1");
@@ -1081,6 +1161,9 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
 	KUNIT_CASE(batch_moves_its_points_at_once),
 #ifdef CONFIG_DEBUG_FS
+#ifdef CONFIG_DYNAMIC_DEBUG_CORE
+	KUNIT_CASE(refusals_say_why),
+#endif
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
 	KUNIT_CASE(switch_logs_one_line_however_many_cannot_be_armed),
 #ifdef CONFIG_X86
