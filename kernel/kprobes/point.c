@@ -35,8 +35,8 @@ struct addr_table kprobe_user_table = ADDR_TABLE_INIT;
 LIST_HEAD(kprobe_points);
 
 /*
- * Points have a cache of their own: kmalloc() rounds the size up to a power of two, which
- * would make a point half as large again. A hit reads its first lines.
+ * Points have a cache of their own: kmalloc() rounds the size up to a power of two, on
+ * x86_64 from 296 bytes to 512. They are aligned, because a hit reads their first cache lines.
  */
 static struct kmem_cache *point_cache __ro_after_init;
 

@@ -701,7 +701,8 @@ static void refusals_say_why(struct kunit *test)
 	kps[0] = NULL;
 	expect_refused(test, register_kprobes(kps, 1), -EINVAL, "-EINVAL: a pointer is NULL");
 #ifdef CONFIG_KRETPROBES
-	rp = (struct kretprobe){ .kp.addr = kpt_text(kpt_plain), .data_size = 4097 };
+	rp = (struct kretprobe){ .kp.addr = kpt_text(kpt_plain),
+				 .data_size = KRETPROBE_MAX_DATA_SIZE + 1 };
 	expect_refused(test, register_kretprobe(&rp), -EINVAL,
 		       "-EINVAL: data_size is above KRETPROBE_MAX_DATA_SIZE");
 	rp = (struct kretprobe){ .kp.addr = kpt_text(kpt_traced), .kp.offset = 16 };

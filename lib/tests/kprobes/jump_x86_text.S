@@ -5,7 +5,6 @@
  * Inner labels are local to the assembler, as in targets_x86.S.
  */
 #include <linux/linkage.h>
-#include <asm/unwind_hints.h>
 #include <linux/objtool.h>
 #include <asm/asm.h>
 #include <asm/frame.h>
@@ -15,6 +14,7 @@
 #include <asm/processor-flags.h>
 #include <asm/segment.h>
 #include <asm/smap.h>
+#include <asm/unwind_hints.h>
 
 #include "asm_x86.S"
 #include "jump_x86.h"
