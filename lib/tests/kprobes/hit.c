@@ -6,6 +6,7 @@
 #include <linux/ftrace.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/trace_events.h>
 #include <linux/uaccess.h>
 
 #include "fixture.h"
@@ -1293,6 +1294,39 @@ static void opcode_of_an_ftrace_site_is_the_original_one(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_RCU_TRACE) && defined(CONFIG_EVENT_TRACING)
+static void event_off(void *unused)
+{
+	trace_set_clr_event("rcu", "rcu_watching", 0);
+}
+
+/*
+ * On x86 and arm64, a breakpoint enters as an NMI for RCU, before kprobes find out that
+ * it is a hit. Only on x86 is it one for in_nmi(), too.
+ */
+static void breakpoint_in_the_tracer_of_nmis_does_not_recurse(struct kunit *test)
+{
+	struct kpt_probe *pr, *plain;
+
+	kpt_forbid_jumps(test);
+	pr = kpt_alloc(test, NULL);
+	pr->kp.symbol_name = "ring_buffer_lock_reserve";
+	kpt_register(test, pr);
+	plain = kpt_probe(test, kpt_plain);
+	KUNIT_ASSERT_EQ(test, trace_set_clr_event("rcu", "rcu_watching", 1), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, event_off, NULL), 0);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, plain->pre, 1);
+	KUNIT_EXPECT_EQ(test, plain->kp.nmissed, 0ul);
+	/* An interrupt of an idle CPU is traced. */
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(pr->pre)));
+	kunit_release_action(test, event_off, NULL);
+	kpt_unregister(test, pr);
+	kpt_unregister(test, plain);
+	kpt_allow_jumps(test);
+}
+#endif
+
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case hit_cases[] = {
@@ -1344,6 +1378,9 @@ static struct kunit_case hit_cases[] = {
 	SITE_CASE(fault_in_post_handler_is_fixed_up),
 	SITE_CASE(user_access_in_a_handler_does_not_page_in),
 	KUNIT_CASE(fault_is_fixed_up_with_a_probe_on_each_instruction),
+#if defined(CONFIG_RCU_TRACE) && defined(CONFIG_EVENT_TRACING)
+	KUNIT_CASE(breakpoint_in_the_tracer_of_nmis_does_not_recurse),
+#endif
 #ifdef CONFIG_X86
 	KUNIT_CASE(page_fault_in_the_instruction_is_fixed_up),
 	KUNIT_CASE(null_pointer_read_with_fixup),

@@ -5,7 +5,6 @@
  */
 #include <linux/preempt.h>
 #include <linux/smp.h>
-#include <linux/trace_events.h>
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
@@ -455,36 +454,6 @@ static void fault_handler_in_nmi_over_a_fault_handler_runs(struct kunit *test)
 }
 #endif
 
-#if defined(CONFIG_RCU_TRACE) && defined(CONFIG_EVENT_TRACING)
-static void event_off(void *unused)
-{
-	trace_set_clr_event("rcu", "rcu_watching", 0);
-}
-
-/* A breakpoint enters as an NMI, before kprobes find out that it is a hit. */
-static void breakpoint_in_the_tracer_of_nmis_does_not_recurse(struct kunit *test)
-{
-	struct kpt_probe *pr, *plain;
-
-	kpt_forbid_jumps(test);
-	pr = kpt_alloc(test, NULL);
-	pr->kp.symbol_name = "ring_buffer_lock_reserve";
-	kpt_register(test, pr);
-	plain = kpt_probe(test, kpt_plain);
-	KUNIT_ASSERT_EQ(test, trace_set_clr_event("rcu", "rcu_watching", 1), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, event_off, NULL), 0);
-	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
-	KUNIT_EXPECT_EQ(test, plain->pre, 1);
-	KUNIT_EXPECT_EQ(test, plain->kp.nmissed, 0ul);
-	/* An interrupt of an idle CPU is traced. */
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(pr->pre)));
-	kunit_release_action(test, event_off, NULL);
-	kpt_unregister(test, pr);
-	kpt_unregister(test, plain);
-	kpt_allow_jumps(test);
-}
-#endif
-
 #define SITE_CASE(fn)	KUNIT_CASE_PARAM(fn, kpt_site_gen)
 
 static struct kunit_case nmi_cases[] = {
@@ -503,9 +472,6 @@ static struct kunit_case nmi_cases[] = {
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE_PARAM(return_in_nmi_is_seen, kpt_entry_site_gen),
 	KUNIT_CASE_PARAM(return_in_nmi_over_a_return_handler_is_seen, kpt_entry_site_gen),
-#endif
-#if defined(CONFIG_RCU_TRACE) && defined(CONFIG_EVENT_TRACING)
-	KUNIT_CASE(breakpoint_in_the_tracer_of_nmis_does_not_recurse),
 #endif
 	KPT_LAST_CASE,
 	{}
