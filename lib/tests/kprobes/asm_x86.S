@@ -16,6 +16,9 @@
 /* Returned by a function whose instruction has faulted, as in targets_x86.h. */
 #define KPT_FAULTED	0x5afe
 
+/* What kpt_asm_aligns() has in the register of the result, as in targets_x86.h. */
+#define KPT_AX		0x5a5a
+
 #ifdef CONFIG_X86_64
 #define FIRST	%rdi		/* the argument, on entry */
 #define ARG	%rdi		/* after GET_ARG */

@@ -19,6 +19,8 @@ static struct seen {
 	unsigned int second;
 	unsigned int after;
 	unsigned int inner;
+	unsigned int ax;
+	unsigned int aligned;
 	bool preemptible;
 	kpt_fn_t call;
 	unsigned long got;
@@ -555,6 +557,29 @@ static asmlinkage unsigned long asmlinkage_handler(KPT_MANY_PARAMS)
 	return 0;
 }
 
+void kpt_jprobe_noted(unsigned long ax, unsigned long sp)
+{
+	seen.calls++;
+	if (ax == KPT_AX)
+		seen.ax++;
+	/* Aligned before the call, which has pushed the return address. */
+	if (IS_ALIGNED(sp + sizeof(sp), 16))
+		seen.aligned++;
+	jprobe_return();
+}
+
+/* Functions with variable arguments look at AL, and compiled code may need aligned stack. */
+static void handler_gets_ax_and_an_aligned_stack(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_set(test, kpt_asm_entry, kpt_asm_jprobe);
+
+	kpt_settle(test, &jp->kp);
+	kpt_asm_aligns();
+	KUNIT_EXPECT_EQ(test, seen.calls, 16 / sizeof(long));
+	KUNIT_EXPECT_EQ(test, seen.ax, seen.calls);
+	KUNIT_EXPECT_EQ(test, seen.aligned, seen.calls);
+}
+
 static void handler_of_an_asmlinkage_function(struct kunit *test)
 {
 	jprobe_set(test, kpt_many_asmlinkage, asmlinkage_handler);
@@ -771,6 +796,7 @@ static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(fault_handler_may_end_the_handler),
 	STATE_CASE(disabled_jprobe_sees_nothing),
 	STATE_CASE(handler_is_that_of_the_time_of_registration),
+	KUNIT_CASE_PARAM(handler_gets_ax_and_an_aligned_stack, kpt_displaced_state_gen),
 	KUNIT_CASE(handler_of_an_asmlinkage_function),
 	KUNIT_CASE(handler_sees_a_structure_by_value),
 #if defined(CONFIG_X86_64) && !defined(CONFIG_PREEMPT_RT)

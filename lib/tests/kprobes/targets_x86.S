@@ -52,6 +52,28 @@ SYM_FUNC_START(kpt_asm_passes)
 	RETURN
 SYM_FUNC_END(kpt_asm_passes)
 
+SYM_FUNC_START(kpt_asm_aligns)
+	FRAME_BEGIN
+	.rept 16 / WORD
+	mov	$KPT_AX, %eax
+	call	kpt_asm_entry
+	push	%_ASM_AX
+	.endr
+	add	$16, %_ASM_SP
+	FRAME_END
+	RETURN
+SYM_FUNC_END(kpt_asm_aligns)
+
+SYM_FUNC_START(kpt_asm_jprobe)
+#ifdef CONFIG_X86_64
+	mov	%rax, %rdi
+	mov	%rsp, %rsi
+#else
+	mov	%esp, %edx
+#endif
+	jmp	kpt_jprobe_noted
+SYM_FUNC_END(kpt_asm_jprobe)
+
 SYM_FUNC_START(kpt_asm_carry)
 	bt	$0, FIRST
 	RETURN

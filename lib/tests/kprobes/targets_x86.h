@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Functions to probe whose every instruction is known: see targets_x86.c. */
+/* Functions to probe whose every instruction is known: see targets_x86.S. */
 #ifndef _LIB_TESTS_KPROBES_TARGETS_X86_H
 #define _LIB_TESTS_KPROBES_TARGETS_X86_H
 
@@ -57,6 +57,17 @@ unsigned long kpt_asm_tail(unsigned long arg);
 
 /* Calls kpt_asm_entry(), with nothing on its stack but a frame pointer, if it has one. */
 unsigned long kpt_asm_outer(unsigned long arg);
+
+/*
+ * Calls kpt_asm_entry() with each word of 16 bytes as the end of the stack, and with KPT_AX in
+ * the register of the result.
+ */
+void kpt_asm_aligns(void);
+#define KPT_AX			0x5a5a
+
+/* Handler of a jprobe: hands on that register, and the stack pointer on entry. */
+void kpt_asm_jprobe(void);
+void kpt_jprobe_noted(unsigned long ax, unsigned long sp);
 
 /* Returns the lowest bit of its argument in the carry flag, and nothing else. */
 void kpt_asm_carry(void);
