@@ -82,7 +82,8 @@ static void pool_queue_work(struct irq_work *work)
 	queue_work(system_highpri_wq, &pool_work);
 }
 
-static DEFINE_IRQ_WORK(pool_irq_work, pool_queue_work);
+/* With PREEMPT_RT, other irq_work waits for a thread, which parks while its CPU is online. */
+static struct irq_work pool_irq_work = IRQ_WORK_INIT_HARD(pool_queue_work);
 
 /*
  * Called in any context, even in an NMI, so it cannot queue a worker directly. A CPU that is

@@ -811,15 +811,18 @@ static unsigned int instances_of(struct kunit *test, const char *symbol)
 
 /*
  * The third of five instances of the CPU is that of its stopper thread, which parks when the
- * CPU takes interrupts no more. If that lost its interrupt for the worker, no pool would grow
+ * CPU takes interrupts no more. With PREEMPT_RT it is that of the thread for irq_work, and the
+ * CPU still takes interrupts. If either lost the request for the worker, no pool would grow
  * after that, and none would be freed.
  */
 static void cpu_that_goes_offline_does_not_keep_pools_from_growing(struct kunit *test)
 {
 	unsigned int before = kpt_counts(true).pools, cpu = cpumask_last(cpu_online_mask);
 	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	struct kretprobe *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, rp);
+	KUNIT_ASSERT_NOT_NULL(test, other);
 	if (num_possible_cpus() != 2 || num_online_cpus() != 2)
 		kunit_skip(test, "needs two CPUs, and no more");
 	rp->kp.symbol_name = "kthread_parkme";
@@ -830,6 +833,12 @@ static void cpu_that_goes_offline_does_not_keep_pools_from_growing(struct kunit 
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, bring_cpu_online,
 							(void *)(unsigned long)cpu), 0);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(instances_of(test, "kthread_parkme+0x") > 10));
+	/* The next request is that of another CPU. */
+	other->kp.addr = kpt_text(kpt_plain);
+	kpt_register_return(test, other);
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before + 2);
+	kpt_unregister_return(test, other);
+	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before + 1);
 	kunit_release_action(test, bring_cpu_online, (void *)(unsigned long)cpu);
 	kpt_unregister_return(test, rp);
 	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before);
