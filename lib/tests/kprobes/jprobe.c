@@ -568,7 +568,7 @@ void kpt_jprobe_noted(unsigned long ax, unsigned long sp)
 	jprobe_return();
 }
 
-/* Functions with variable arguments look at AL, and compiled code may need aligned stack. */
+/* Functions with variable arguments look at AL, and compiled code may need an aligned stack. */
 static void handler_gets_ax_and_an_aligned_stack(struct kunit *test)
 {
 	struct jprobe *jp = jprobe_set(test, kpt_asm_entry, kpt_asm_jprobe);
