@@ -11,13 +11,9 @@
 #include <asm/bitsperlong.h>
 #include <asm/nops.h>
 
+#include "values_x86.h"
+
 #define WORD	(__BITS_PER_LONG / 8)
-
-/* Returned by a function whose instruction has faulted, as in targets_x86.h. */
-#define KPT_FAULTED	0x5afe
-
-/* What kpt_asm_aligns() has in the register of the result, as in targets_x86.h. */
-#define KPT_AX		0x5a5a
 
 #ifdef CONFIG_X86_64
 #define FIRST	%rdi		/* the argument, on entry */

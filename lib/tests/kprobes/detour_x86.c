@@ -13,6 +13,7 @@
 
 #include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "detour_x86.h"
+#include "values_x86.h"
 #include "watch_x86.h"
 
 /* Where the probe of a target goes, computed without a relocation for objtool to see. */
@@ -421,8 +422,6 @@ static void displaced_branches_lead_where_they_did(struct kunit *test)
 	check_branch(test, AT(call_stack), kpt_detour_call_stack);
 	check_branch(test, AT(ret), kpt_detour_ret);
 }
-
-#define KPT_FAULTED	0x5afe
 
 /* The stack has to be as before the call, or the function would not return. */
 static void displaced_call_through_memory_may_fault(struct kunit *test)

@@ -9,6 +9,8 @@
 #include <linux/vmalloc.h>
 #include <asm/ibt.h>
 
+#include "values_x86.h"
+
 /*
  * An indirect jump may be one through a table, into the function that it is in. With
  * retpolines and IBT the compiler makes no tables.
@@ -63,7 +65,6 @@ unsigned long kpt_asm_outer(unsigned long arg);
  * the register of the result.
  */
 void kpt_asm_aligns(void);
-#define KPT_AX			0x5a5a
 
 /* Handler of a jprobe: hands on that register, and the stack pointer on entry. */
 void kpt_asm_jprobe(void);
@@ -103,7 +104,6 @@ extern const u32 kpt_around_refused_at;
 unsigned long kpt_load(const unsigned long *from);
 extern const u32 kpt_load_at;
 extern const u32 kpt_load_next;
-#define KPT_FAULTED		0x5afe
 
 /* The same with a fix-up that also serves for errors of memory. */
 unsigned long kpt_load_mc(const unsigned long *from);
