@@ -273,7 +273,8 @@ static void optimizer_retry(struct work_struct *work)
 
 	guard(mutex)(&kprobe_mutex);
 	list_for_each_entry(pt, &kprobe_points, all) {
-		if (pt->why < 0) {
+		/* One that is not hit does not wait: what switches it on queues it. */
+		if (pt->why < 0 && pt->state == KPROBE_BREAKPOINT && allowed) {
 			kprobe_optimizer_want(pt);
 			any = true;
 		}

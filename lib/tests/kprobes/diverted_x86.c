@@ -1623,27 +1623,54 @@ static bool no_more_tries(void)
 	return !pending;
 }
 
-/* The only point that waits goes meanwhile: the next one that has to wait waits one second. */
+static void leaves(struct kunit *test, struct kpt_probe *pr)
+{
+	kpt_unregister(test, pr);
+}
+
+static void is_disabled(struct kunit *test, struct kpt_probe *pr)
+{
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+}
+
+static void is_forbidden(struct kunit *test, struct kpt_probe *pr)
+{
+	kpt_forbid_jumps(test);
+}
+
+/*
+ * The only point that waits goes meanwhile, or cannot be a jump any more: the next one that
+ * has to wait waits one second.
+ */
 static void waits_are_short_again_after_a_try_for_no_point(struct kunit *test)
 {
+	static void (*const ends[])(struct kunit *test, struct kpt_probe *pr) = {
+		leaves, is_disabled, is_forbidden,
+	};
 	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
 	struct kpt_probe *pr = kpt_probe(test, AT(alone));
+	unsigned int i;
 	bool pending;
 
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
-	WRITE_ONCE(plans->times, 0);
 	WRITE_ONCE(kprobe_test_no_detours, true);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
-	pr = kpt_probe(test, AT(two));
-	wait_for_tries(test, plans, 1);
-	expect_breakpoint(test, pr);
-	kprobe_test_retry_delay(&pending);
-	KUNIT_EXPECT_TRUE(test, pending);
-	kpt_unregister(test, pr);
-	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
-	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), (unsigned long)HZ);
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		WRITE_ONCE(plans->times, 0);
+		pr = kpt_probe(test, AT(two));
+		wait_for_tries(test, plans, 1);
+		expect_breakpoint(test, pr);
+		kprobe_test_retry_delay(&pending);
+		KUNIT_EXPECT_TRUE_MSG(test, pending, "%u", i);
+		ends[i](test, pr);
+		KUNIT_ASSERT_TRUE_MSG(test, kpt_wait_until(no_more_tries()), "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_retry_delay(&pending),
+				    (unsigned long)HZ, "%u", i);
+		if (ends[i] != leaves)
+			kpt_unregister(test, pr);
+	}
 }
 
 /* The manual promises a try each minute. */
