@@ -18,6 +18,7 @@
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
 #include <linux/stringify.h>
+#include <linux/wait.h>
 
 #include <asm/barrier.h>
 #ifdef CONFIG_X86
@@ -100,6 +101,10 @@
 #define list_add_tail_rcu(new, head)	\
 	({ ORDERS("list_add_tail_rcu"); (list_add_tail_rcu)(new, head); })
 #define list_del_rcu(entry)		({ ORDERS("list_del_rcu"); (list_del_rcu)(entry); })
+
+#undef wake_up_all
+#define wake_up_all(head)		\
+	({ ORDERS("wake_up_all"); __wake_up(head, TASK_NORMAL, 0, NULL); })
 
 #define synchronize_rcu()		({ ORDERS("synchronize_rcu"); (synchronize_rcu)(); })
 #define call_rcu(head, func)		({ ORDERS("call_rcu"); (call_rcu)(head, func); })
