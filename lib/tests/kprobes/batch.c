@@ -660,6 +660,7 @@ static void refusals_say_why(struct kunit *test)
 	struct kretprobe rp;
 #endif
 	unsigned int i;
+	char text[64];
 
 	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "dynamic_debug/control", on),
@@ -678,6 +679,9 @@ static void refusals_say_why(struct kunit *test)
 	kp = (struct kprobe){ .addr = (kprobe_opcode_t *)pr };
 	expect_refused(test, register_kprobe(&kp), -ENOENT,
 		       "-ENOENT: no symbol covers the address");
+	kp = (struct kprobe){ .addr = (kprobe_opcode_t *)pr, .offset = 8 };
+	snprintf(text, sizeof(text), "kprobes: %pS: -ENOENT: no symbol", (char *)pr + 8);
+	expect_refused(test, register_kprobe(&kp), -ENOENT, text);
 
 	expect_refused(test, register_kprobes(NULL, 1), -EINVAL,
 		       "kprobes: cannot register probes: the array is NULL");

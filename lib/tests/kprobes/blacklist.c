@@ -649,6 +649,7 @@ static const char * const called_by_pointer[] = {
 	"emulate_X86_POP_REG", "emulate_X86_MOV_REG", "emulate_X86_MOV_IMM", "emulate_X86_LEA",
 	"detour_leave", "kprobe_ftrace_trampoline", "kprobe_ftrace_return",
 	"kprobe_ftrace_return_far", "__kretprobe_trampoline", "kprobe_miss_post",
+	"kretprobe_return",
 };
 
 static void function_that_is_called_by_pointer_is_refused(struct kunit *test)
@@ -993,6 +994,17 @@ static void probes_beside_do_not_change_what_is_refused(struct kunit *test)
 #endif
 }
 
+/* Users ask before they register a return probe, and wait for a module that is not there. */
+static void entry_of_a_function_is_known(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(NULL, "kpt_plain", 0), 0);
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(kpt_text(kpt_plain), NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(NULL, "kpt_no_such_function", 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry((kprobe_opcode_t *)test, NULL, 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(NULL, NULL, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kprobe_on_func_entry(kpt_text(kpt_plain), "kpt_plain", 0), -EINVAL);
+}
+
 /* Room for as many elements as it says, and not one more. */
 static void array_grows_before_its_end(struct kunit *test)
 {
@@ -1064,6 +1076,7 @@ static struct kunit_case blacklist_cases[] = {
 #endif
 	KUNIT_CASE(pieces_of_refused_functions_are_refused),
 	KUNIT_CASE(array_grows_before_its_end),
+	KUNIT_CASE(entry_of_a_function_is_known),
 #ifndef CONFIG_CFI_CLANG
 	KUNIT_CASE(cold_parts_of_functions_are_no_entries),
 #endif

@@ -656,6 +656,23 @@ static void check_far(struct kunit *test, const struct far *far, bool post, bool
 	kpt_unregister(test, pr);
 }
 
+/* What is somewhere, but not in the kernel's text, is none of these. */
+static void branch_to_the_heap_goes_there(struct kunit *test)
+{
+	void *heap = kunit_kzalloc(test, 16, GFP_KERNEL);
+	unsigned long stack[4] = { };
+	struct kpt_probe *pr;
+	struct pt_regs regs;
+
+	KUNIT_ASSERT_NOT_NULL(test, heap);
+	kpt_forbid_jumps(test);
+	pr = kpt_probe(test, at(kpt_far_jmp, kpt_far_jmp_at));
+	regs = trap_at((u8 *)pr->kp.addr, &stack[2]);
+	regs.di = (unsigned long)heap;
+	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)regs.ip, heap);
+}
+
 static void branch_to_nowhere_faults_where_it_is(struct kunit *test)
 {
 	unsigned int i;
@@ -1078,6 +1095,27 @@ static void debuggers_may_use_a_site_of_ftrace(struct kunit *test)
 }
 #endif
 
+/* The log shows kernel text without our breakpoints, and user space has none of them. */
+static void code_of_user_space_is_shown_as_it_is(struct kunit *test)
+{
+	void (*show)(struct pt_regs *regs, const char *level) = kprobe_test_symbol("show_opcodes");
+	unsigned long area = kpt_user_area(test, PAGE_SIZE);
+	struct pt_regs *regs = task_pt_regs(current), was = *regs;
+	char line[256] = "";
+	u8 nops[128];
+
+	KUNIT_ASSERT_NOT_NULL(test, show);
+	memset(nops, 0x90, sizeof(nops));
+	KUNIT_ASSERT_EQ(test, copy_to_user((void __user *)area, nops, sizeof(nops)), 0ul);
+	/* Only what the task itself has entered the kernel with is looked at. */
+	regs->cs = __USER_CS;
+	regs->ip = area + sizeof(nops) / 2;
+	show(regs, KERN_INFO);
+	*regs = was;
+	KUNIT_ASSERT_GT(test, kpt_log_last(test, "Code: ", line, sizeof(line)), 0);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, "90 <90> 90"), "%s", line);
+}
+
 static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(breakpoint_that_is_gone_is_gone_back_to),
 	KUNIT_CASE(breakpoint_of_somebody_else_is_left_alone),
@@ -1088,6 +1126,7 @@ static struct kunit_case breakpoint_cases[] = {
 #endif
 	KUNIT_CASE(filling_of_a_slot_is_no_breakpoint_of_ours),
 	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),
+	KUNIT_CASE(code_of_user_space_is_shown_as_it_is),
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	KUNIT_CASE(breakpoint_at_a_site_of_ftrace_is_no_hit),
 #endif
@@ -1104,6 +1143,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(call_through_the_heap_is_emulated),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(calls_that_return_nowhere_do_not_call_what_follows),
+	KUNIT_CASE(branch_to_the_heap_goes_there),
 	KUNIT_CASE(branch_to_nowhere_faults_where_it_is),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(branch_to_nowhere_faults_under_a_jump),

@@ -1156,6 +1156,29 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	KUNIT_EXPECT_LE(test, kpt_log_lines(test, "in a handler of 0x0"), blamed);
 }
 
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+/* The report of a stack overflow comes from another context than the handler. */
+static void oops_names_the_probe_of_every_context(struct kunit *test)
+{
+	const char *line = "a handler of the probe at kpt_plain+0x";
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	unsigned int ctx, logged;
+	struct kprobe **running;
+	unsigned long flags;
+
+	for (ctx = 0; ctx < KPROBE_NR_CTX; ctx++) {
+		logged = kpt_log_lines(test, line);
+		local_irq_save(flags);
+		running = (struct kprobe **)kprobe_test_running_word(smp_processor_id()) + ctx;
+		WRITE_ONCE(*running, get_kprobe(pr->kp.addr));
+		kprobe_test_oops();
+		WRITE_ONCE(*running, NULL);
+		local_irq_restore(flags);
+		KUNIT_EXPECT_EQ_MSG(test, kpt_log_lines(test, line), logged + 1, "%u", ctx);
+	}
+}
+#endif
+
 static int let_it_go_on(struct notifier_block *nb, unsigned long what, void *args)
 {
 	return what == DIE_OOPS ? NOTIFY_STOP : NOTIFY_DONE;
@@ -1232,6 +1255,9 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(probe_hit_in_hardirq_runs),
 	SITE_CASE(probe_hit_in_softirq_runs),
 	SITE_CASE(hits_after_an_oops_in_a_handler_run),
+#ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	KUNIT_CASE(oops_names_the_probe_of_every_context),
+#endif
 	KUNIT_CASE(handler_that_a_debugger_lets_go_on_still_runs),
 	SITE_CASE(hit_from_handler_in_hardirq_is_missed),
 #ifdef CONFIG_KPROBES_ON_FTRACE

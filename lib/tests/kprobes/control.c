@@ -151,6 +151,32 @@ static void list_shows_a_return_probe(struct kunit *test)
 }
 #endif
 
+static void files_are_read_again_from_their_beginning(struct kunit *test)
+{
+	static const char * const files[] = {
+		"kprobes/list", "kprobes/points", "kprobes/blacklist", "kprobes/enabled",
+	};
+	char __user *buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
+	char text[2][2];
+	struct file *file;
+	unsigned int i, k;
+	loff_t pos;
+
+	kpt_probe(test, kpt_plain);
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		file = kpt_open(test, &kpt_debugfs, files[i], O_RDONLY);
+		for (k = 0; k < 2; k++) {
+			pos = vfs_llseek(file, 0, SEEK_SET);
+			KUNIT_EXPECT_EQ_MSG(test, pos, 0ll, "%s", files[i]);
+			KUNIT_EXPECT_EQ_MSG(test, file->f_op->read(file, buf, 2, &file->f_pos),
+					    2l, "%s", files[i]);
+			KUNIT_EXPECT_EQ(test, copy_from_user(text[k], buf, 2), 0ul);
+		}
+		KUNIT_EXPECT_MEMEQ(test, text[0], text[1], 2);
+		fput(file);
+	}
+}
+
 static void files_have_the_documented_modes(struct kunit *test)
 {
 	static const struct {
@@ -729,7 +755,10 @@ static void points_show_the_instances_of_return_probes(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, line.instances, "0/0/7");
 	KUNIT_EXPECT_STREQ(test, line.lost, "0");
 
+	/* The instance is not one of the last that are added up. */
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	KUNIT_EXPECT_EQ(test, fn(test), KPT_RESULT(7ul));
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	text = kpt_line_with(test, instances_inside, "kpt_reads_points+0x");
 	KUNIT_ASSERT_NOT_NULL(test, text);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(text, "  1/1/7  0  "), "%s", text);
@@ -995,6 +1024,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(list_shows_a_return_probe),
 #endif
 	KUNIT_CASE(files_have_the_documented_modes),
+	KUNIT_CASE(files_are_read_again_from_their_beginning),
 	KUNIT_CASE(points_show_what_each_point_is),
 	KUNIT_CASE(points_add_up_what_probes_have_missed),
 	SITE_CASE(hits_are_counted_when_that_is_on),

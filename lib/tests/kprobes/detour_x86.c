@@ -260,6 +260,35 @@ static void check_late_post(struct kunit *test, bool stays, bool another)
 	KUNIT_EXPECT_EQ(test, second->pre, 0);
 }
 
+/* Its own point has left, so nobody misses it. */
+static void end_of_a_hit_is_not_missed_by_another_point(struct kunit *test)
+{
+	struct kpt_probe *first, *second;
+	const struct x86_detour *d;
+	unsigned int another;
+	struct late *l;
+
+	need_two_cpus(test);
+	for (another = 0; another < 2; another++) {
+		first = kpt_probe_post(test, AT(late_copied));
+		second = kpt_alloc_with(test, AT(late_copied), true, true);
+		settle(test, first);
+		d = detour_of(test, AT(late_copied));
+		l = start_late_at(test, (unsigned long)d + d->post, false);
+		WRITE_ONCE(l->busy, true);
+		kpt_unregister(test, first);
+		if (another)
+			kpt_register(test, second);
+		finish_late(test, l);
+		KUNIT_EXPECT_EQ(test, first->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, first->post, 0);
+		KUNIT_EXPECT_EQ(test, second->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, second->post, 0);
+		if (another)
+			kpt_unregister(test, second);
+	}
+}
+
 static void hit_ends_with_the_post_handlers_of_its_point(struct kunit *test)
 {
 	check_late_post(test, true, true);
@@ -686,6 +715,29 @@ static void unwinders_know_where_a_displaced_call_hides_the_stack(struct kunit *
 	expect_unwind(test, d, d->exec_end - JMP32_INSN_SIZE - 1, KPROBE_UNWIND_UNKNOWN, 0);
 }
 
+/* What is before such a call is there, too. */
+static void unwinders_know_a_call_that_is_displaced_second(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)AT(call_stack);
+	const struct x86_detour *d;
+	unsigned int at;
+
+	jump_probe(test, (void *)addr, false);
+	d = detour_of(test, (void *)addr);
+	KUNIT_ASSERT_EQ(test, d->nr, 2);
+	at = d->map[1].to;
+	KUNIT_ASSERT_NE(test, d->map[1].lost, 0);
+	expect_unwind(test, d, at, KPROBE_UNWIND_SAME, addr + d->map[1].from);
+	expect_unwind(test, d, at + d->map[1].lost - 1, KPROBE_UNWIND_SAME,
+		      addr + d->map[1].from);
+	expect_unwind(test, d, at + d->map[1].lost, KPROBE_UNWIND_UNKNOWN, 0);
+	jump_probe(test, AT(call_reg), false);
+	d = detour_of(test, AT(call_reg));
+	KUNIT_ASSERT_EQ(test, d->nr, 2);
+	KUNIT_ASSERT_NE(test, d->map[1].called, 0);
+	expect_unwind(test, d, d->map[1].to + d->map[1].called, KPROBE_UNWIND_CALL, 0);
+}
+
 /* Would an exception at @at be moved to the original? @sp is its stack pointer. */
 static bool leaves(const struct x86_detour *d, unsigned int at, struct pt_regs *regs,
 		   unsigned long sp)
@@ -1090,6 +1142,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
 	KUNIT_CASE(late_hit_is_missed_by_the_probe_that_is_there),
 	KUNIT_CASE(late_hit_runs_a_post_handler_after_a_copy),
+	KUNIT_CASE(end_of_a_hit_is_not_missed_by_another_point),
 	KUNIT_CASE(hit_ends_with_the_post_handlers_of_its_point),
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_a_point_that_left),
@@ -1114,6 +1167,7 @@ static struct kunit_case detour_cases[] = {
 #endif
 	KUNIT_CASE(unwinders_know_the_stack_in_a_detour),
 	KUNIT_CASE(unwinders_know_where_a_displaced_call_hides_the_stack),
+	KUNIT_CASE(unwinders_know_a_call_that_is_displaced_second),
 	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),
 	KUNIT_CASE(exception_after_the_operand_of_a_displaced_call_is_none_of_it),
 	KUNIT_CASE(exception_after_a_displaced_nop_is_none_of_the_nop),

@@ -1364,6 +1364,52 @@ static void detour_that_is_given_up_is_erased(struct kunit *test)
 		KUNIT_ASSERT_EQ_MSG(test, text_at(slot + i), INT3_INSN_OPCODE, "byte %u", i);
 }
 
+static void detour_that_is_given_back_is_erased(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	const void *slot;
+	unsigned int i;
+
+	/* Its slot keeps the page. */
+	kpt_probe(test, AT(alone));
+	pr = kpt_probe(test, AT(two));
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	preempt_disable();
+	slot = get_kprobe(AT(two))->ainsn.detour;
+	preempt_enable();
+	kpt_unregister(test, pr);
+	kpt_counts(true);
+	for (i = 0; i < __ARCH_KPROBE_DETOUR_SIZE; i++)
+		KUNIT_ASSERT_EQ_MSG(test, text_at(slot + i), INT3_INSN_OPCODE, "byte %u", i);
+}
+
+static void pages_of_detours_are_in_kallsyms(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(two));
+	unsigned int symnum, nr = 0, unknown = 0;
+	char name[KSYM_NAME_LEN], type;
+	unsigned long addr, slot;
+	bool found = false;
+
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	preempt_disable();
+	slot = (unsigned long)get_kprobe(AT(two))->ainsn.detour;
+	preempt_enable();
+	for (symnum = 0; !kprobe_get_kallsym(symnum, &addr, &type, name); symnum++) {
+		if (strcmp(name, "kprobe_optinsn_page"))
+			continue;
+		nr++;
+		unknown += type != 't' || !is_kprobe_optinsn_slot(addr) ||
+			   is_kprobe_insn_slot(addr);
+		found |= slot >= addr && slot - addr < PAGE_SIZE;
+	}
+	KUNIT_EXPECT_EQ(test, nr, kpt_counts(false).detours.pages);
+	KUNIT_EXPECT_EQ(test, unknown, 0);
+	KUNIT_EXPECT_TRUE(test, found);
+}
+
 static void expect_jump_within(struct kunit *test, struct kpt_probe *pr, unsigned int seconds)
 {
 	unsigned long deadline = jiffies + seconds * HZ;
@@ -1907,6 +1953,8 @@ static struct kunit_case way_cases[] = {
 	KUNIT_CASE(reschedule_that_a_handler_has_delayed_is_done),
 	KUNIT_CASE(breakpoint_of_a_debugger_on_the_way_is_left_alone),
 	KUNIT_CASE(detour_that_is_given_up_is_erased),
+	KUNIT_CASE(detour_that_is_given_back_is_erased),
+	KUNIT_CASE(pages_of_detours_are_in_kallsyms),
 	KUNIT_CASE_SLOW(jump_comes_when_the_breakpoint_on_the_way_is_gone),
 	KUNIT_CASE_SLOW(breakpoint_that_a_debugger_sets_in_padding_on_the_way_is_noticed),
 	KUNIT_CASE_SLOW(jump_waits_for_a_debugger_elsewhere_in_the_function),

@@ -1168,6 +1168,18 @@ static void call_through_user_memory_reads_it_if_it_may(struct kunit *test)
 	}
 }
 
+/* The memory is there, but the flag is not set. */
+static void call_through_user_memory_faults_if_it_may_not(struct kunit *test)
+{
+	unsigned long area = kpt_user_area(test, PAGE_SIZE);
+
+	if (!boot_cpu_has(X86_FEATURE_SMAP))
+		kunit_skip(test, "no SMAP");
+	KUNIT_ASSERT_EQ(test, put_user((unsigned long)kpt_plain, (unsigned long __user *)area), 0);
+	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, area, X86_TRAP_PF,
+			false, mend_return);
+}
+
 static void call_through_bad_memory_is_dealt_with(struct kunit *test)
 {
 	kpt_fn_t good = kpt_plain;
@@ -1325,6 +1337,7 @@ static struct kunit_case fault_cases[] = {
 	DISPLACED_CASE(call_through_a_null_pointer_is_dealt_with),
 	DISPLACED_CASE(call_through_no_address_is_dealt_with),
 	DISPLACED_CASE(call_through_user_memory_reads_it_if_it_may),
+	DISPLACED_CASE(call_through_user_memory_faults_if_it_may_not),
 	DISPLACED_CASE(load_beyond_a_page_is_padded_with_zeros),
 	STATE_CASE(fault_of_a_missed_hit_is_the_handlers),
 	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),

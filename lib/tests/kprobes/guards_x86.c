@@ -381,6 +381,9 @@ static void __maybe_unused check_lock_while_it_comes(struct kunit *test, const c
 {
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
 	struct locked l;
+#ifdef CONFIG_MODULE_UNLOAD
+	int refs = module_refcount(THIS_MODULE);
+#endif
 
 	KUNIT_ASSERT_EQ(test, kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING), 0);
 	THIS_MODULE->state = MODULE_STATE_COMING;
@@ -389,6 +392,9 @@ static void __maybe_unused check_lock_while_it_comes(struct kunit *test, const c
 	kpt_register(test, pr);
 	unwatch_lock(test, &l);
 	kpt_unregister(test, pr);
+#ifdef CONFIG_MODULE_UNLOAD
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), refs);
+#endif
 }
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE

@@ -618,9 +618,17 @@ static const void *displaced_stays_gen(const void *prev, char *desc)
 static void check_not_displaced(struct kunit *test, const struct insn_case *c)
 {
 	struct kpt_probe *pr = kpt_probe(test, (char *)c->fn + c->at);
+	const char *why;
 
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
+	if (!IS_ENABLED(CONFIG_DEBUG_FS))
+		return;
+	why = kpt_jump_reason(test, &pr->kp);
+	/* A few are not even instructions. */
+	KUNIT_EXPECT_TRUE_MSG(test, strstr(why, "  an instruction cannot run elsewhere") ||
+			      (c->how & REFUSED && strstr(why, "  the function cannot be decoded")),
+			      "%s", why);
 }
 
 /* Instructions before one that cannot run elsewhere. */

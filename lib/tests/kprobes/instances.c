@@ -718,6 +718,20 @@ static void given_maxactive_never_grows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->most), 12);
 }
 
+/* A CPU has more of them than a word has bits. */
+static void every_one_of_many_instances_is_there(struct kunit *test)
+{
+	int nr = (BITS_PER_LONG + 1) * num_possible_cpus() + 1;
+	struct inst_probe *p = inst_probe(test, kpt_recurse, nr);
+
+	if (!IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
+		KUNIT_EXPECT_EQ(test, inst_total(p), (unsigned int)nr);
+	stay_on_first_cpu(test);
+	KUNIT_EXPECT_EQ(test, kpt_recurse(BITS_PER_LONG + 2), (unsigned long)BITS_PER_LONG + 2);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_EQ(test, inst_missed(p), 0);
+}
+
 #define CROWD		48
 #define CROWD_DEPTH	90
 
@@ -1395,6 +1409,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(pool_grows_where_half_is_in_use),
 	KUNIT_CASE(pool_that_is_used_while_it_grows_grows_again),
 	KUNIT_CASE(given_maxactive_never_grows),
+	KUNIT_CASE(every_one_of_many_instances_is_there),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound),
 	KUNIT_CASE_SLOW(growth_ends_at_its_bound_of_memory),
 	KUNIT_CASE(pool_that_grows_may_go_at_once),

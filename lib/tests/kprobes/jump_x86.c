@@ -181,6 +181,12 @@ static void padding_after_a_return_is_room_enough(struct kunit *test)
 {
 	check_becomes_jump(test, AT(padded), kpt_jump_padded, 1);
 	check_becomes_jump(test, AT(padded_nop), kpt_jump_padded_nop, 1);
+#ifdef CONFIG_X86_32
+	check_becomes_jump(test, AT(padded_lea), kpt_jump_padded_lea, 1);
+	/* This one does something. */
+	check_stays_breakpoint(test, AT(padded_no_lea), kpt_jump_padded_no_lea,
+			       "the function ends");
+#endif
 }
 
 static void bytes_on_two_pages_become_one(struct kunit *test)
@@ -426,7 +432,7 @@ static void branch_target_of_code_without_a_symbol_refuses(struct kunit *test)
 		kunit_skip(test, "the suite is built in");
 	pr = kpt_probe(test, AT(nameless));
 	wait_for_kprobe_optimizer();
-	expect_no_jump(test, pr);
+	expect_no_jump_because(test, pr, "the function shares code with others");
 	KUNIT_ASSERT_FALSE(test, is_jump(AT(nameless)));
 	/* It is reached by the branch only, and then by a call that does not branch. */
 	KUNIT_EXPECT_EQ(test, kpt_jump_nameless(7), KPT_RESULT(7ul));
@@ -583,6 +589,24 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 	check_becomes_jump(test, AT(garbled), kpt_jump_garbled, 1);
 }
 
+/* The name is that of the point's own branch, and not the one that was found before. */
+static void branch_is_that_of_the_point_or_none(struct kunit *test)
+{
+	struct kpt_probe *inner, *split, *label;
+
+	kpt_needs_debugfs(test);
+	inner = kpt_probe(test, AT(inner1));
+	split = kpt_probe(test, AT(split));
+	label = kpt_probe(test, AT(label));
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, inner, "a branch leads inside: kpt_jump_inner1");
+	expect_no_jump_because(test, split, "a branch leads inside: kpt_jump_split.cold");
+	/* Its branch is a NOP while the label is off. */
+	if (IS_ENABLED(CONFIG_JUMP_LABEL))
+		KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &label->kp)),
+				   "a branch leads inside");
+}
+
 static void branch_target_of_the_cold_part_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(split), kpt_jump_split, "a branch leads inside");
@@ -626,6 +650,15 @@ static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, is_jump(AT(common)));
 	KUNIT_EXPECT_EQ(test, kpt_jump_common(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, kpt_jump_shares(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+
+	/* The neighbour after the next. */
+	pr = kpt_probe(test, AT(common_after));
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, pr);
+	KUNIT_ASSERT_FALSE(test, is_jump(AT(common_after)));
+	KUNIT_EXPECT_EQ(test, kpt_jump_common_after(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_jump_shares_after(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 #endif
@@ -2767,6 +2800,26 @@ static void sysctl_off_turns_all_back_and_on_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, late->pre, 3);
 }
 
+static void sysctl_is_zero_or_one(struct kunit *test)
+{
+	static const char * const wrong[] = { "2\n", "-1\n", "on\n" };
+	struct kpt_probe *pr = jump_probe(test, AT(two));
+	unsigned int i, on;
+
+	for (on = 1; on < 2; on--) {
+		for (i = 0; i < ARRAY_SIZE(wrong); i++)
+			KUNIT_EXPECT_EQ_MSG(test, (ssize_t)-EINVAL,
+					    kpt_write_sysctl(test,
+							     "sys/debug/kprobes-optimization",
+							     wrong[i]),
+					    "%s", wrong[i]);
+		KUNIT_EXPECT_EQ(test, kprobe_optimized(&pr->kp), on);
+		if (on)
+			kpt_forbid_jumps(test);
+		wait_for_kprobe_optimizer();
+	}
+}
+
 /* Once no hit can be in the detour any more, its memory may be reused. */
 static void breakpoint_again_it_does_not_use_the_detour(struct kunit *test)
 {
@@ -2901,6 +2954,8 @@ static void branch_is_named_only_if_it_is_the_reason(struct kunit *test)
 	kpt_allow_jumps(test);
 	KUNIT_ASSERT_EQ(test, disable_kprobe(&pr->kp), 0);
 	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), "disarmed");
+	kpt_forbid_jumps(test);
+	KUNIT_EXPECT_STREQ(test, last_column(kpt_jump_reason(test, &pr->kp)), "disarmed");
 }
 
 /* The last column is "jump", or the reason why the point is not one. */
@@ -2977,6 +3032,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(label_whose_address_is_taken_refuses),
 	KUNIT_CASE(function_that_cannot_be_decoded_is_left_alone),
+	KUNIT_CASE(branch_is_that_of_the_point_or_none),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
 	KUNIT_CASE(function_and_its_cold_part_share_no_code_with_others),
@@ -3069,6 +3125,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(return_probe_on_a_jump),
 #endif
 	KUNIT_CASE(sysctl_off_turns_all_back_and_on_again),
+	KUNIT_CASE(sysctl_is_zero_or_one),
 	KUNIT_CASE(breakpoint_again_it_does_not_use_the_detour),
 	KUNIT_CASE(sysctl_off_keeps_back_those_that_wait),
 	KUNIT_CASE(switched_off_as_a_whole_the_text_is_the_original),

@@ -230,6 +230,11 @@ KPT_JUMP_TARGET(last);
 /* and with padding, of traps or of a NOP. */
 KPT_JUMP_TARGET(padded);
 KPT_JUMP_TARGET(padded_nop);
+#ifdef CONFIG_X86_32
+/* On 32 bits there are longer ones that are LEAs, but only without a displacement. */
+KPT_JUMP_TARGET(padded_lea);
+KPT_JUMP_TARGET(padded_no_lea);
+#endif
 
 /* Five bytes that span two pages, if ENDBR takes 4 bytes in this kernel. */
 KPT_JUMP_TARGET(pages);
@@ -297,6 +302,8 @@ KPT_JUMP_TARGET(computed_edi);
 /* The second of two is the target of a branch in the other function, far before it. */
 unsigned long kpt_jump_shares(unsigned long arg);
 KPT_JUMP_TARGET(common);
+KPT_JUMP_TARGET(common_after);
+unsigned long kpt_jump_shares_after(unsigned long arg);
 
 /* Runs with segments that are not the kernel's, and returns 0 if one has changed; */
 KPT_JUMP_TARGET(segments);

@@ -559,6 +559,22 @@ SYM_FUNC_START(kpt_jump_padded_nop)
 	.byte	0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00
 SYM_FUNC_END(kpt_jump_padded_nop)
 
+#ifdef CONFIG_X86_32
+.macro PADDED_LEA name:req displacement:req
+SYM_FUNC_START(kpt_jump_\name)
+	lea	1(FIRST,FIRST,2), %_ASM_AX
+	AT \name
+	ANNOTATE_UNRET_SAFE
+	ret
+	/* lea displacement(%esi), %esi */
+	.byte	0x8d, 0xb6, \displacement, 0x00, 0x00, 0x00
+SYM_FUNC_END(kpt_jump_\name)
+.endm
+
+PADDED_LEA padded_lea, 0
+PADDED_LEA padded_no_lea, 1
+#endif
+
 	.balign	4096, 0xcc
 	.skip	4096 - 64, 0xcc
 SYM_START(kpt_jump_pages, SYM_L_GLOBAL, SYM_A_NONE)
@@ -919,6 +935,28 @@ SYM_FUNC_START(kpt_jump_common)
 	lea	1(%eax,%eax,2), %eax
 	RETURN
 SYM_FUNC_END(kpt_jump_common)
+
+/* The same the other way round. */
+SYM_FUNC_START(kpt_jump_common_after)
+	GET_ARG
+	AT common_after
+	xor	%eax, %eax
+.Lcommon_after_inside:
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	RETURN
+SYM_FUNC_END(kpt_jump_common_after)
+
+	.skip	16, 0xcc
+SYM_FUNC_START_LOCAL(kpt_jump_between_after)
+	RETURN
+SYM_FUNC_END(kpt_jump_between_after)
+
+SYM_FUNC_START(kpt_jump_shares_after)
+	GET_ARG
+	xor	%eax, %eax
+	jmp	.Lcommon_after_inside
+SYM_FUNC_END(kpt_jump_shares_after)
 
 .macro SEGMENTS name:req insn:vararg
 SYM_FUNC_START(kpt_jump_\name)

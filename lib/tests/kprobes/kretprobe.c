@@ -1436,11 +1436,13 @@ static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
  * struct at_trampoline - traces of a call as if it had been interrupted on its way back
  * @first:  at the first instruction of the trampoline, from the handler of the interrupt
  * @regs:   the same, from the registers that it has saved
+ * @frame:  the same, from where it has not saved them yet
  * @called: by the trampoline's own call, which leaves its return address in the slot
  */
 struct at_trampoline {
 	struct kpt_trace first;
 	struct kpt_trace regs;
+	struct kpt_trace frame;
 	struct kpt_trace called;
 };
 
@@ -1449,11 +1451,21 @@ static int trace_at_trampoline(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct at_trampoline *at = pr->arg;
 	unsigned long *slot = (unsigned long *)regs->sp, ip = regs->ip;
+	/* What the CPU pushes (SDM vol. 3, 6.14.2), and the first instruction after that. */
+	unsigned long frame[] = {
+		*slot, __KERNEL_CS, regs->flags, (unsigned long)(slot + 1), __KERNEL_DS,
+	};
+	struct pt_regs entry = {
+		.ip = (unsigned long)kprobe_test_symbol("asm_exc_int3"),
+		.cs = __KERNEL_CS,
+		.sp = (unsigned long)frame,
+	};
 
 	regs->ip = *slot;
 	regs->sp += sizeof(long);
 	kpt_ret_trace_inner((unsigned long)&at->first);
 	kpt_walk(&at->regs, regs);
+	kpt_walk(&at->frame, &entry);
 	regs->sp -= sizeof(long);
 	regs->ip = ip;
 
@@ -1476,6 +1488,7 @@ static void stack_trace_at_the_trampoline_shows_the_caller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	expect_in_trace(test, &at->first, r->retaddr);
+	expect_in_trace(test, &at->frame, r->retaddr);
 	expect_in_trace(test, &at->called, r->retaddr);
 	/* After the registers, whose address it does not translate, it is in this function. */
 	KUNIT_ASSERT_GE(test, at->regs.nr, 2);

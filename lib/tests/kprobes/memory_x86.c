@@ -1253,6 +1253,36 @@ static void enabling_without_pages_leaves_them_off(struct kunit *test)
 	enable_without(test);
 }
 
+#ifdef CONFIG_DEBUG_FS
+static void readers_of_the_files_lose_nothing(struct kunit *test)
+{
+	static const char * const files[] = {
+		"kprobes/list", "kprobes/points", "kprobes/blacklist", "kprobes/enabled",
+	};
+	char __user *buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
+	unsigned int i, first;
+	struct file *file;
+	loff_t pos;
+	ssize_t n;
+
+	kpt_needs_debugfs(test);
+	kpt_probe(test, kpt_plain);
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		/* What is known of the file's name stays. */
+		for (first = 1; first < 2; first--) {
+			if (!first)
+				fail_nth(UINT_MAX);
+			file = kpt_open(test, &kpt_debugfs, files[i], O_RDONLY);
+			pos = 0;
+			n = file->f_op->read(file, buf, PAGE_SIZE, &pos);
+			fput(file);
+			has_failed();
+			KUNIT_EXPECT_GT_MSG(test, n, 0l, "%s", files[i]);
+		}
+	}
+}
+#endif
+
 #if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
 /* --- Readers ------------------------------------------------------------------- */
 
@@ -2510,6 +2540,9 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),
 	KPT_CASE_PARAM_SLOW(enabling_without_memory_leaves_them_off, kinds_gen_params),
 	KUNIT_CASE_PARAM(enabling_without_pages_leaves_them_off, kinds_gen_params),
+#ifdef CONFIG_DEBUG_FS
+	KUNIT_CASE(readers_of_the_files_lose_nothing),
+#endif
 #if defined(CONFIG_KRETPROBES) && defined(CONFIG_DEBUG_FS)
 	KUNIT_CASE(what_hits_may_read_is_freed_after_a_grace_period),
 #endif

@@ -936,6 +936,36 @@ static void slots_are_not_used_again_before_tasks_have_left(struct kunit *test)
 					       before.copies.taken));
 }
 
+#if JUMPS
+static void detours_are_not_used_again_before_tasks_have_left(struct kunit *test)
+{
+	struct reclaim *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct kprobe_counts before, now;
+	struct kpt_probe *pr;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	init_completion(&r->reached);
+	init_completion(&r->go);
+	before = kpt_counts(true);
+	pr = kpt_probe(test, KPT_JUMP_AT(two));
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE(test, kprobe_optimized(&pr->kp));
+	kprobe_test_stop(hold_reclaim, r);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, release_reclaim, r), 0);
+
+	kpt_unregister(test, pr);
+	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&r->reached,
+							       msecs_to_jiffies(KPT_TIMEOUT_MS)));
+	now = kpt_counts(false);
+	KUNIT_EXPECT_EQ(test, now.detours.live, before.detours.live);
+	KUNIT_EXPECT_EQ(test, now.detours.taken, before.detours.taken + 1);
+
+	kunit_release_action(test, release_reclaim, r);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until((now = kpt_counts(true)).detours.taken ==
+					       before.detours.taken));
+}
+#endif
+
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 static void slot_that_no_hit_has_used_is_free_at_once(struct kunit *test)
 {
@@ -2088,6 +2118,9 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE(no_cpu_comes_while_handlers_are_waited_for),
 #endif
 	SITE_CASE(slots_are_not_used_again_before_tasks_have_left),
+#if JUMPS
+	KUNIT_CASE(detours_are_not_used_again_before_tasks_have_left),
+#endif
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slot_that_no_hit_has_used_is_free_at_once),
 	KUNIT_CASE(slots_that_are_retired_do_not_put_the_worker_off),
