@@ -558,6 +558,20 @@ static void jump_batch_enter(struct kunit *test, const struct jump_run *run,
 	wait_for_kprobe_optimizer();
 }
 
+static void expect_no_jump(struct kunit *test, const struct insn_case *c, struct kpt_probe *pr)
+{
+	const char *why;
+
+	KUNIT_EXPECT_FALSE_MSG(test, kprobe_optimized(&pr->kp), "%s", c->title);
+	if (!IS_ENABLED(CONFIG_DEBUG_FS))
+		return;
+	why = kpt_jump_reason(test, &pr->kp);
+	/* A few are not even instructions. */
+	KUNIT_EXPECT_TRUE_MSG(test, strstr(why, "  an instruction cannot run elsewhere") ||
+			      (c->how & REFUSED && strstr(why, "  the function cannot be decoded")),
+			      "%s: %s", c->title, why);
+}
+
 static void instruction_does_as_unprobed_under_a_jump(struct kunit *test)
 {
 	const struct jump_run *run = test->param_value;
@@ -593,7 +607,9 @@ static void instruction_does_as_unprobed_under_a_jump(struct kunit *test)
 			if (must_be_jump(c) && !kprobe_optimized(&pr->kp) && ++others < 10)
 				KUNIT_FAIL(test, "%s: not a jump, but: %s", c->title,
 					   kpt_jump_reason(test, &pr->kp));
-			if (!must_be_jump(c) && kprobe_optimized(&pr->kp))
+			if (c->how & STAYS)
+				expect_no_jump(test, c, pr);
+			else if (!must_be_jump(c) && kprobe_optimized(&pr->kp))
 				KUNIT_FAIL(test, "%s: is a jump", c->title);
 		}
 	}
@@ -618,17 +634,9 @@ static const void *displaced_stays_gen(const void *prev, char *desc)
 static void check_not_displaced(struct kunit *test, const struct insn_case *c)
 {
 	struct kpt_probe *pr = kpt_probe(test, (char *)c->fn + c->at);
-	const char *why;
 
 	wait_for_kprobe_optimizer();
-	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
-	if (!IS_ENABLED(CONFIG_DEBUG_FS))
-		return;
-	why = kpt_jump_reason(test, &pr->kp);
-	/* A few are not even instructions. */
-	KUNIT_EXPECT_TRUE_MSG(test, strstr(why, "  an instruction cannot run elsewhere") ||
-			      (c->how & REFUSED && strstr(why, "  the function cannot be decoded")),
-			      "%s", why);
+	expect_no_jump(test, c, pr);
 }
 
 /* Instructions before one that cannot run elsewhere. */
