@@ -646,7 +646,8 @@ static void interrupts_over_missed_hits_change_nothing(struct kunit *test)
 {
 	struct shower *shower = kunit_kzalloc(test, sizeof(*shower), GFP_KERNEL);
 	struct kpt_probe *outer, *missed, *over;
-	unsigned long up = kpt_count_up(UP);
+	const bool irqs_on = IS_ENABLED(CONFIG_X86) && IS_ENABLED(CONFIG_OPTPROBES);
+	unsigned long up = kpt_count_up(UP), deadline;
 	struct kpt_inner *inner;
 	unsigned int i;
 
@@ -667,7 +668,11 @@ static void interrupts_over_missed_hits_change_nothing(struct kunit *test)
 	hrtimer_start(&shower->timer, ns_to_ktime(200 * NSEC_PER_USEC),
 		      HRTIMER_MODE_REL_PINNED_HARD);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_shower, shower), 0);
-	for (i = 1; i <= SHOWER_ROUNDS; i++) {
+	/* The timer of a guest may be late by more than that if its host is busy. */
+	deadline = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);
+	for (i = 1; i <= SHOWER_ROUNDS ||
+	     (!READ_ONCE(*(irqs_on ? &shower->over : &shower->calls)) &&
+	      time_before(jiffies, deadline)); i++) {
 		KUNIT_ASSERT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 		KUNIT_ASSERT_EQ(test, inner->result, up);
 		KUNIT_ASSERT_EQ(test, outer->pre, i);
@@ -678,7 +683,7 @@ static void interrupts_over_missed_hits_change_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, missed->pre, 0);
 	KUNIT_EXPECT_EQ(test, missed->kp.nmissed, (unsigned long)inner->calls);
 	KUNIT_EXPECT_GT(test, shower->calls, 0);
-	if (IS_ENABLED(CONFIG_X86) && IS_ENABLED(CONFIG_OPTPROBES))
+	if (irqs_on)
 		KUNIT_EXPECT_TRUE(test, outer->irqs_on);
 	KUNIT_EXPECT_EQ(test, outer->irqs_on, shower->over > 0);
 	KUNIT_EXPECT_FALSE(test, shower->wrong);
