@@ -1340,12 +1340,19 @@ static void breakpoint_of_a_debugger_on_the_way_is_left_alone(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+static void expect_erased(struct kunit *test, const void *slot)
+{
+	unsigned int i;
+
+	for (i = 0; i < __ARCH_KPROBE_DETOUR_SIZE; i++)
+		KUNIT_ASSERT_EQ_MSG(test, text_at(slot + i), INT3_INSN_OPCODE, "byte %u", i);
+}
+
 /* The next detour is in the slot that the last one has left, as it is the first free one. */
 static void detour_that_is_given_up_is_erased(struct kunit *test)
 {
 	struct kpt_probe *pr;
 	const void *slot;
-	unsigned int i;
 
 	kpt_counts(true);
 	/* Its slot keeps the page. */
@@ -1353,35 +1360,28 @@ static void detour_that_is_given_up_is_erased(struct kunit *test)
 	pr = kpt_probe(test, AT(nops));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
-	preempt_disable();
-	slot = get_kprobe(AT(nops))->ainsn.detour;
-	preempt_enable();
+	slot = kpt_insn_at(AT(nops)).detour;
 	kpt_unregister(test, pr);
 	kpt_counts(true);
 	check_debugger_on_the_way(test, AT(nops) + 1);
 	kpt_counts(true);
-	for (i = 0; i < __ARCH_KPROBE_DETOUR_SIZE; i++)
-		KUNIT_ASSERT_EQ_MSG(test, text_at(slot + i), INT3_INSN_OPCODE, "byte %u", i);
+	expect_erased(test, slot);
 }
 
 static void detour_that_is_given_back_is_erased(struct kunit *test)
 {
 	struct kpt_probe *pr;
 	const void *slot;
-	unsigned int i;
 
 	/* Its slot keeps the page. */
 	kpt_probe(test, AT(alone));
 	pr = kpt_probe(test, AT(two));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
-	preempt_disable();
-	slot = get_kprobe(AT(two))->ainsn.detour;
-	preempt_enable();
+	slot = kpt_insn_at(AT(two)).detour;
 	kpt_unregister(test, pr);
 	kpt_counts(true);
-	for (i = 0; i < __ARCH_KPROBE_DETOUR_SIZE; i++)
-		KUNIT_ASSERT_EQ_MSG(test, text_at(slot + i), INT3_INSN_OPCODE, "byte %u", i);
+	expect_erased(test, slot);
 }
 
 static void pages_of_detours_are_in_kallsyms(struct kunit *test)
@@ -1394,9 +1394,7 @@ static void pages_of_detours_are_in_kallsyms(struct kunit *test)
 
 	wait_for_kprobe_optimizer();
 	expect_jump(test, pr);
-	preempt_disable();
-	slot = (unsigned long)get_kprobe(AT(two))->ainsn.detour;
-	preempt_enable();
+	slot = (unsigned long)kpt_insn_at(AT(two)).detour;
 	for (symnum = 0; !kprobe_get_kallsym(symnum, &addr, &type, name); symnum++) {
 		if (strcmp(name, "kprobe_optinsn_page"))
 			continue;
