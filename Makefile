@@ -65,10 +65,10 @@ help:
 #: make test-arches     all of these, a line each
 #: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
 #:               (MINUTES=60; resumes where it stopped)
-#: make test-builds     our files and all users of kprobes compile, without warnings: none,
-#:               tiny, default, all modules, 20 random configurations of x86_64, i386 and
-#:               arm64, each with and without KPROBES (MINUTES=60; resumes where it
-#:               stopped; BUILDS="arm64-* *-tinyconfig-n": only these, AGAIN=1)
+#: make test-builds     our files and all users of kprobes compile without warnings, in
+#:               allnoconfig, tinyconfig, defconfig, allmodconfig and 20 of randconfig,
+#:               for x86_64, i386 and arm64, each with and without KPROBES (MINUTES=60;
+#:               resumes where it stopped; BUILDS="arm64-* *-tinyconfig-n": only these, AGAIN=1)
 #: make test-debug      all tests on the kernels that watch for errors: KASAN, UBSAN, lockdep,
 #:               KCSAN, KFENCE, kmemleak, tracers (MINUTES=120; KERNELS="rt kcsan debug":
 #:               only these; AGAIN=1: also what has already passed)

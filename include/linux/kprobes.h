@@ -64,7 +64,7 @@ struct arch_specific_insn {
  *
  * Context: preemption off; hard interrupts also off if the probe was hit through a
  * breakpoint, except on arc and parisc. Must not sleep. Functions that register,
- * unregister, enable or disable probes fail here with -EDEADLK.
+ * enable or disable probes fail here with -EDEADLK; those that unregister do nothing.
  * Return: 0 to continue with the probed instruction; non-zero if the handler has
  * set the instruction pointer to where execution resumes. Neither the instruction
  * nor any further handler of this point runs then.
@@ -156,7 +156,8 @@ struct kprobe {
  * @ri:	  the instance that represents the call
  * @regs: registers at the entry, or at the return
  *
- * Context: as kprobe_pre_handler_t.
+ * Context: of an entry handler, as kprobe_pre_handler_t. A return handler runs with
+ * preemption off; on x86, hard interrupts are as the function left them. Must not sleep.
  * Return: from an entry handler, non-zero to leave this call unprobed; ignored from a
  * return handler.
  */

@@ -214,7 +214,7 @@ static __always_inline struct kprobe *kprobe_running(void)
  * @p: the point
  *
  * Handlers of the same context may already be running: a return handler may run in
- * another context than the one its function was called in, and then covers the handler
+ * a different context from the one its function was called in, and then covers the handler
  * that runs there. The covered handler continues afterwards, so other CPUs have to know
  * of it.
  *

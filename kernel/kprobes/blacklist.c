@@ -314,7 +314,7 @@ static int __init blacklist_refuse_detours(void)
  * Instrumented code calls KCSAN and KMSAN at memory accesses, KCOV at branches, and the
  * branch profiler at each likely(). Some of it runs on the hit path, and would hit a probe
  * in these functions again. KASAN checks accesses by calls, too: in the exception handlers
- * of other architectures than x86, and on x86 in what tracers of latencies do when an NMI
+ * of architectures other than x86, and on x86 in what tracers of latencies do when an NMI
  * begins or ends, if checks are not inlined.
  */
 static const struct instrumentation {

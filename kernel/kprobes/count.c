@@ -2,7 +2,7 @@
 /*
  * Kprobes: counting the hits of each point, if that is switched on.
  *
- * A hit calls the handlers that kprobe_point::only points to. While hits are counted, these
+ * If kprobe_point::only is set, a hit calls its handlers. While hits are counted, these
  * are the counter's rather than the only user's: the counter's pre-handler adds one, and
  * then runs the pre-handlers of all users. So a hit need not check whether it is counted,
  * and counting costs nothing while it is off. Detours call a counter like an only user.

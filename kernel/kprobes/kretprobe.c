@@ -40,7 +40,7 @@ static int kretprobe_default_maxactive(void)
 	return max(10U, 2 * num_possible_cpus());
 }
 
-/* Shown when a call returns whose probe is gone. It is in no batch. */
+/* Shown when a call returns after its probe was unregistered. It is in no batch. */
 static struct kprobe_point gone_point = {
 	.faulters = LIST_HEAD_INIT(gone_point.faulters),
 };

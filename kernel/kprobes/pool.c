@@ -19,7 +19,7 @@
  *						rethook
  *	take an instance, give it back		     58		  18
  *	return probe, by breakpoint		    477		 350
- *	return probe, by jump			    300		 173
+ *	return probe, by jump			    300		 175
  *	return probe, by ftrace site		    350		 223
  *	times interrupts are switched off	      2		   0
  *	of 2,500 returns of 500 sleepers,

@@ -12,8 +12,9 @@
  *	detour.c jump hits
  *	generate.c the code of detours
  *	ftrace.c hits through ftrace
- *	jprobe.c calling the handler of a jprobe
+ *	jprobe.c, jprobe_call.S calling the handler of a jprobe
  *	entry_*.S assembly between probed code and handlers, for returns as well
+ *	testing.S functions that the KUnit suites probe
  *
  * rethook's trampoline uses the two register macros.
  */

@@ -21,7 +21,7 @@
 extern char __static_call_text_start[], __static_call_text_end[];
 
 /*
- * These return on another stack than they were called on; or they are called in
+ * These return on a different stack from the one they were called on; or they are called in
  * interrupt context and return in the interrupted context, where a handler may be
  * running. ret_from_fork() returns after exit_to_user_mode(). return_to_handler() is not
  * a function: it starts without a return address on the stack. swsusp_arch_suspend() also

@@ -6,9 +6,9 @@
  * stack, runs the handlers, restores the registers, executes the displaced
  * instructions and jumps to the instruction after them. There are two forms:
  *
- *  direct	the point has one probe. The detour calls its handlers itself if the
- *		hit is in task context and no handler is running there; all other
- *		hits go to the dispatcher.
+ *  direct	the point has one probe, or its hits are counted. The detour calls the
+ *		handlers itself if the hit is in task context and no handler is running
+ *		there; all other hits go to the dispatcher.
  *  dispatched	all hits go to the dispatcher, detour_hit().
  *
  * If the handlers have not changed where execution continues, the detour restores

@@ -54,8 +54,8 @@
 
 #ifdef CONFIG_OPTPROBES
 /*
- * The end of a detour that does not continue to the displaced code. The detour jumps
- * here with pt_regs on top of the stack. Execution continues with those registers at
+ * The end of a detour that does not continue with the displaced instructions. The detour
+ * jumps here with pt_regs on top of the stack. Execution continues with those registers at
  * regs->ip. This code puts that address where RET finds it, right below the final
  * stack pointer. If a handler has moved the stack pointer down into pt_regs, first
  * move pt_regs down, in an order that keeps all of it above the stack pointer.
@@ -63,9 +63,9 @@
  * The calls are for the return stack buffer; DETOUR_LEAVE in detour.h explains how
  * many. The RET takes one entry, and the entries of the callers stay in step.
  *
- * The displaced code may use the flags. Where returns are counted, the thunk that does so
- * changes them. So this ends with a plain RET, whose call is not counted, either, unless a
- * return was emulated.
+ * The displaced instructions may use the flags. Where returns are counted, the thunk that
+ * does so changes them. So this ends with a plain RET, whose call is not counted, either,
+ * unless a return was emulated.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS

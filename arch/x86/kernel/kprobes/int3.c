@@ -355,8 +355,8 @@ NOKPROBE_SYMBOL(int3_tell_original);
  * @data: struct die_args
  *
  * Some of these traps search the exception tables before this, some after. For a fault in a
- * copy this function searches them. None of these has an address, as some page and general
- * protection faults have, which kprobe_fault_handler() sees.
+ * copy this function searches them. None of these traps has a fault address. Some page and
+ * general protection faults have one; kprobe_fault_handler() sees those.
  *
  * Context: in the exception.
  * Return: NOTIFY_STOP if the fault is resolved.

@@ -125,7 +125,7 @@ GROUPS = [
         ("coverage", "of 6,000 random ones, ftrace sites left out"),
     ]),
     *[(f"Memory for each {what}, {many} set", "bytes", "memory", [
-        (f"memory_{kind}_{tag}_set", "(as many could be set in time)"),
+        (f"memory_{kind}_{tag}_set", "(number that could be set in time)"),
         (f"memory_{kind}_{tag}_slab", "slab"),
         (f"memory_{kind}_{tag}_text", "text and other vmalloc"),
         (f"memory_{kind}_{tag}_percpu", "per CPU"),
@@ -374,7 +374,7 @@ def main():
     if args.markdown:
         print()
         markdown_table(groups)
-        print("\n`-`: not measured, as it cannot be done or did not end in its time.")
+        print("\n`-`: not measured, because it cannot be done or did not finish in time; in the last column: no ratio.")
     else:
         text_table(groups)
     broken = rules(ours, args.parts)
