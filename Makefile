@@ -75,7 +75,8 @@ help:
 #: make tree     prepare build/linux: Linux 6.12 with our kprobes instead of its own
 #: make kernel   build it
 #: make stock    build the base with the same config, for comparison
-#: make shell    a root shell in a guest that runs our kernel (APPEND=, QEMU_ARGS=)
+#: make shell    a root shell in a guest that runs our kernel (APPEND=, QEMU_ARGS=,
+#:               GUEST_FILES=directory: its files are in the guest's root)
 #: make ftracetest  the ftrace project's own kprobe tests in a guest
 #: make ftracetest ARCH=name  the same on stock and on ours, a table: arm64 s390x x86_64
 #: make kselftest  the guest tests as kselftests, in a guest on this machine's root

@@ -4,7 +4,8 @@
 # shellcheck shell=bash disable=SC2154
 
 # make_files DIR KERNEL NR TEST...: the files that these guest tests ask for in their lines
-# "# needs: what FILE makes", for that kernel. NR is the number of encodings. Fails if one of the files cannot be made.
+# "# needs: what FILE makes", for that kernel. NR is the number of encodings. Fails if one of
+# the files cannot be made.
 make_files()
 {
 	local dir=$1 kernel=$2 nr=$3 bits=64 gcc=gcc test makers
@@ -36,4 +37,24 @@ make_files()
 		$gcc -O2 -static -o "$dir/perf_fuzz" "$here/perf_fuzz.c" || return
 		;;
 	esac
+	case $makers in
+	*README.md*)
+		make_calls "$dir" "$build/$kernel" || return
+		;;
+	esac
+}
+
+# make_calls DIR OUT: calls.ko, with the source, the makefile and the command that README shows
+make_calls()
+{
+	local tmp=$1/.calls
+
+	mkdir "$tmp"
+	awk '/^```/ { shown = $0 == "```c"; next } shown' "$top/README.md" >"$tmp/calls.c"
+	sed -n "s,^echo '\(.*\)' >/tmp/calls/Makefile\$,\1,p" "$top/README.md" >"$tmp/Makefile"
+	if ! make -C "$2" M="$tmp" modules >"$tmp/log" 2>&1 || ! mv "$tmp/calls.ko" "$1"; then
+		tail -n 5 "$tmp/log"
+		return 1
+	fi
+	rm -rf "$tmp"
 }
