@@ -565,6 +565,8 @@ static const char * const more_out_of_bounds[] = {
 	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
 	/* A handler there could raise the exception that it is about. */
 	"tdx_get_ve_info",
+	/* Its code segment begins at its address. */
+	"pnp_bios_callfunc",
 	/* Run by a CPU that comes online, goes offline, sleeps, or boots another kernel. */
 	"common_startup_64", "sev_verify_cbit", "soft_restart_cpu", "vc_boot_ghcb",
 	"handle_vc_boot_ghcb", "startup_64_load_idt", "setup_ghcb", "cr4_update_irqsoff",

@@ -82,6 +82,9 @@ static const char *const hit_path[] __initconst = {
  * itself. __efi64_thunk() runs on a stack of one page without a guard page, so an overflow
  * would go unnoticed. Until tdx_get_ve_info() has read the reason for a #VE, a second #VE,
  * which a handler may cause, is fatal.
+ *
+ * pnp_bios_callfunc() runs with a code segment that begins at that function. The address
+ * of a breakpoint counts from there, so no point is found.
  */
 static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
@@ -90,7 +93,7 @@ static const char *const switchers[] __initconst = {
 	"asm_acpi_mp_play_dead", "ibt_selftest", "xen_iret",
 	"xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
 	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
-	"tdx_get_ve_info",
+	"tdx_get_ve_info", "pnp_bios_callfunc",
 };
 
 /*
