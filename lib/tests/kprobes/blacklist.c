@@ -3,6 +3,7 @@
  * KUnit suite: code that may not be probed, because handling a hit needs it or
  * because its author said so.
  */
+#include <linux/cc_platform.h>
 #include <linux/compiler.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/instrumentation.h>
@@ -626,6 +627,33 @@ static void more_text_out_of_bounds_is_refused(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kprobe_test_refused_by_name("vfs_read"));
 }
 
+/* What handles #VC when a CPU comes online. */
+static const char * const vc_path[] = {
+	"vc_raw_handle_exception", "vc_init_em_ctxt", "vc_decode_insn", "__vc_decode_kern_insn",
+	"vc_fetch_insn_kernel", "vc_check_opcode_bytes", "vc_handle_exitcode", "vc_handle_msr",
+	"vc_handle_cpuid", "vc_handle_cpuid_snp", "vc_finish_insn", "snp_cpuid",
+	"snp_cpuid_get_table", "snp_cpuid_get_validated_func", "snp_cpuid_postprocess",
+	"snp_cpuid_calc_xsave_size", "snp_cpuid_hv", "sev_cpuid_hv", "__sev_cpuid_hv",
+	"__sev_cpuid_hv_msr", "__sev_cpuid_hv_ghcb", "sev_es_ghcb_hv_call",
+	"verify_exception_info", "copy_from_kernel_nofault",
+	"copy_from_kernel_nofault_allowed", "insn_decode", "insn_init", "insn_get_prefixes",
+	"insn_get_emulate_prefix", "__insn_get_emulate_prefix", "insn_get_opcode",
+	"insn_get_modrm", "insn_get_sib", "insn_get_displacement", "insn_get_immediate",
+	"__get_moffset", "__get_immv32", "__get_immv", "__get_immptr", "insn_get_length",
+	"inat_get_opcode_attribute", "inat_get_last_prefix_id", "inat_get_escape_attribute",
+	"inat_get_group_attribute", "inat_get_avx_attribute",
+};
+
+static void path_of_vc_is_refused_in_encrypted_guests_only(struct kunit *test)
+{
+	bool refused = cc_platform_has(CC_ATTR_GUEST_STATE_ENCRYPT);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(vc_path); i++)
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_refused_by_name(vc_path[i]), refused, "%s",
+				    vc_path[i]);
+}
+
 /*
  * Functions that run in a hit, a fault of a handler, a stack walk or at the end of a task,
  * but are called through pointers only, so hitpath.py does not see them.
@@ -1092,6 +1120,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE_PARAM(text_out_of_bounds_is_refused, out_of_bounds_gen_params),
 #ifdef CONFIG_X86
 	KUNIT_CASE(more_text_out_of_bounds_is_refused),
+	KUNIT_CASE(path_of_vc_is_refused_in_encrypted_guests_only),
 	KUNIT_CASE(function_that_is_called_by_pointer_is_refused),
 	KUNIT_CASE(all_text_of_a_name_out_of_bounds_is_refused),
 #else

@@ -1156,6 +1156,8 @@ names_in()
 	comm -3 <(names_in arch/x86/kernel/kprobes/core.c hit_path switchers offline_path) \
 		<(names_in lib/tests/kprobes/blacklist.c out_of_bounds more_out_of_bounds |
 			grep -vxE '__(pfx|cfi)_.*|ftrace_.*|__x86_indirect_([a-z]*_)?thunk_[er].*|acpi_idle_play_dead')
+	comm -3 <(names_in arch/x86/kernel/kprobes/core.c vc_path) \
+		<(names_in lib/tests/kprobes/blacklist.c vc_path)
 	comm -3 <(names_in arch/x86/kernel/kprobes/core.c kretprobe_blacklist) \
 		<(names_in lib/tests/kprobes/kretprobe.c names)
 	comm -3 <(names_in kernel/kprobes/blacklist.c callers) \

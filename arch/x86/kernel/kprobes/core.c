@@ -3,6 +3,7 @@
  * Kprobes on x86: the functions that kernel/kprobes/ calls.
  */
 #include <kunit/visibility.h>
+#include <linux/cc_platform.h>
 #include <linux/execmem.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -127,6 +128,27 @@ static const char *const offline_path[] __initconst = {
 	"native_gdt_invalidate", "idt_invalidate",
 };
 
+/*
+ * In a guest whose registers are encrypted (SEV-ES), CPUID and accesses to MSRs raise #VC.
+ * A CPU that comes online does both while its IDT has a gate for #VC, but none for
+ * breakpoints. These handle it. Elsewhere they may be probed.
+ */
+static const char *const vc_path[] __initconst = {
+	"vc_raw_handle_exception", "vc_init_em_ctxt", "vc_decode_insn", "__vc_decode_kern_insn",
+	"vc_fetch_insn_kernel", "vc_check_opcode_bytes", "vc_handle_exitcode", "vc_handle_msr",
+	"vc_handle_cpuid", "vc_handle_cpuid_snp", "vc_finish_insn", "snp_cpuid",
+	"snp_cpuid_get_table", "snp_cpuid_get_validated_func", "snp_cpuid_postprocess",
+	"snp_cpuid_calc_xsave_size", "snp_cpuid_hv", "sev_cpuid_hv", "__sev_cpuid_hv",
+	"__sev_cpuid_hv_msr", "__sev_cpuid_hv_ghcb", "sev_es_ghcb_hv_call",
+	"verify_exception_info", "copy_from_kernel_nofault",
+	"copy_from_kernel_nofault_allowed", "insn_decode", "insn_init", "insn_get_prefixes",
+	"insn_get_emulate_prefix", "__insn_get_emulate_prefix", "insn_get_opcode",
+	"insn_get_modrm", "insn_get_sib", "insn_get_displacement", "insn_get_immediate",
+	"__get_moffset", "__get_immv32", "__get_immv", "__get_immptr", "insn_get_length",
+	"inat_get_opcode_attribute", "inat_get_last_prefix_id", "inat_get_escape_attribute",
+	"inat_get_group_attribute", "inat_get_avx_attribute",
+};
+
 static const char *const thunk_prefixes[] __initconst = {
 	"__x86_indirect_thunk_", "__x86_indirect_call_thunk_",
 	"__x86_indirect_jump_thunk_", "__x86_indirect_its_thunk_",
@@ -193,6 +215,8 @@ int __init arch_populate_kprobe_blacklist(void)
 		ret = x86_refuse_names(switchers, ARRAY_SIZE(switchers));
 	if (!ret)
 		ret = x86_refuse_names(offline_path, ARRAY_SIZE(offline_path));
+	if (!ret && cc_platform_has(CC_ATTR_GUEST_STATE_ENCRYPT))
+		ret = x86_refuse_names(vc_path, ARRAY_SIZE(vc_path));
 	if (!ret)
 		ret = x86_refuse_names(hit_path, ARRAY_SIZE(hit_path));
 	for (i = 0; !ret && i < ARRAY_SIZE(thunk_prefixes); i++) {
