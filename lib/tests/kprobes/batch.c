@@ -659,6 +659,12 @@ static void refusals_say_why(struct kunit *test)
 #ifdef CONFIG_KRETPROBES
 	struct kretprobe rp;
 #endif
+#ifdef CONFIG_JPROBES
+	struct jprobe jp;
+#endif
+#ifdef MODULE
+	int ret;
+#endif
 	unsigned int i;
 	char text[64];
 
@@ -714,6 +720,21 @@ static void refusals_say_why(struct kunit *test)
 	expect_refused(test, register_kretprobe(&rp), -EINVAL,
 		       "-EINVAL: a return probe has to be on the entry of a function");
 #endif
+#endif
+#ifdef CONFIG_JPROBES
+	jp = (struct jprobe){ .kp.addr = kpt_text(kpt_traced) };
+	expect_refused(test, register_jprobe(&jp), -EINVAL, "-EINVAL: a jprobe needs a handler");
+	jp = (struct jprobe){ .kp.addr = (void *)((u8 *)kpt_asm_inside + kpt_asm_inside_at),
+			      .entry = kpt_plain };
+	expect_refused(test, register_jprobe(&jp), -EINVAL,
+		       "-EINVAL: a jprobe has to be on the entry of a function");
+#endif
+#ifdef MODULE
+	kp = (struct kprobe){ .addr = kpt_text(kpt_plain) };
+	THIS_MODULE->state = MODULE_STATE_GOING;
+	ret = register_kprobe(&kp);
+	THIS_MODULE->state = MODULE_STATE_LIVE;
+	expect_refused(test, ret, -ENOENT, "-ENOENT: its module is being loaded or unloaded");
 #endif
 }
 #endif

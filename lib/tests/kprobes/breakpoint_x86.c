@@ -911,6 +911,38 @@ static void perf_learns_of_each_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, c->right);
 }
 
+/* A free slot is erased: there is nothing new, and what was there is told before it is gone. */
+static int pre_erased(struct kprobe *p, struct pt_regs *regs)
+{
+	struct change *c = container_of(p, struct change, by);
+	u8 *text = (u8 *)regs_get_kernel_argument(regs, 0);
+
+	if (c->addr < text || c->addr >= text + regs_get_kernel_argument(regs, 2) ||
+	    regs_get_kernel_argument(regs, 4))
+		return 0;
+	c->seen++;
+	c->old = ((u8 *)regs_get_kernel_argument(regs, 1))[c->addr - text];
+	return 0;
+}
+
+static void perf_learns_what_a_free_slot_has_held(struct kunit *test)
+{
+	struct change *c = watch(test, "perf_event_text_poke", pre_erased);
+	struct kpt_probe *pr;
+	u8 was;
+
+	kpt_forbid_jumps(test);
+	pr = kpt_probe(test, (void *)c->addr);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_insn_of(pr).copy);
+	c->addr = (u8 *)kpt_insn_of(pr).copy;
+	was = *c->addr;
+	KUNIT_EXPECT_NE(test, was, INT3_INSN_OPCODE);
+	kpt_unregister(test, pr);
+	kpt_counts(true);
+	KUNIT_EXPECT_EQ(test, c->seen, 1);
+	KUNIT_EXPECT_EQ(test, c->old, was);
+}
+
 #ifdef CONFIG_OPTPROBES
 /* Once its jump is gone, a detour sends hits elsewhere. */
 static void perf_learns_of_the_breakpoint_in_a_detour(struct kunit *test)
@@ -1156,6 +1188,7 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(every_cpu_sees_a_breakpoint_before_registration_ends),
 #ifdef CONFIG_PERF_EVENTS
 	KUNIT_CASE(perf_learns_of_each_breakpoint),
+	KUNIT_CASE(perf_learns_what_a_free_slot_has_held),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(perf_learns_of_the_breakpoint_in_a_detour),
 #endif

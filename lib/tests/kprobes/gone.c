@@ -322,10 +322,19 @@ static void module_that_is_being_unloaded_is_enoent(struct kunit *test)
 	check_enoent_in_state(test, MODULE_STATE_GOING);
 }
 
-/* Its symbols can be found before the module notifiers are called. */
+/*
+ * Its symbols can be found before the module notifiers are called. They may have been
+ * called for another one.
+ */
 static void module_that_notifiers_have_not_seen_is_enoent(struct kunit *test)
 {
+	struct module *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
 	check_enoent_in_state(test, MODULE_STATE_COMING);
+	KUNIT_ASSERT_EQ(test, kprobe_test_module_event(other, MODULE_STATE_COMING), 0);
+	check_enoent_in_state(test, MODULE_STATE_COMING);
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(other, MODULE_STATE_GOING), 0);
 }
 
 static noinline notrace unsigned long kpt_going(unsigned long arg)

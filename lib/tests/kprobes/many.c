@@ -249,8 +249,20 @@ static void expect_logged_by(struct kunit *test, kpt_fn_t fn, unsigned long arg,
 				      "not in the log: %s", line);
 }
 
-/* Each of them could log six lines or more. */
 #define MISUSES		50
+
+/* A caller that does so again and again does not flood the log, however long that takes. */
+static void expect_no_flood(struct kunit *test, kpt_fn_t fn, unsigned long arg)
+{
+	unsigned int i, most, logged = kpt_log_lines(test, "kprobes: cannot ");
+	unsigned long begin = jiffies;
+
+	for (i = 0; i < MISUSES; i++)
+		fn(arg);
+	most = DEFAULT_RATELIMIT_BURST * ((jiffies - begin) / DEFAULT_RATELIMIT_INTERVAL + 2);
+	if (IS_ENABLED(CONFIG_PRINTK))
+		KUNIT_EXPECT_LE(test, kpt_log_lines(test, "kprobes: cannot "), logged + most);
+}
 
 static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 {
@@ -258,8 +270,6 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
-	unsigned int i, logged, most;
-	unsigned long begin;
 	char line[256];
 	void *was;
 
@@ -296,17 +306,22 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	m->fresh.offset = 1;
 	expect_logged_by(test, site->fn, 5, line);
 
-	/* A handler that does so at each hit does not flood the log, however long that takes. */
-	logged = kpt_log_lines(test, "kprobes: cannot ");
-	begin = jiffies;
-	for (i = 0; i < MISUSES; i++)
-		site->fn(5);
-	most = DEFAULT_RATELIMIT_BURST * ((jiffies - begin) / DEFAULT_RATELIMIT_INTERVAL + 2);
-	if (IS_ENABLED(CONFIG_PRINTK))
-		KUNIT_EXPECT_LE(test, kpt_log_lines(test, "kprobes: cannot "), logged + most);
+	/* Each hit could log six lines or more. */
+	expect_no_flood(test, site->fn, 5);
 }
 
 /* --- Calls where one must not sleep --------------------------------------- */
+
+static unsigned long enable_with_irqs_off(unsigned long p)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);
+	ret = enable_kprobe((struct kprobe *)p);
+	local_irq_restore(flags);
+	return ret;
+}
 
 /* In the interrupt of a timer. */
 struct misuse_timer {
@@ -410,6 +425,7 @@ static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test
 	expect_denied(test, m);
 	kpt_plain2(5);
 	KUNIT_EXPECT_EQ(test, victim->pre, 1);
+	expect_no_flood(test, enable_with_irqs_off, (unsigned long)&victim->kp);
 }
 
 /* --- Many, one by one ------------------------------------------------------ */
@@ -517,17 +533,6 @@ static void table_does_not_fill_up_with_probes_that_are_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, disable_kprobe(&never), -EINVAL);
 }
 
-static unsigned long enable_with_irqs_off(unsigned long p)
-{
-	unsigned long flags;
-	int ret;
-
-	local_irq_save(flags);
-	ret = enable_kprobe((struct kprobe *)p);
-	local_irq_restore(flags);
-	return ret;
-}
-
 /*
  * All tombstones have the same key. They fill at most half of the table, so it takes several
  * until one is where a lookup of that key begins.
@@ -537,7 +542,7 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	const unsigned int nr = 1000 / KPT_STRIDE;
 	static const struct kprobe constant = { .addr = (kprobe_opcode_t *)sizeof(long) };
 	struct kprobe *p, *nameless;
-	char line[80];
+	char line[160];
 	unsigned int i;
 	int error[4];
 
@@ -576,6 +581,16 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	snprintf(line, sizeof(line), "kprobes: cannot enable a probe of ? where %s must not sleep",
 		 current->comm);
 	expect_logged_by(test, enable_with_irqs_off, (unsigned long)p, line);
+
+	/* The name of a probe that is registered may have been freed. */
+	nameless->symbol_name = "kpt_plain2";
+	KUNIT_ASSERT_EQ(test, register_kprobe(nameless), 0);
+	nameless->symbol_name = "kpt_freed";
+	snprintf(line, sizeof(line),
+		 "kprobes: cannot enable a probe of %pS where %s must not sleep", nameless->addr,
+		 current->comm);
+	expect_logged_by(test, enable_with_irqs_off, (unsigned long)nameless, line);
+	unregister_kprobe(nameless);
 }
 
 #define SITE_CASE(fn)		KUNIT_CASE_PARAM(fn, kpt_site_gen)

@@ -11,6 +11,7 @@
 #include <linux/cpumask.h>
 #include <linux/ftrace.h>
 #include <linux/gfp.h>
+#include <linux/hash.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
@@ -18,7 +19,11 @@
 #include <linux/string.h>
 #include <linux/trace_events.h>
 #include <linux/uaccess.h>
+#include <linux/vmalloc.h>
 
+#ifdef CONFIG_OPTPROBES
+#include "../../../arch/x86/kernel/kprobes/detour.h"
+#endif
 #include "jump_x86.h"
 #include "watch_x86.h"
 
@@ -751,6 +756,22 @@ static void block_of_pages_without_memory_for_their_table_is_refused(struct kuni
 	KUNIT_EXPECT_EQ(test, kpt_counts(false).copies.pages, pages);
 }
 
+/* The point has a detour that is not made for post-handlers. */
+static void check_no_post(struct kunit *test, struct kpt_probe *pr)
+{
+#ifdef CONFIG_OPTPROBES
+	const struct x86_detour *d;
+
+	kpt_allow_jumps(test);
+	wait_for_kprobe_optimizer();
+	d = kpt_insn_of(pr).detour;
+	KUNIT_EXPECT_NOT_NULL(test, d);
+	if (d)
+		KUNIT_EXPECT_EQ(test, d->post, 0);
+	kpt_forbid_jumps(test);
+#endif
+}
+
 /*
  * A copy that traps after the instruction is allocated after the other one. With @other, a
  * probe that is there already has that.
@@ -794,6 +815,7 @@ static void check_second_copy(struct kunit *test, bool other)
 	if (other) {
 		KUNIT_EXPECT_EQ(test, kpt_load(&value), value);
 		KUNIT_EXPECT_EQ(test, there->pre, 1);
+		check_no_post(test, there);
 	}
 	kpt_register(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_load(&value), value);
@@ -2519,6 +2541,43 @@ static void event_that_perf_has_used_leaves_nothing(struct kunit *test)
 #endif
 #endif
 
+/* So many structures fit, one at each long, that several have any sixteen bits of the hash. */
+#define ROOM	SZ_16M
+
+/* The last bucket of a table of any size: what does not fit is looked for from the first one. */
+static void structures_that_share_the_last_bucket_are_found(struct kunit *test)
+{
+	unsigned int i, first, nr = 0, lost = 0;
+	struct kprobe *kps[3];
+	u8 *room, *at;
+
+	room = vzalloc(ROOM);
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	for (at = room; nr < ARRAY_SIZE(kps) && at + sizeof(*kps[0]) <= room + ROOM;
+	     at += sizeof(long)) {
+		if (hash_long((unsigned long)at, 16) != U16_MAX)
+			continue;
+		kps[nr++] = (struct kprobe *)at;
+		at += round_down(sizeof(*kps[0]), sizeof(long));
+	}
+	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(kps));
+	for (i = 0; i < nr; i++) {
+		kps[i]->addr = kpt_text(kpt_plain);
+		kps[i]->flags = KPROBE_FLAG_DISABLED;
+		KUNIT_EXPECT_EQ(test, register_kprobe(kps[i]), 0);
+	}
+	for (first = 0; first <= nr; first++) {
+		for (i = 0; i < nr; i++)
+			lost += disable_kprobe(kps[i]) != (i < first ? -EINVAL : 0);
+		KUNIT_EXPECT_EQ_MSG(test, lost, 0, "%u unregistered", first);
+		if (first < nr)
+			unregister_kprobe(kps[first]);
+	}
+	/* What is lost may still be used. */
+	if (!lost)
+		vfree(room);
+}
+
 static struct kunit_case memory_cases[] = {
 	KPT_CASE_PARAM_SLOW(registering_without_memory_changes_nothing, kinds_gen_params),
 	KUNIT_CASE_PARAM(registering_without_pages_changes_nothing, kinds_gen_params),
@@ -2531,6 +2590,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(jump_labels_are_refused_without_memory_for_their_index),
 #endif
 	KUNIT_CASE(point_is_found_while_the_table_grows),
+	KUNIT_CASE(structures_that_share_the_last_bucket_are_found),
 	KUNIT_CASE(table_is_copied_for_many_probes_not_for_each),
 	KUNIT_CASE(refused_probes_lose_no_memory),
 	KUNIT_CASE(block_of_pages_without_memory_is_a_page),

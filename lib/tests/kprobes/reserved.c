@@ -235,31 +235,37 @@ static void targets_of_jump_labels_of_the_kernel_are_known(struct kunit *test)
 #endif
 
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)
+#define SECTIONS	5
+
 /*
- * As if this module were a live patch with relocations for @name in its text, and for the
- * kernel image before and after them.
+ * As if this module were a live patch with relocations for @name in its text, which are
+ * section number @nr, and for the kernel image in all others.
  */
-static void check_relocated(struct kunit *test, const char *name, int inside)
+static void check_relocated(struct kunit *test, const char *name, unsigned int nr, int inside)
 {
 	static const char vmlinux[] = "\0.klp.rela.vmlinux..text";
 	struct module *mod = THIS_MODULE;
 	const struct module_memory *text = &mod->mem[MOD_TEXT];
 	char names[sizeof(vmlinux) + 32];
-	Elf_Shdr sechdrs[] = {
-		{ },
-		{ .sh_addr = (unsigned long)text->base, .sh_size = text->size },
-		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1, .sh_name = 1 },
-		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1, .sh_name = sizeof(vmlinux) },
-		{ .sh_flags = SHF_RELA_LIVEPATCH, .sh_info = 1, .sh_name = 1 },
-	};
+	unsigned int i, to = nr == 1 ? 2 : 1;
+	Elf_Shdr sechdrs[SECTIONS] = { }, *sec = &sechdrs[to];
 	struct klp_modinfo info = {
-		.hdr.e_shnum = ARRAY_SIZE(sechdrs),
+		.hdr.e_shnum = SECTIONS,
 		.sechdrs = sechdrs,
 		.secstrings = names,
 	};
 	struct kpt_probe *pr;
 	unsigned long at;
 
+	for (i = 1; i < SECTIONS; i++) {
+		if (i == to)
+			continue;
+		sechdrs[i].sh_flags = SHF_RELA_LIVEPATCH;
+		sechdrs[i].sh_info = to;
+		sechdrs[i].sh_name = i == nr ? sizeof(vmlinux) : 1;
+	}
+	sec->sh_addr = (unsigned long)text->base;
+	sec->sh_size = text->size;
 	memcpy(names, vmlinux, sizeof(vmlinux));
 	strscpy(names + sizeof(vmlinux), name, sizeof(names) - sizeof(vmlinux));
 	pr = kpt_probe(test, kpt_plain);
@@ -273,15 +279,15 @@ static void check_relocated(struct kunit *test, const char *name, int inside)
 	if (IS_ENABLED(CONFIG_KPROBES_ON_FTRACE))
 		KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_traced), 0, "%s", name);
 	/* Only that section is affected: make it end before the function. */
-	sechdrs[1].sh_size = (unsigned long)kpt_plain - sechdrs[1].sh_addr;
+	sec->sh_size = (unsigned long)kpt_plain - sec->sh_addr;
 	KUNIT_EXPECT_EQ_MSG(test, try((unsigned long)kpt_plain), 0, "%s", name);
 	/* Before the probe, and at it. */
-	sechdrs[1].sh_size = at - sechdrs[1].sh_addr;
+	sec->sh_size = at - sec->sh_addr;
 	KUNIT_EXPECT_EQ_MSG(test, try(at), 0, "%s", name);
-	sechdrs[1].sh_size++;
+	sec->sh_size++;
 	KUNIT_EXPECT_EQ_MSG(test, try(at), inside, "%s", name);
-	sechdrs[1].sh_addr = at;
-	sechdrs[1].sh_size = 1;
+	sec->sh_addr = at;
+	sec->sh_size = 1;
 	KUNIT_EXPECT_EQ_MSG(test, try(at), inside, "%s", name);
 	mod->klp = false;
 	mod->klp_info = NULL;
@@ -289,8 +295,12 @@ static void check_relocated(struct kunit *test, const char *name, int inside)
 
 static void text_that_a_live_patch_relocates_is_refused(struct kunit *test)
 {
-	check_relocated(test, ".klp.rela.other..text", -EINVAL);
-	check_relocated(test, ".klp.rela.vmlinux..text", 0);
+	unsigned int nr;
+
+	for (nr = 1; nr < SECTIONS; nr++) {
+		check_relocated(test, ".klp.rela.other..text", nr, -EINVAL);
+		check_relocated(test, ".klp.rela.vmlinux..text", nr, 0);
+	}
 	KUNIT_EXPECT_EQ(test, try((unsigned long)kpt_plain), 0);
 }
 #endif
