@@ -943,6 +943,82 @@ static void perf_learns_what_a_free_slot_has_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->old, was);
 }
 
+/**
+ * struct generated - what perf is told of new code
+ * @by:	     the probe that counts
+ * @copies:  bytes of copies
+ * @most:    most bytes of copies at once
+ * @detours: bytes of detours
+ */
+struct generated {
+	struct kprobe by;
+	size_t copies;
+	size_t most;
+	size_t detours;
+};
+
+static int pre_generated(struct kprobe *p, struct pt_regs *regs)
+{
+	struct generated *g = container_of(p, struct generated, by);
+	unsigned long addr = regs_get_kernel_argument(regs, 0);
+	size_t len = regs_get_kernel_argument(regs, 4);
+
+	/* There was nothing. */
+	if (regs_get_kernel_argument(regs, 2))
+		return 0;
+	if (is_kprobe_insn_slot(addr)) {
+		g->copies += len;
+		g->most = max(g->most, len);
+	}
+#ifdef CONFIG_OPTPROBES
+	if (is_kprobe_optinsn_slot(addr))
+		g->detours += len;
+#endif
+	return 0;
+}
+
+/* As many copies as are written at once, and some more. */
+#define AT_ONCE		16
+#define NR_GENERATED	64
+
+static void perf_learns_of_all_that_is_generated(struct kunit *test)
+{
+	struct generated *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+	struct kprobe *kp = kunit_kcalloc(test, NR_GENERATED, sizeof(*kp), GFP_KERNEL);
+	struct kprobe *kps[NR_GENERATED];
+	struct kprobe_counts before, now;
+	unsigned int nr;
+
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	KUNIT_ASSERT_NOT_NULL(test, kp);
+	kpt_forbid_jumps(test);
+	g->by.symbol_name = "perf_event_text_poke";
+	g->by.pre_handler = pre_generated;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&g->by), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_by, &g->by), 0);
+	for (nr = 0; nr < NR_GENERATED && kpt_long_text_starts[nr + 1]; nr++) {
+		kp[nr].addr = kpt_long_text + kpt_long_text_starts[nr];
+		kps[nr] = &kp[nr];
+	}
+	before = kpt_counts(true);
+	g->copies = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobes(kps, nr), 0);
+	now = kpt_counts(false);
+	KUNIT_EXPECT_GT(test, now.copies.live - before.copies.live, AT_ONCE);
+	KUNIT_EXPECT_EQ(test, g->copies,
+			(now.copies.live - before.copies.live) * __ARCH_KPROBE_SLOT_SIZE);
+	KUNIT_EXPECT_EQ(test, g->most, AT_ONCE * __ARCH_KPROBE_SLOT_SIZE);
+#ifdef CONFIG_OPTPROBES
+	kpt_allow_jumps(test);
+	wait_for_kprobe_optimizer();
+	now = kpt_counts(false);
+	KUNIT_EXPECT_GT(test, now.detours.live, before.detours.live);
+	KUNIT_EXPECT_EQ(test, g->detours,
+			(now.detours.live - before.detours.live) * __ARCH_KPROBE_DETOUR_SIZE);
+#endif
+	unregister_kprobes(kps, nr);
+}
+
 #ifdef CONFIG_OPTPROBES
 /* Once its jump is gone, a detour sends hits elsewhere. */
 static void perf_learns_of_the_breakpoint_in_a_detour(struct kunit *test)
@@ -1189,6 +1265,7 @@ static struct kunit_case breakpoint_cases[] = {
 #ifdef CONFIG_PERF_EVENTS
 	KUNIT_CASE(perf_learns_of_each_breakpoint),
 	KUNIT_CASE(perf_learns_what_a_free_slot_has_held),
+	KUNIT_CASE(perf_learns_of_all_that_is_generated),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(perf_learns_of_the_breakpoint_in_a_detour),
 #endif

@@ -43,6 +43,20 @@ CASE "\op imm16" how=EMULATED undef=\undef
 	PROBE \op\()w $0x7654, %cx
 DONE
 
+#ifdef CONFIG_X86_64
+CASE "\op reg, reg, which need rex" how=EMULATED undef=\undef
+	PROBE \op %r9, %r12
+DONE
+
+CASE "\op reg, reg, which need rex, by its other opcode" how=EMULATED undef=\undef
+	PROBE {load} \op %r9, %r12
+DONE
+
+CASE "\op imm8, to a register that needs rex" how=EMULATED undef=\undef
+	PROBE \op $-3, %r12
+DONE
+#endif
+
 CASE "\op mem, reg" undef=\undef
 	PROBE \op 8(%_ASM_SI), %edx
 DONE
@@ -88,6 +102,14 @@ DONE
 #ifdef CONFIG_X86_64
 CASE "test imm8, dil" how=EMULATED undef=UNDEF_LOGIC
 	PROBE testb $0x81, %dil
+DONE
+
+CASE "test reg, reg, which need rex" how=EMULATED undef=UNDEF_LOGIC
+	PROBE test %r9, %r12
+DONE
+
+CASE "test imm, of a register that needs rex" how=EMULATED undef=UNDEF_LOGIC
+	PROBE testl $0x80000001, %r12d
 DONE
 #endif
 

@@ -245,7 +245,10 @@ INSN_EMULATED "mov reg to reg, 16 bit", mov %cx, %dx
 INSN_EMULATED "mov reg to reg, 8 bit", mov %ch, %dl
 INSN_EMULATED "mov imm32", mov $0x87654321, %edx
 INSN_EMULATED "mov reg to reg, by its other opcode", {load} mov %ecx, %edx
+INSN_EMULATED "mov imm16", mov $0x8765, %dx
+INSN_EMULATED "mov imm16, by its other opcode", .byte 0x66, 0xc7, 0xc2, 0x65, 0x87
 INSN_EMULATED "mov imm8", mov $0x81, %dh
+INSN_EMULATED "mov imm8, by its other opcode", .byte 0xc6, 0xc2, 0x81
 INSN_EMULATED "mov imm8, to ah", mov $0x81, %ah
 INSN "mov load", mov (%_ASM_SI), %edx
 INSN "mov load, disp8", mov -16(%_ASM_SI), %_ASM_DX

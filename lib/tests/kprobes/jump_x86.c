@@ -451,6 +451,8 @@ static void call_of_code_without_a_symbol_does_not_refuse(struct kunit *test)
 			      kpt_jump_reason(test, &pr->kp));
 	KUNIT_EXPECT_EQ(test, kpt_jump_calls_nameless(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	/* Nor does a branch to a function refuse. */
+	check_becomes_jump(test, kpt_text(kpt_asm_tail), kpt_asm_tail, 1);
 }
 
 /* The same the other way round: the branch leads to code without a symbol. */

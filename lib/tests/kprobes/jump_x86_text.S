@@ -494,6 +494,8 @@ SYM_FUNC_START(kpt_jump_nameless)
 	jns	.Lnameless
 	AT nameless
 	mov	FIRST, %_ASM_AX
+	/* Never: a later branch to a function, which does not make up for the one before. */
+	jns	kpt_asm_entry
 .Lnameless_back:
 	lea	1(%_ASM_AX,FIRST,2), %_ASM_AX
 	RETURN

@@ -28,7 +28,7 @@ SYM_FUNC_END(kpt_asm_entry)
 
 SYM_FUNC_START(kpt_asm_tail)
 	xor	SPARE, SPARE
-	jmp	kpt_asm_entry
+	{disp32} jmp	kpt_asm_entry
 SYM_FUNC_END(kpt_asm_tail)
 
 SYM_FUNC_START(kpt_asm_outer)
