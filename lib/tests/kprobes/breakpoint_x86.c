@@ -977,7 +977,7 @@ static int pre_generated(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-/* As many copies as are written at once, and some more. */
+/* insn.c writes at most so many copies at once. */
 #define AT_ONCE		16
 #define NR_GENERATED	64
 

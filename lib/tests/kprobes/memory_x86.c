@@ -2541,7 +2541,7 @@ static void event_that_perf_has_used_leaves_nothing(struct kunit *test)
 #endif
 #endif
 
-/* So many structures fit, one at each long, that several have any sixteen bits of the hash. */
+/* A structure may begin at each long. So for any sixteen bits of the hash there are some. */
 #define ROOM	SZ_16M
 
 /* The last bucket of a table of any size: what does not fit is looked for from the first one. */

@@ -49,7 +49,8 @@ make_calls()
 {
 	local tmp=$1/.calls
 
-	mkdir "$tmp"
+	# What could not be made before is still there.
+	mkdir -p "$tmp"
 	awk '/^```/ { shown = $0 == "```c"; next } shown' "$top/README.md" >"$tmp/calls.c"
 	sed -n "s,^echo '\(.*\)' >/tmp/calls/Makefile\$,\1,p" "$top/README.md" >"$tmp/Makefile"
 	if ! make -C "$2" M="$tmp" modules >"$tmp/log" 2>&1 || ! mv "$tmp/calls.ko" "$1"; then
