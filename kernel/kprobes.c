@@ -77,7 +77,7 @@ static void kprobe_plan_placements(struct placement *order, struct kprobe_user *
 /*
  * Turns jumps that the new users invalidate back into breakpoints: jumps at their
  * points, whose detours do not run the new handlers, and jumps of other points that
- * replace the bytes of theirs.
+ * replace bytes at the points of the new users.
  */
 static void kprobe_revert_jumps(struct placement *order, int num)
 {
@@ -95,7 +95,7 @@ static void kprobe_revert_jumps(struct placement *order, int num)
 	kprobe_batch_end(&batch);
 }
 
-/* The point before @addr may be a jump again: one has come or gone there. */
+/* The point before @addr may become a jump again: a point at @addr was added or removed. */
 static void kprobe_retry_before(unsigned long addr)
 {
 	struct kprobe_point *over = kprobe_optimizer_over(addr);
@@ -127,14 +127,14 @@ static int kprobe_users_place(struct placement *order, int num)
 {
 	int i, ret = 0;
 
-	arch_kprobes_batch(true);
+	arch_kprobes_batch();
 	for (i = 0; i < num; i++) {
 		ret = kprobe_place_user(order[i].user);
 		if (ret)
 			break;
 		cond_resched_tasks_rcu_qs();
 	}
-	arch_kprobes_batch(false);
+	arch_kprobes_batch();
 	if (ret) {
 		kprobe_refuse_batch(order[i].index, num, ret);
 		kprobe_users_displace(order, i);
@@ -368,7 +368,7 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 }
 
 /*
- * Collects the points of the users in @batch. Disarms those left without an enabled
+ * Moves the points of the users in @leaving to @batch. Disarms those left without an enabled
  * user, then removes those left without any user from the table. The order matters: a
  * CPU that takes the breakpoint late finds no point, sees that the breakpoint is gone
  * as well, and executes the instruction. Both come before the caller waits.
@@ -689,14 +689,16 @@ static int __init kprobes_init(void)
 		ret = register_die_notifier(&kprobe_die_nb);
 	if (!ret)
 		ret = kprobe_gone_init();
-	if (ret)
-		return ret;
-
-	/* Some architectures register a probe here. */
-	initialised = true;
-	ret = arch_init_kprobes();
-	if (ret)
+	if (!ret) {
+		/* Some architectures register a probe here. */
+		initialised = true;
+		ret = arch_init_kprobes();
+	}
+	if (ret) {
+		/* Notifiers that are registered do nothing: there is no point. */
 		initialised = false;
+		pr_err("cannot start: %d; nothing can be probed\n", ret);
+	}
 	return ret;
 }
 early_initcall(kprobes_init);

@@ -116,7 +116,7 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @post_handler: runs after it; may be NULL
  * @fault_handler: runs when one of these, or the instruction, faults; may be
  *		  NULL
- * @flags:	  the user sets KPROBE_FLAG_DISABLED to register the probe switched
+ * @flags:	  the caller sets KPROBE_FLAG_DISABLED to register the probe switched
  *		  off; the subsystem sets the other flags
  * @nmissed:	  hits that ran no handler, or no post-handler, because a handler was
  *		  running
@@ -125,7 +125,7 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @list:	  used by the subsystem, for its own points only
  * @hlist:	  hashed while the probe is registered; not for traversal
  *
- * A probe belongs to its user, and must stay in memory from registration until
+ * A probe belongs to the code that registers it, and must stay in memory from registration until
  * unregistration has returned. The handlers are those that were set when it was
  * registered: changing the fields later has no effect.
  */
@@ -146,7 +146,7 @@ struct kprobe {
 
 /* Values of kprobe::flags */
 #define KPROBE_FLAG_GONE		BIT(0)	/* its text was freed */
-#define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by the user */
+#define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by the caller */
 #define KPROBE_FLAG_OPTIMIZED		BIT(2)	/* hit through a jump */
 #define KPROBE_FLAG_FTRACE		BIT(3)	/* hit through ftrace */
 #define KPROBE_FLAG_ON_FUNC_ENTRY	BIT(4)	/* at the entry of a function */
@@ -251,36 +251,36 @@ int disable_kprobes(struct kprobe **kps, int num);
 
 #else /* !CONFIG_KPROBES */
 
-static inline int register_kprobe(struct kprobe *kp)
+static inline int register_kprobe(struct kprobe *p)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int register_kprobes(struct kprobe **kps, int nr)
+static inline int register_kprobes(struct kprobe **kps, int num)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline void unregister_kprobe(struct kprobe *kp) { }
+static inline void unregister_kprobe(struct kprobe *p) { }
 
-static inline void unregister_kprobes(struct kprobe **kps, int nr) { }
+static inline void unregister_kprobes(struct kprobe **kps, int num) { }
 
-static inline int enable_kprobe(struct kprobe *kp)
+static inline int enable_kprobe(struct kprobe *p)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int disable_kprobe(struct kprobe *kp)
+static inline int disable_kprobe(struct kprobe *p)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int enable_kprobes(struct kprobe **kps, int nr)
+static inline int enable_kprobes(struct kprobe **kps, int num)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int disable_kprobes(struct kprobe **kps, int nr)
+static inline int disable_kprobes(struct kprobe **kps, int num)
 {
 	return -EOPNOTSUPP;
 }
@@ -303,14 +303,14 @@ static inline int register_kretprobe(struct kretprobe *rp)
 	return -EOPNOTSUPP;
 }
 
-static inline int register_kretprobes(struct kretprobe **rps, int nr)
+static inline int register_kretprobes(struct kretprobe **rps, int num)
 {
 	return -EOPNOTSUPP;
 }
 
 static inline void unregister_kretprobe(struct kretprobe *rp) { }
 
-static inline void unregister_kretprobes(struct kretprobe **rps, int nr) { }
+static inline void unregister_kretprobes(struct kretprobe **rps, int num) { }
 
 static inline struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
@@ -507,7 +507,7 @@ static inline void kprobe_free_init_mem(void) { }
 void kprobe_flush_task(struct task_struct *tk);
 #else
 /* Instances are rethook nodes, and rethook_flush_task() recycles them. */
-static inline void kprobe_flush_task(struct task_struct *task) { }
+static inline void kprobe_flush_task(struct task_struct *tk) { }
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE

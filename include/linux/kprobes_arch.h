@@ -22,6 +22,9 @@
  */
 #define __kprobe_hit	__noinstr_section(".kprobes.text")
 
+/* The outermost lock: kernel/kprobes/internal.h has the order. */
+extern struct mutex kprobe_mutex;
+
 /**
  * kprobe_assert_held - warn if a mutex is not held
  * @mutex: the mutex
@@ -330,7 +333,7 @@ void kprobe_busy_end(void);
  * do not occur. These functions may sleep. They run under these locks, taken in
  * this order:
  *
- *	kprobe_mutex		all of them
+ *	kprobe_mutex		all but arch_init_kprobes(), which runs at boot without locks
  *	cpus_read_lock()	arch_prepare_kprobe(), arch_arm_kprobe(),
  *	text_mutex		arch_disarm_kprobe()
  *
@@ -346,10 +349,10 @@ void kprobe_busy_end(void);
  * arch_trampoline_kprobe() recognises its point. That point stays armed while all
  * others are switched off, because calls in flight will return to it.
  *
- * arch_remove_kprobe() is called for a disarmed point after synchronize_rcu() or, with
- * ARCH_HAS_KPROBE_CONTEXTS, once no CPU shows it as running. The point itself is freed an
- * RCU grace period later. So preemption has to stay off from the exception to the last use
- * of the point, single-stepping included.
+ * arch_remove_kprobe() is called for a point that was never armed, or for a disarmed point
+ * after synchronize_rcu() or, with ARCH_HAS_KPROBE_CONTEXTS, once no CPU shows it as
+ * running. The point itself is freed an RCU grace period later. So preemption has to stay
+ * off from the exception to the last use of the point, single-stepping included.
  */
 int arch_prepare_kprobe(struct kprobe *p);
 void arch_arm_kprobe(struct kprobe *p);
@@ -358,8 +361,6 @@ void arch_arm_kprobes(struct list_head *points);
 void arch_disarm_kprobes(struct list_head *points);
 int arch_init_kprobes(void);
 int arch_trampoline_kprobe(struct kprobe *p);
-int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
-			     void *data);
 
 /*
  * The architecture may provide these; there are defaults.
@@ -375,6 +376,9 @@ int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
  * ftrace site, even if the point has one already. arch_kprobes_batch() is called before
  * and after the points of a batch, or their detours, are prepared in order of address.
  *
+ * kprobe_exceptions_notify() is called for each die notification, without a lock, and returns
+ * what a notifier does.
+ *
  * ftrace knows a site by its first MCOUNT_INSN_SIZE bytes. An architecture on which it
  * patches more than these defines __ARCH_KPROBE_FTRACE_SIZE in asm/kprobes.h.
  */
@@ -384,7 +388,9 @@ kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offse
 					 bool *on_func_entry);
 int arch_prepare_post(struct kprobe *p);
 void arch_kprobes_sync(void);
-void arch_kprobes_batch(bool begin);
+int kprobe_exceptions_notify(struct notifier_block *self, unsigned long val,
+			     void *data);
+void arch_kprobes_batch(void);
 
 /**
  * enum kprobe_why - why a point cannot become a jump
@@ -418,8 +424,16 @@ enum kprobe_why {
 };
 
 /*
- * With ARCH_HAS_KPROBE_DETOURS: jump hits. kernel/kprobes/optimizer.c has the order
- * of the calls.
+ * With ARCH_HAS_KPROBE_DETOURS: jump hits. All of these run under kprobe_mutex only, and
+ * may sleep. kernel/kprobes/optimizer.c has the states that a point goes through.
+ *
+ * arch_detour_prepare() makes the detour of a breakpoint, and sends its hits there. It
+ * returns 0; or a value of enum kprobe_why; or, to be called again later, -ENOMEM or
+ * -EBUSY. arch_detour_arm() writes the jumps, once no task can be about to enter the
+ * bytes that they replace. arch_detour_disarm() stops sending hits to detours, and if
+ * @jumps is set, it removes the jumps, too. arch_detour_free() frees the detour after the
+ * next arch_kprobes_sync() or kprobe_quiesce(). It does nothing for a point without one.
+ * arch_detour_branch() finds the branch for KPROBE_WHY_TARGET.
  */
 int arch_detour_prepare(struct kprobe *p);
 void arch_detour_arm(struct list_head *points);

@@ -32,7 +32,7 @@
 
 struct kprobe_blacklist __rcu *kprobe_blacklist;
 
-/* The list that is being built. */
+/* The list that is being built; under kprobe_mutex. */
 static struct {
 	struct kprobe_refused *range;
 	unsigned int nr;
@@ -67,6 +67,7 @@ static int blacklist_draft_add(unsigned long start, unsigned long end, unsigned 
 {
 	struct kprobe_refused *range;
 
+	kprobe_assert_held(&kprobe_mutex);
 	range = kprobe_array_more(draft.range, draft.nr, &draft.room, sizeof(*range));
 	if (!range)
 		return -ENOMEM;
@@ -261,6 +262,7 @@ static void name_set_free(struct name_set *set)
  */
 int __init kprobe_add_name_blacklist(const char *name)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	return name_set_add(&named, blacklist_name_hash(name));
 }
 

@@ -44,8 +44,11 @@ static void *kprobes_points_next(struct seq_file *m, void *v, loff_t *pos)
 
 static void kprobes_points_stop(struct seq_file *m, void *v)
 {
-	/* arch_detour_branch() may have left data about a module, which can go after this. */
-	arch_kprobes_batch(false);
+	/*
+	 * arch_detour_branch() may have left data about a module, which may be unloaded once
+	 * the mutex is free.
+	 */
+	arch_kprobes_batch();
 	mutex_unlock(&kprobe_mutex);
 }
 

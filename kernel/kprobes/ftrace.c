@@ -153,7 +153,7 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 }
 
 /*
- * True for a call of the one of our ops that the point is not armed in. Where ftrace has
+ * True if @ops is that one of our ops that the point is not armed in. Where ftrace has
  * one trampoline for all ops, a task that was preempted in it may pass the ops of another
  * user, or none, after ours have become the only ones.
  */
@@ -484,8 +484,8 @@ void kprobe_ftrace_disarm(struct list_head *points)
 
 /*
  * Does the architecture have its own trampoline for this side? Its calls count for either
- * of the ops, see kprobe_ftrace_call_hit(). The trampoline that is shared then walks the
- * list of all ops, with preemption off, even if these are the only ones.
+ * of the ops, see kprobe_ftrace_call_hit(). If so, the trampoline that all ops share walks
+ * the list of all ops, with preemption off, even if ours are the only ones.
  */
 static bool side_has_own_trampoline(struct ftrace_side *side)
 {

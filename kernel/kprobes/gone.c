@@ -87,7 +87,7 @@ bool kprobe_init_text_gone(unsigned long addr)
 /**
  * kprobe_lock_modules - keep the exception tables of modules as they are
  *
- * When a module is live, those of its init text are cut off.
+ * When a module becomes live, the entries of its init text are cut off.
  *
  * Context: may sleep; until kprobe_unlock_modules() no lock of kprobes may be taken.
  */

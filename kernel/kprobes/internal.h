@@ -58,8 +58,10 @@
  *
  * Ownership and locks
  * -------------------
- * kprobe_mutex protects points and users, the tables that find them and the
- * state of the text at the points. It is the outermost lock; the order is:
+ * kprobe_mutex protects points and users, the tables that find them, the state of the
+ * text at the points, the blacklist, the lists of the optimizer, the two ftrace_ops, the
+ * index of reserved text, and what an architecture keeps during a batch. It is the
+ * outermost lock; the order is:
  *
  *	kprobe_mutex
  *	  direct_mutex			(ftrace, when it registers ops)
@@ -71,6 +73,8 @@
  *	  module_mutex			(a leaf: symbols and exception tables of modules)
  *	  slot_mutex			(a leaf: executable memory)
  *	  pool_mutex			(a leaf: instances of return probes)
+ *
+ * With KUnit, the lock that lets a test stop at a stage is taken under any of these.
  *
  * A caller may hold event_mutex, or be a module notifier. Handlers hold none of
  * these, and must not call functions that take them.
@@ -117,8 +121,6 @@
 #include "testing.h"
 
 struct module;
-
-extern struct mutex kprobe_mutex;
 
 /* ------------------------------- table.c -------------------------------- */
 

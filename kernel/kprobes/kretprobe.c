@@ -34,7 +34,7 @@
 #include "../smpboot.h"
 #include "internal.h"
 
-/* How many calls may be in flight if the user does not say. */
+/* How many calls may be in flight if the caller does not say. */
 static int kretprobe_default_maxactive(void)
 {
 	return max(10U, 2 * num_possible_cpus());
@@ -130,6 +130,7 @@ static bool kretprobe_switches_stack(unsigned long addr)
  */
 void kretprobe_ready(struct kprobe_user *user)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	user->hook->point = &user->point->kp;
 	user->hook->rp->nmissed = 0;
 }
@@ -146,6 +147,7 @@ void kretprobe_ready(struct kprobe_user *user)
  */
 void kretprobe_switch(struct kretprobe_hook *hook, bool on)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	if (hook->faulter)
 		WRITE_ONCE(hook->handler, on ? hook->return_handler : kretprobe_run_off);
 }
@@ -154,12 +156,13 @@ void kretprobe_switch(struct kretprobe_hook *hook, bool on)
  * kretprobe_stop - stop calling the return handler
  * @hook: the probe
  *
- * Handlers may still be running on return.
+ * When this returns, handlers may still be running.
  *
- * Context: may sleep.
+ * Context: kprobe_mutex held; may sleep.
  */
 void kretprobe_stop(struct kretprobe_hook *hook)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	WRITE_ONCE(hook->handler, kretprobe_no_handler);
 	kretprobe_hook_stop(hook);
 }
@@ -175,6 +178,7 @@ void kretprobe_stop(struct kretprobe_hook *hook)
  */
 void kretprobe_leave_point(struct kretprobe_hook *hook)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	WRITE_ONCE(hook->point, &gone_point.kp);
 }
 
@@ -194,7 +198,8 @@ void kretprobe_free(struct kretprobe_hook *hook)
  * kretprobe_bytes_fit - test if instances of a return probe fit in memory
  * @bytes: what they take
  *
- * Back ends ask first, so that such a number allocates nothing, and no OOM killer runs.
+ * Back ends call this first, so that a number that does not fit allocates nothing, and the
+ * OOM killer does not run.
  *
  * Context: any.
  * Return: false if it has to be refused with -ENOMEM.
@@ -301,13 +306,17 @@ static int calls_flush_idle(unsigned int cpu)
 
 static int __init calls_hotplug_init(void)
 {
-	int ret = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobes:calls", NULL,
-					    calls_flush_idle);
+	int prepare, online;
 
-	if (ret >= 0)
-		ret = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobes:calls_online",
-					calls_cpu_online, NULL);
-	return ret < 0 ? ret : 0;
+	prepare = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobes:calls", NULL,
+					    calls_flush_idle);
+	if (prepare < 0)
+		return prepare;
+	online = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobes:calls_online",
+				   calls_cpu_online, NULL);
+	if (online < 0)
+		cpuhp_remove_state_nocalls(prepare);
+	return min(online, 0);
 }
 core_initcall(calls_hotplug_init);
 

@@ -404,7 +404,8 @@ EXPORT_SYMBOL_IF_KUNIT(kretprobe_calls_find);
  * kprobe_flush_task - free the calls of a task that never returns from them
  * @tk: the task, which has exited, or is the idle task of a dead CPU
  *
- * Context: any, preemption off or in an RCU reader, as callbacks of RCU are on RT.
+ * Context: any, with preemption off or in an RCU reader. On PREEMPT_RT, callbacks of RCU
+ * are such readers.
  */
 void kprobe_flush_task(struct task_struct *tk)
 {
@@ -453,7 +454,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  * Context: in the probe's handlers.
  * Return: the true return address, which is not on the stack during the call,
  * however many return probes and tracers follow the call. In an entry handler
- * it is 0 on architectures that do not keep it on the stack.
+ * it is 0 without ARCH_HAS_KRETPROBE_ON_STACK.
  */
 __kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 {

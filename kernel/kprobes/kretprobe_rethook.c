@@ -183,8 +183,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe);
  *
  * Context: in the probe's handlers.
  * Return: the true return address, which is not on the stack during the call,
- * however many return probes and tracers follow the call. In an entry handler
- * it is 0 on architectures that do not keep it on the stack.
+ * however many return probes and tracers follow the call. In an entry handler it is 0.
  */
 __kprobe_hit unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 {

@@ -273,7 +273,7 @@ static void optimizer_retry(struct work_struct *work)
 
 	guard(mutex)(&kprobe_mutex);
 	list_for_each_entry(pt, &kprobe_points, all) {
-		/* One that is not hit does not wait: what switches it on queues it. */
+		/* A point that is off does not wait: arming queues it. */
 		if (pt->why < 0 && pt->state == KPROBE_BREAKPOINT && allowed) {
 			kprobe_optimizer_want(pt);
 			any = true;
@@ -329,7 +329,7 @@ static void optimizer_make_detours(unsigned int nr)
 {
 	struct kprobe_point *pt, *next;
 
-	arch_kprobes_batch(true);
+	arch_kprobes_batch();
 	list_for_each_entry_safe(pt, next, &queued, opt) {
 		if (!nr--)
 			break;
@@ -344,7 +344,7 @@ static void optimizer_make_detours(unsigned int nr)
 			optimizer_retry_soon();
 		}
 	}
-	arch_kprobes_batch(false);
+	arch_kprobes_batch();
 }
 
 /* Drops kprobe_mutex until no task is about to enter bytes that jumps replace. */

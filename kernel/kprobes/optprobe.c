@@ -79,6 +79,7 @@ struct slot_cache kprobe_detour_slots = {
  */
 kprobe_opcode_t *get_optinsn_slot(void)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	/* MAX_OPTINSN_SIZE may be the difference of two symbols, which is no constant. */
 	kprobe_detour_slots.size = MAX_OPTINSN_SIZE * sizeof(kprobe_opcode_t);
 	return get_detour_slot();
@@ -160,6 +161,7 @@ int arch_detour_prepare(struct kprobe *p)
 	struct optimized_kprobe *op = optprobe_of(p);
 	int ret;
 
+	kprobe_assert_held(&kprobe_mutex);
 	if (kprobe_wants_post(p) || within_error_injection_list((unsigned long)p->addr))
 		return KPROBE_WHY_POST;
 
@@ -204,6 +206,7 @@ void arch_detour_arm(struct list_head *points)
 	struct optimized_kprobe *op;
 	LIST_HEAD(ops);
 
+	kprobe_assert_held(&kprobe_mutex);
 	optprobe_list(points, &ops);
 	list_for_each_entry(op, &ops, list)
 		op->used = true;
@@ -226,6 +229,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 	LIST_HEAD(done);
 	LIST_HEAD(ops);
 
+	kprobe_assert_held(&kprobe_mutex);
 	if (jumps) {
 		optprobe_list(points, &ops);
 		kprobe_text_lock();
@@ -250,6 +254,7 @@ void arch_detour_free(struct kprobe *p)
 {
 	struct optimized_kprobe *op = optprobe_of(p);
 
+	kprobe_assert_held(&kprobe_mutex);
 	if (!op->live && arch_prepared_optinsn(&op->optinsn))
 		arch_remove_optimized_kprobe(op);
 }

@@ -232,7 +232,7 @@ int __weak arch_prepare_post(struct kprobe *p)
 	return 0;
 }
 
-void __weak arch_kprobes_batch(bool begin)
+void __weak arch_kprobes_batch(void)
 {
 }
 

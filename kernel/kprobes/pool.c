@@ -62,7 +62,7 @@
 /* How long pools wait for memory. */
 #define RETRY_DELAY		HZ
 
-/* Protects kretprobe_pool::first, total and dead of all pools; a leaf. */
+/* Protects kretprobe_pool::first, total and dead of all pools. */
 static DEFINE_MUTEX(pool_mutex);
 
 /* Pools that are to grow, or to be freed; see kretprobe_pool::refs. */
@@ -167,7 +167,7 @@ static __always_inline struct kretprobe_instance *pool_search(struct kretprobe_p
 	return NULL;
 }
 
-/* One more, or one less, wants to know what is given back. */
+/* Changes how many searches and releases watch for instances that are given back. */
 static void __kprobe_hit pool_watch(struct kretprobe_pool *pool, int add)
 {
 	raw_atomic_add(add, &pool->attention);

@@ -58,7 +58,7 @@ struct kretprobe_chunk {
  * @size:   of an instance, in bytes
  * @attention: not 0 if a call that gives an instance back has to call
  *	    kretprobe_pool_attend()
- * @puts:   number of calls of kretprobe_pool_attend()
+ * @puts:   number of calls to kretprobe_pool_attend()
  * @refs:   number of instances; one more while the probe is registered, and one while
  *	    the pool is in a list of the worker in order to grow
  * @todo:   in a list of the worker

@@ -101,7 +101,7 @@ static void addr_array_put(struct addr_array *a, struct addr_node *n)
  * @more: the number of nodes
  *
  * Context: may sleep; under the owner's lock.
- * Return: 0, and the next @more calls of addr_table_add() cannot fail; or
+ * Return: 0, and the next @more calls to addr_table_add() cannot fail; or
  * -ENOMEM.
  */
 int addr_table_reserve(struct addr_table *t, unsigned int more)

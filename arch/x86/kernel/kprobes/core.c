@@ -423,12 +423,11 @@ void arch_remove_kprobe(struct kprobe *p)
 }
 
 /**
- * arch_kprobes_batch - a batch of points is about to be prepared, or has been
- * @begin: it is about to be
+ * arch_kprobes_batch - begin or end a batch: forget what the last one has left
  *
  * Context: kprobe_mutex held.
  */
-void arch_kprobes_batch(bool begin)
+void arch_kprobes_batch(void)
 {
 	x86_text_batch();
 	x86_insn_batch();
@@ -458,6 +457,7 @@ void arch_arm_kprobes(struct list_head *points)
 {
 	struct kprobe *p;
 
+	kprobe_assert_held(&kprobe_mutex);
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
 		x86_poke_breakpoint(p, p->opcode, INT3_INSN_OPCODE);
@@ -471,8 +471,8 @@ void arch_arm_kprobes(struct list_head *points)
  * arch_disarm_kprobes - restore the instructions
  * @points: linked by kprobe::list
  *
- * Callers of kprobe_quiesce() wait by this before anything that must not happen while
- * a breakpoint is still being handled.
+ * This interrupts no CPU. The caller calls kprobe_quiesce() next, which does, and so
+ * waits for breakpoints that are still being handled.
  *
  * Context: kprobe_mutex held; may sleep.
  */
@@ -480,6 +480,7 @@ void arch_disarm_kprobes(struct list_head *points)
 {
 	struct kprobe *p;
 
+	kprobe_assert_held(&kprobe_mutex);
 	mutex_lock(&text_mutex);
 	list_for_each_entry(p, points, list) {
 		x86_poke_breakpoint(p, INT3_INSN_OPCODE, p->opcode);

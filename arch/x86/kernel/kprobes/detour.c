@@ -314,6 +314,7 @@ int arch_detour_prepare(struct kprobe *p)
 	unsigned int i;
 	int ret;
 
+	kprobe_assert_held(&kprobe_mutex);
 	ret = x86_reach_plan(p, &plan);
 	if (ret)
 		return ret;
@@ -376,6 +377,7 @@ void arch_detour_arm(struct list_head *points)
 	u8 text[JMP32_INSN_SIZE];
 	struct kprobe *p;
 
+	kprobe_assert_held(&kprobe_mutex);
 	/* Between the writes of a jump, CPUs are interrupted. None may come or go then. */
 	guard(cpus_read_lock)();
 	mutex_lock(&text_mutex);
@@ -439,6 +441,7 @@ void arch_detour_disarm(struct list_head *points, bool jumps, bool breakpoint)
 	u8 jump[JMP32_INSN_SIZE], text[JMP32_INSN_SIZE];
 	struct kprobe *p;
 
+	kprobe_assert_held(&kprobe_mutex);
 	/* As in arch_detour_arm(). */
 	guard(cpus_read_lock)();
 	mutex_lock(&text_mutex);
@@ -471,6 +474,7 @@ void arch_detour_free(struct kprobe *p)
 {
 	struct x86_detour *d = p->ainsn.detour;
 
+	kprobe_assert_held(&kprobe_mutex);
 	if (!d || READ_ONCE(d->live))
 		return;
 	WRITE_ONCE(p->ainsn.detour, NULL);

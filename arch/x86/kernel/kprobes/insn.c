@@ -563,6 +563,7 @@ static void x86_add_copy(u8 *slot, const struct x86_copy *copy)
  */
 void x86_insn_batch(void)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	x86_write_copies();
 }
 
@@ -686,6 +687,7 @@ int x86_insn_prepare(struct kprobe *p)
 	const char *why;
 	int ret;
 
+	kprobe_assert_held(&kprobe_mutex);
 	/*
 	 * Text that other code is patching may be neither the old nor the new
 	 * text.
@@ -738,6 +740,7 @@ int x86_insn_prepare_step(struct kprobe *p)
 	struct insn insn;
 	int ret;
 
+	kprobe_assert_held(&kprobe_mutex);
 	if (a->step || a->kind != X86_COPY)
 		return 0;
 	mutex_lock(&text_mutex);
@@ -756,6 +759,7 @@ int x86_insn_prepare_step(struct kprobe *p)
  */
 void x86_insn_forget(struct kprobe *p)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	p->ainsn.copy = NULL;
 	x86_drop_copy(&p->ainsn.slot);
 	x86_drop_copy(&p->ainsn.step);

@@ -126,8 +126,10 @@ void __init x86_orc_init(void)
 
 	for (alt = __alt_instructions; alt < __alt_instructions_end; alt++) {
 		at = (unsigned long)&alt->instr_offset + alt->instr_offset;
-		if (orc_check_alternative(at, at + alt->instrlen))
+		if (orc_check_alternative(at, at + alt->instrlen)) {
+			kfree(false_starts);
 			return;
+		}
 	}
 	usable = true;
 }

@@ -193,9 +193,9 @@ static bool reach_is_thunk(unsigned long target)
 }
 
 /*
- * A module may be stripped of local symbols, and those of cold parts are local. The cold
- * part is known then only by the branch to it: to text of a module, in the middle of what
- * looks like another function.
+ * A module may be stripped of local symbols, and those of cold parts are local. Then only
+ * the branch to the cold part shows that there is one: it leads to text of a module, into
+ * the middle of what looks like another function.
  */
 static bool reach_is_nameless(unsigned long target)
 {
@@ -412,6 +412,7 @@ static int reach_find_parts(struct reach_parts *parts, const char *module)
  */
 void x86_reach_batch(void)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	reach_forget_function();
 	reach_forget_parts(&module_parts);
 }
@@ -723,6 +724,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	unsigned long size, offset, bit;
 	int ret;
 
+	kprobe_assert_held(&kprobe_mutex);
 	if (!kallsyms_lookup_size_offset(addr, &size, &offset))
 		return KPROBE_WHY_UNKNOWN;
 
@@ -767,6 +769,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
  */
 unsigned long arch_detour_branch(struct kprobe *p)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	reach_forget_function();
 	function.branch = 0;
 	function.into = (unsigned long)p->addr + 1;

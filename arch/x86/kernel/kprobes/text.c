@@ -222,6 +222,7 @@ static unsigned long preparing;
  */
 void x86_text_prepare(unsigned long addr)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	kprobe_assert_held(&text_mutex);
 	WRITE_ONCE(preparing, addr);
 }
@@ -268,7 +269,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_has_text);
  * @byte: what is there, without probes
  * @addr: its address
  *
- * Nobody but the debugger knows the instruction under it.
+ * Only the debugger knows the instruction under it.
  *
  * Context: any.
  * Return: true if so.
@@ -297,6 +298,7 @@ static unsigned long cursor;
  */
 void x86_text_batch(void)
 {
+	kprobe_assert_held(&kprobe_mutex);
 	cursor = 0;
 	WRITE_ONCE(preparing, 0);
 }
@@ -377,6 +379,7 @@ int x86_boundary_check(unsigned long addr)
 	unsigned long offset, at;
 	int ret;
 
+	kprobe_assert_held(&kprobe_mutex);
 	kprobe_assert_held(&text_mutex);
 	if (!kallsyms_lookup_size_offset(addr, NULL, &offset))
 		return -ENOENT;
