@@ -74,7 +74,11 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 	WRITE_ONCE(*slot, (unsigned long)__kretprobe_trampoline);
 }
 
-/* Other tracers may have replaced the return address earlier. */
+/*
+ * Other tracers may have replaced the return address earlier. Each search yields what was
+ * there before, which may be a trampoline that another search has just left, for an older
+ * call: so one step at a time.
+ */
 static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
 {
 	unsigned long addr = (unsigned long)last->ret_addr;
@@ -85,9 +89,11 @@ static __always_inline unsigned long calls_true_address(struct kretprobe_instanc
 	do {
 		prev = addr;
 		addr = ftrace_graph_ret_addr(current, &idx, addr, last->fp);
+		if (addr != prev)
+			continue;
 		if (IS_ENABLED(CONFIG_RETHOOK) && is_rethook_trampoline(addr))
 			addr = rethook_find_ret_addr(current, (unsigned long)last->fp, &cur);
-		if (is_kretprobe_trampoline(addr))
+		else if (is_kretprobe_trampoline(addr))
 			addr = kretprobe_calls_find(current, last->fp, &next);
 	} while (addr != prev);
 	return addr;

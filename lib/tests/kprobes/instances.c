@@ -1311,6 +1311,42 @@ static void fprobe_between_two_calls_of_a_slot_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
 }
 
+static noinline unsigned long call_traced2(void)
+{
+	unsigned long ret = kpt_traced2(7);
+
+	barrier();
+	return ret;
+}
+
+/* Two trampolines of rethook, and one of ours between them, lead to the true address. */
+static void fprobe_on_both_calls_of_a_slot_pairs(struct kunit *test)
+{
+	unsigned long ips[] = { (unsigned long)kpt_traced, (unsigned long)kpt_traced2 };
+	struct inst_probe *outer = inst_probe(test, kpt_traced2, 0), *inner;
+	struct kpt_probe *tail = kpt_alloc(test, kpt_traced2);
+	unsigned long retaddr;
+	struct kpt_fprobe *f;
+
+	KUNIT_EXPECT_EQ(test, call_traced2(), KPT_RESULT(7ul));
+	retaddr = outer->retaddr;
+	tail->on_pre = go_to_traced;
+	kpt_register(test, tail);
+	inner = inst_probe(test, kpt_traced, 0);
+	/* ftrace calls the one that was registered later first. */
+	f = kpt_fprobe(test, ips, ARRAY_SIZE(ips), 0);
+	KUNIT_EXPECT_EQ(test, call_traced2(), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, tail->pre, 1);
+	KUNIT_EXPECT_EQ(test, f->returns, 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
+	/* Both have saved the trampoline of rethook. */
+	KUNIT_EXPECT_NE(test, outer->entry_ret, retaddr);
+	KUNIT_EXPECT_EQ(test, inner->entry_ret, outer->entry_ret);
+	KUNIT_EXPECT_EQ(test, inner->retaddr, retaddr);
+	KUNIT_EXPECT_EQ(test, outer->retaddr, retaddr);
+}
+
 #ifdef CONFIG_STACKTRACE
 static DECLARE_COMPLETION(tail_gate);
 static bool tail_inside;
@@ -1329,9 +1365,16 @@ static int go_to_wait(struct kpt_probe *pr, struct pt_regs *regs)
 	return 1;
 }
 
-static int kpt_tail_caller(void *result)
+struct tail_call {
+	kpt_fn_t fn;
+	unsigned long result;
+};
+
+static int kpt_tail_caller(void *data)
 {
-	*(unsigned long *)result = kpt_asm_entry(7);
+	struct tail_call *call = data;
+
+	call->result = call->fn(7);
 	while (!kthread_should_stop())
 		usleep_range(100, 1000);
 	return 0;
@@ -1342,14 +1385,15 @@ static void open_tail_gate(void *unused)
 	complete_all(&tail_gate);
 }
 
-/* From our trampoline to that of the fprobe, and from there to ours again. */
-static void trace_of_a_task_goes_on_through_both_calls_of_a_slot(struct kunit *test)
+/* The functions at @ips have an fprobe, kpt_tail_waits() among them. */
+static void check_trace_through_calls(struct kunit *test, kpt_fn_t fn, unsigned long *ips,
+				      unsigned int nr_ips)
 {
-	struct inst_probe *outer = inst_probe(test, kpt_asm_entry, 0), *inner;
-	struct kpt_probe *tail = kpt_alloc(test, kpt_asm_entry);
-	unsigned long ip = (unsigned long)kpt_tail_waits;
-	unsigned long *entries, *result;
+	struct inst_probe *outer = inst_probe(test, fn, 0), *inner;
+	struct kpt_probe *tail = kpt_alloc(test, fn);
 	struct task_struct *task;
+	struct tail_call *call;
+	unsigned long *entries;
 	bool found = false;
 	unsigned int i, nr;
 	char *name;
@@ -1357,19 +1401,20 @@ static void trace_of_a_task_goes_on_through_both_calls_of_a_slot(struct kunit *t
 	if (IS_ENABLED(CONFIG_UNWINDER_GUESS))
 		kunit_skip(test, "an unwinder that guesses finds all that is on the stack");
 	entries = kunit_kcalloc(test, KPT_TRACE_LEN, sizeof(*entries), GFP_KERNEL);
-	result = kunit_kzalloc(test, sizeof(*result), GFP_KERNEL);
+	call = kunit_kzalloc(test, sizeof(*call), GFP_KERNEL);
 	name = kunit_kzalloc(test, KSYM_SYMBOL_LEN, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, entries);
-	KUNIT_ASSERT_NOT_NULL(test, result);
+	KUNIT_ASSERT_NOT_NULL(test, call);
 	KUNIT_ASSERT_NOT_NULL(test, name);
+	call->fn = fn;
 	reinit_completion(&tail_gate);
 	tail_inside = false;
 	tail->on_pre = go_to_wait;
 	kpt_register(test, tail);
 	/* ftrace calls the one that was registered later first. */
 	inner = inst_probe(test, kpt_tail_waits, 0);
-	kpt_fprobe(test, &ip, 1, 0);
-	task = kpt_thread(test, kpt_tail_caller, result, -1, "tail");
+	kpt_fprobe(test, ips, nr_ips, 0);
+	task = kpt_thread(test, kpt_tail_caller, call, -1, "tail");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_tail_gate, NULL), 0);
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(tail_inside) &&
 					       !task_is_running(task)));
@@ -1385,9 +1430,25 @@ static void trace_of_a_task_goes_on_through_both_calls_of_a_slot(struct kunit *t
 		KUNIT_EXPECT_NULL_MSG(test, strstr(name, "trampoline"), "%s", name);
 	}
 	KUNIT_EXPECT_TRUE_MSG(test, found, "not among %u entries", nr);
-	KUNIT_EXPECT_EQ(test, *result, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, call->result, KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 1);
+}
+
+/* From our trampoline to that of the fprobe, and from there to ours again. */
+static void trace_of_a_task_goes_on_through_both_calls_of_a_slot(struct kunit *test)
+{
+	unsigned long ip = (unsigned long)kpt_tail_waits;
+
+	check_trace_through_calls(test, kpt_asm_entry, &ip, 1);
+}
+
+/* From the trampoline of the fprobe to ours, and from there to that of the fprobe again. */
+static void trace_of_a_task_goes_on_through_an_fprobe_on_both_calls(struct kunit *test)
+{
+	unsigned long ips[] = { (unsigned long)kpt_tail_waits, (unsigned long)kpt_traced2 };
+
+	check_trace_through_calls(test, kpt_traced2, ips, ARRAY_SIZE(ips));
 }
 #endif
 #endif
@@ -1432,8 +1493,10 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE(fprobe_on_the_same_function_pairs),
 #ifdef CONFIG_X86
 	KUNIT_CASE(fprobe_between_two_calls_of_a_slot_pairs),
+	KUNIT_CASE(fprobe_on_both_calls_of_a_slot_pairs),
 #ifdef CONFIG_STACKTRACE
 	KUNIT_CASE(trace_of_a_task_goes_on_through_both_calls_of_a_slot),
+	KUNIT_CASE(trace_of_a_task_goes_on_through_an_fprobe_on_both_calls),
 #endif
 #endif
 #endif
