@@ -26,13 +26,15 @@ fuzz_defs=${FUZZ_DEFS:-600}
 perf_defs=${PERF_DEFS:-600}
 cpus=${CPUS:-8}
 parts=${PARTS:-abuse event_fuzz perf_fuzz}
-how_many CALLS "$calls"
-how_many FUZZ_DEFS "$fuzz_defs"
+# Calls of each kind have to be made, see abuse.sh and event_fuzz.sh of the guest.
+how_many CALLS "$calls" 3000
+how_many FUZZ_DEFS "$fuzz_defs" 60
 # Each kind of mistake has to come, see perf_fuzz.sh.
 how_many PERF_DEFS "$perf_defs" 200
 how_many SEED "${SEED:-1}"
 how_many CPUS "$cpus" 2
 the_kernel
+only_one "abuse-$name"
 need_qemu
 mkdir -p "$build/logs"
 scratch

@@ -15,7 +15,7 @@ suites_ended='Waiting [0-9]+ sec before mounting root device'
 keep_failed()
 {
 	[ -s "$1" ] || return 0
-	if ! grep -aqE "$suites_ended" "$1" || grep -aqE "$SPLATS|not ok " "$1"; then
+	if ! grep -aqE "$suites_ended" "$1" || grep -aq "not ok " "$1" || splats_in "$1" end >/dev/null; then
 		mv "$1" "$1.failed"
 	fi
 }
@@ -51,7 +51,7 @@ boot_suites()
 			why="was stopped: the command that started it has ended"
 		elif [ $((SECONDS - start)) -ge "$seconds" ]; then
 			why="did not end within $seconds s"
-		elif [ -z "$broken" ] && grep -aqE "$SPLATS" "$log.console"; then
+		elif [ -z "$broken" ] && splats_in "$log.console" >/dev/null; then
 			broken=$SECONDS
 		elif [ -n "$broken" ] && [ $((SECONDS - broken)) -ge "$more" ]; then
 			why="ended, as its kernel is broken"
@@ -67,6 +67,6 @@ boot_suites()
 	qemu_pid=
 	[ -n "$why" ] || grep -aqE "$suites_ended" "$log.console" ||
 		why="ended before its suites did"
-	ran=$(grep -am 1 -E "$SPLATS" "$log.console") || true
+	ran=$(splats_in "$log.console" end | head -n 1) || true
 	ran=$(kunit_cases "${kunit_sources[@]}" | running "$log.console" "$ran")
 }

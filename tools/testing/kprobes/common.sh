@@ -30,12 +30,31 @@ unset MAKEFLAGS MAKEOVERRIDES MFLAGS
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
 # What a kernel prints only if something is wrong.
-SPLATS='BUG:|(^|[^A-Z_])BUG [a-z]|WARNING:|Oops|Call [Tt]race:|turning off the locking correctness|huh, entered softirq|nobody cared|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|kprobes: cannot (remove|blacklist|build)|on the return probe blacklist, but'
+SPLATS='BUG:|(^|[^A-Z_])BUG [a-z]|WARNING:|Oops|Call [Tt]race:|turning off the locking correctness|huh, entered softirq|nobody cared|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|printk messages dropped|kprobes: cannot (remove|blacklist|build)|on the return probe blacklist, but'
 
-# A bug of the base, for guests with CPU hotplug: it counts its server for starved tasks as a
-# task of a CPU that goes offline (sched_cpu_dying() checks before it stops the server). Slow
-# machines show this.
+# A bug of the base, which guests with CPU hotplug may show on a slow machine: it counts its
+# server for starved tasks as a task of a CPU that goes offline (sched_cpu_dying() checks before
+# it stops the server).
 BASE_REPORTS='Dying CPU not properly vacated'
+
+# without_reports REGEX [END]: a console without the lines that match, and without the reports
+# (from "cut here" to "end trace") that have such a line. A report may not be complete yet; with
+# END, nothing more will come.
+without_reports()
+{
+	grep -av '^$' | awk -v allow="$1" -v end="${2:-}" '
+		function print_bad() { if (!good) for (i = 1; i < n; i++) print line[i]; n = 0 }
+		# The next report may begin before this one has ended.
+		/cut here/ { print_bad(); n = 1; good = 0 }
+		n { line[n++] = $0; if ($0 ~ allow) good = 1 }
+		n && !/end trace/ { next }
+		n { print_bad(); next }
+		$0 !~ allow { print }
+		END { if (n && !(good && !end)) for (i = 1; i < n; i++) print line[i] }'
+}
+
+# splats_in CONSOLE [END]: what its kernel has complained about
+splats_in() { without_reports "$BASE_REPORTS" "${2:-}" <"$1" | grep -aE "$SPLATS"; }
 
 # What a kernel with the patches in emulator/ prints.
 WRITTEN_TWICE='text patching: written twice for this emulator'
@@ -53,14 +72,17 @@ how_many()
 }
 
 # check_numbers: is what the goals take as numbers numbers? Each of them knows what is enough.
+# With fewer calls or definitions, the guest's tests would want no more than 0 of some kinds.
 check_numbers()
 {
 	local number
 
-	for number in MINUTES CALLS FUZZ_DEFS PERF_DEFS SEED CPUS POINTS PROBES NR SECONDS_EACH \
+	for number in MINUTES CALLS:3000 FUZZ_DEFS:60 PERF_DEFS:200 SEED CPUS POINTS PROBES NR SECONDS_EACH \
 			BOOT_TIMEOUT WORK_SECONDS STRESS_SECONDS TOGGLE_SECONDS RETURNS_SECONDS \
-			RETURNS_TASKS RETURNS_CALLS ABUSE_CALLS; do
-		[ -z "${!number:-}" ] || how_many $number "${!number}" 0
+			RETURNS_TASKS RETURNS_CALLS ABUSE_CALLS:3000; do
+		[[ $number == *:* ]] || number=$number:0
+		declare -n value=${number%:*}
+		[ -z "${value:-}" ] || how_many "${number%:*}" "$value" "${number#*:}"
 	done
 }
 

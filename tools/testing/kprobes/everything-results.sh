@@ -6,10 +6,10 @@
 # the kernel complained, or the last one that was armed before that, or before the end
 culprit()
 {
-	awk -v splats="$SPLATS" '
+	without_reports "$BASE_REPORTS" end <"$1" | awk -v splats="$SPLATS" '
 		/kprobes-everything: window .* begins/ { w = $0; sub(/.*: window /, "", w); sub(/ .*/, "", w) }
 		$0 ~ splats { exit }
-		END { if (w != "") print w }' "$1"
+		END { if (w != "") print w }'
 }
 
 # text_of VMLINUX: "FROM TO" of the text that can be probed, except for single functions: .text

@@ -131,7 +131,7 @@ guest()
 
 	: >"$console"
 	"$here/guest.sh" -t $((120 + $# * (420 + 4 * ${WORK_SECONDS:-5}))) -l "$log" -m 1536 \
-		-a nokaslr -s "$BASE_REPORTS" -f "$tmp/files" "$kernel" everything WINDOWS="$*" \
+		-a nokaslr -f "$tmp/files" "$kernel" everything WINDOWS="$*" \
 		WORK_SECONDS="${WORK_SECONDS:-5}" >"$tmp/out" 2>"$tmp/err" && ended=1 || ended=''
 	culprit=''
 	[ -n "$ended" ] || culprit=$(culprit "$console")

@@ -23,6 +23,7 @@ out=$build/logs/execute-$name.txt
 # With fewer, some states would not occur.
 how_many NR "$nr" 1000
 how_many SEED "$seed" 0
+only_one "execute-$name"
 need_qemu
 need objdump:binutils python3:python3
 scratch

@@ -25,8 +25,8 @@
 #   -m MEGABYTES (default 1024)
 #   -n RATE      send this many NMIs a second from the emulator to the first CPU, after
 #                the job has printed "kprobes-guest: nmi on", until it prints "nmi off"
-#   -s REGEX     kernel messages that are not splats for this job; neither is a report
-#                (from "cut here" to "end trace") that has one of them
+#   -s REGEX     kernel messages that are not splats for this job, besides BASE_REPORTS;
+#                neither is a report that has one of them
 #
 # With KCSAN, the races are in build/logs/*.races; one of ours fails the guest.
 # shellcheck disable=SC2054
@@ -42,7 +42,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
 
-timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=''
+timeout=300 append='' qemu_args='' log='' files='' root='' icount='' cpus=2 mem=1024 allow=$BASE_REPORTS
 own_root='' nmis='' arch=x86_64 silence=''
 while getopts 't:w:a:q:l:f:rR:A:ic:m:n:s:' opt; do
 	case $opt in
@@ -59,7 +59,7 @@ while getopts 't:w:a:q:l:f:rR:A:ic:m:n:s:' opt; do
 	c) cpus=$OPTARG ;;
 	m) mem=$OPTARG ;;
 	n) nmis=$OPTARG ;;
-	s) allow=$OPTARG ;;
+	s) allow="$allow|$OPTARG" ;;
 	*) die "guest.sh: bad option: see the head of $0" ;;
 	esac
 done
@@ -234,25 +234,21 @@ console()
 	fi
 }
 
-# splats [END]: an allowed report may not be complete yet; with END, nothing more will come.
-splats()
-{
-	console | grep -av '^$' | awk -v allow="${allow:-^\$}" -v end="${1:-}" '
-		function print_bad() { if (!good) for (i = 1; i < n; i++) print line[i]; n = 0 }
-		# The next report may begin before this one has ended.
-		/cut here/ { print_bad(); n = 1; good = 0 }
-		n { line[n++] = $0; if ($0 ~ allow) good = 1 }
-		n && !/end trace/ { next }
-		n { print_bad(); next }
-		$0 !~ allow { print }
-		END { if (n && !(good && !end)) for (i = 1; i < n; i++) print line[i] }' |
-		grep -aE "$SPLATS" | head -n 3
-}
+# splats [END]
+splats() { console | without_reports "$allow" "$@" | grep -aE "$SPLATS" | head -n 3; }
 
 # Does the kernel have the change that the emulator needs?
 patched()
 {
 	[ -n "$cross" ] || [ -z "$(emulator_patches)" ] || grep -aq "$WRITTEN_TWICE" "$log.console"
+}
+
+# Has it all CPUs that it should have? With maxcpus=, some are to come later.
+has_cpus()
+{
+	[ -n "$icount$own_root" ] || [[ " $append" == *" maxcpus="* ]] ||
+		! grep -qsx CONFIG_SMP=y "$kernel/.config" ||
+		grep -aq "^kprobes-guest: up with $cpus CPUs" "$log.console"
 }
 
 is_down()
@@ -271,9 +267,10 @@ while kill -0 $qemu_pid 2>/dev/null; do
 		kill $qemu_pid 2>/dev/null || true
 		break
 	fi
-	if [ -z "$up" ] && grep -aq '^kprobes-guest: up' "$log.console"; then
+	if [ -z "$up" ] && grep -aq '^kprobes-guest: up with .* CPUs' "$log.console"; then
 		up=$SECONDS
 		patched || why="lacks the changes that this QEMU needs: rebuild it, or set EMULATOR_PATCHES=0"
+		has_cpus || why="has not the $cpus CPUs that it was started with: see \"smp:\" there, and NR_CPUS of its config"
 	fi
 	if [ -n "$why" ]; then
 		:

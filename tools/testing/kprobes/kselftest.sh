@@ -16,6 +16,7 @@ need_build
 need "${kselftest_packages[@]}"
 [ -e "$build/$CONFIG/Module.symvers" ] || die "no kernel in build/$CONFIG: make kernel builds it"
 lock kselftest
+use_tree
 rm -rf "$to"
 make -C "$src/tools/testing/selftests" TARGETS=kprobes FORCE_TARGETS=1 KDIR="$build/$CONFIG" \
 	INSTALL_PATH="$to" install >"$log" 2>&1 </dev/null || {

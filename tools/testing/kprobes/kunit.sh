@@ -17,6 +17,7 @@ set -euo pipefail
 need_build
 need_qemu
 lock kunit
+use_tree
 ccache_env
 cd "$src"
 exec python3 tools/testing/kunit/kunit.py run --arch=x86_64 \

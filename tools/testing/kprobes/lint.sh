@@ -15,6 +15,7 @@ trap 'rm -f "$found"' EXIT
 need sparse:sparse shellcheck:shellcheck
 need_build
 "$here/tree.sh" >/dev/null
+use_tree
 lock lint
 ccache_env
 arch_is "$(config_arch)"

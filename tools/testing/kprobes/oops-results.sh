@@ -36,7 +36,7 @@ oops_verdict()
 		index($0, "kprobe_oops: end " name ":") == 1 && begun { end = $0; begun = 0 }
 		# An address that is on the stack by chance proves nothing.
 		begun && !/^ \? / { text = text $0 "\n" }
-		begun && /^(BUG|Oops|WARNING|UBSAN|INFO): / { nr[++reports] = $0 }
+		begun && /^(BUG|Oops|WARNING|UBSAN|INFO): / && !/^INFO: NMI handler / { nr[++reports] = $0 }
 		END {
 			ip = "(RIP: 0010:|EIP: )"
 			split(name, n, " ")
@@ -54,10 +54,11 @@ oops_verdict()
 			} else {
 				need("report", report[what])
 			}
-			# The exception, and the oops that it leads to.
-			wanted = 1
+			# The exception, and the oops that it leads to. Stalls are not among them, nor is
+			# that their reports take long.
+			wanted = what != "hang"
 			if (what == "null" || what == "stack" || text ~ /\nBUG: unable to handle/) wanted = 2
-			for (i = wanted + 1; i <= reports && what != "hang" && what != "fixed"; i++)
+			for (i = wanted + 1; i <= reports && what != "fixed"; i++)
 				print "one more report: " nr[i]
 			if (how == "insn") {
 				if (n[2] == "first") {

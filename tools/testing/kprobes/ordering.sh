@@ -14,6 +14,7 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
 
+use_tree
 scratch
 status=0
 

@@ -147,9 +147,9 @@ tool_lines()
 		echo "not ok - kunit: kunit.py did not finish: see $out"
 	! grep -q 'CRASHED' "$out" ||
 		echo "not ok - kunit: the kernel crashed: see $console"
-	if grep -aqE "$SPLATS" "$console"; then
+	if splats_in "$console" end >/dev/null; then
 		echo "not ok - kunit: the kernel complained: see $console"
-		grep -aE "$SPLATS" "$console" | head -n 3 | sed 's/^/    # /'
+		splats_in "$console" end | head -n 3 | sed 's/^/    # /'
 	fi
 }
 
@@ -328,6 +328,17 @@ keep_passed()
 		$2 == run { print; n++; bad += $1 == "not ok" }
 		END { exit bad || !n }' "$2" >"$3.new" || { rm "$3.new"; return 0; }
 	mv "$3.new" "$3"
+}
+
+# drop_kept FOLDER: a run in which something is missing has not passed; standard input has what
+# expected_lines has found
+drop_kept()
+{
+	local run
+
+	sed -n 's/^not ok - \([^ ]*\) .*/\1/p' | while read -r run; do
+		rm -f "$1/$run"
+	done
 }
 
 # kselftest_skips EXPECTED OUTPUT: a line "not ok - " for each test that a run of kselftests has

@@ -463,7 +463,7 @@ says() { echo "[    9.0] $*" >>"$console"; }
 exits() { echo 'kprobes-guest: exit 0' >>"$out"; }
 tells() { echo "$$ $KPROBES_OWNER" >"$TOLD"; }
 stays() { for _ in $(seq 50); do sleep 0.2; done; }
-up() { echo 'kprobes-guest: up' >>"$console"; }
+up() { echo "kprobes-guest: up with ${1:-2} CPUs" >>"$console"; }
 [[ $PLAY == *'up;'* ]] || up
 eval "$PLAY"
 END
@@ -500,12 +500,25 @@ plays 20 "$allowed says '--[ cut here ]--'; says BUG: that; exits; says '--[ end
 	sees end_within "a report that begins within one that is allowed is seen" \
 "not ok - the guest's kernel complained: see played/logs/hello.console
 not ok - [    9.0] --[ end trace ]--"
+plays 20 'says "--[ cut here ]--"; says WARNING: this; says Dying CPU not properly vacated; exits; says "--[ end trace ]--"; says kprobes-guest: down; stays' |
+	sees end_base "a report of a bug of the base does not fail a guest" "not ok - [    9.0] kprobes-guest: down"
+echo CONFIG_SMP=y >"$tmp/kernel/.config"
+{
+	plays 20 'up 7; stays' -c 8
+	plays 20 'up 8; exits; says kprobes-guest: down; stays' -c 8
+	plays 20 'up 1; exits; says kprobes-guest: down; stays' -a maxcpus=1
+} | sees end_cpus "a guest that has not all of its CPUs fails" \
+'not ok - guest: has not the 8 CPUs that it was started with: see "smp:" there, and NR_CPUS of its config: see played/logs/hello.console
+not ok - kprobes-guest: up with 7 CPUs
+not ok - [    9.0] kprobes-guest: down
+not ok - [    9.0] kprobes-guest: down'
+rm "$tmp/kernel/.config"
 plays 1 'exits; stays' | sees end_never "a guest that does not end fails" \
 "not ok - guest: hello did not end within 1 s: see played/logs/hello.console
-not ok - kprobes-guest: up"
+not ok - kprobes-guest: up with 2 CPUs"
 plays 20 'stays' -w 1 | sees end_silent "a guest that makes no progress does not take all of its time" \
 "not ok - guest: hello printed nothing for 1 s: see played/logs/hello.console
-not ok - kprobes-guest: up"
+not ok - kprobes-guest: up with 2 CPUs"
 plays 20 'sleep 5; up; sleep 0.3; exits; says kprobes-guest: down; stays' -w 4 |
 	sees end_boots "the time that a guest takes to boot is none without progress" \
 	"not ok - [    9.0] kprobes-guest: down"
@@ -1014,10 +1027,11 @@ asks() { ("$@") 2>&1 | sed "s/^kprobes: /not ok - /" || true; }
 "not ok - NR=x: has to be a number
 not ok - NR=08: has to be a number
 not ok - NR=999: has to be a number, at least 1000"
-{ NR=x asks check_numbers; MINUTES='' SEED=0 asks check_numbers; MINUTES=1,5 asks check_numbers; } |
+{ NR=x asks check_numbers; MINUTES='' SEED=0 asks check_numbers; MINUTES=1,5 asks check_numbers; FUZZ_DEFS=3 asks check_numbers; } |
 	sees check_numbers "and for goals that build kernels, before they do" \
 "not ok - NR=x: has to be a number, at least 0
-not ok - MINUTES=1,5: has to be a number, at least 0"
+not ok - MINUTES=1,5: has to be a number, at least 0
+not ok - FUZZ_DEFS=3: has to be a number, at least 60"
 for flag in QUICK=1 QUICK=0 AGAIN=0 DENSE=yes; do
 	# shellcheck disable=SC2016
 	env -u QUICK -u AGAIN "$flag" bash -c '. "$0"; echo "${QUICK-}${AGAIN-none}"' "$here/common.sh" 2>&1 |
@@ -1314,6 +1328,15 @@ crashed '/Oops/a BUG: KASAN: slab-use-after-free in kprobe_hit' | sees oops_seco
 sed '$a WARNING: CPU: 0 PID: 1 at kprobe_free+0x1/0x2' "$tmp/oops" >"$tmp/spoilt"
 oops_strays "$tmp/spoilt" | sed 's/^/not ok - /' | sees oops_stray "a report between two cases is seen" \
 	"not ok - a report that belongs to no case: WARNING: CPU: 0 PID: 1 at kprobe_free+0x1/0x2"
+# hung [LINE]: the same for a handler that hangs, during which the kernel says this, too
+hung()
+{
+	sed 's/null/hang/; s/BUG: .*/rcu: INFO: rcu_preempt self-detected stall on CPU/; s/Oops: .*/'"${1:-INFO: NMI handler took too long}"'/
+		s/returned 0/returned 1/; /was running/d' "$tmp/oops" >"$tmp/spoilt"
+	oops_verdict "$tmp/spoilt" pre:plain:jump:hang '' | sed 's/^/not ok - /'
+}
+{ hung; hung 'WARNING: CPU: 0 PID: 1 at kprobe_hit+0x1'; } | sees oops_hang "a report beside that of a handler that hangs is seen" \
+	"not ok - one more report: WARNING: CPU: 0 PID: 1 at kprobe_hit+0x1"
 oops_strays "$tmp/oops" | sees oops_no_stray "a report of a case is none between two" ''
 # The kernel "none" does not boot, but there is a log of it, in which all is well.
 {
@@ -1574,6 +1597,7 @@ left_users 0
 left_copies 0
 left_detours 0
 left_pools 0
+unarmed 0
 END
 # tortured SED: the verdict on that, edited
 tortured()
@@ -1586,6 +1610,15 @@ tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
 	"not ok - inexact: 1, wanted 0"
 tortured 's/^left_detours 0/left_detours -1/' | sees torture_left "a slot that is left is seen" \
 	"not ok - left_detours: -1, wanted 0"
+tortured 's/^unarmed 0/unarmed 1/' | sees torture_unarmed "points that stay off are seen" \
+	"not ok - unarmed: 1, wanted 0"
+{
+	echo '[    1.0] Dynamic Preempt: full' >"$tmp/spoilt"
+	preemption_verdict "$tmp/spoilt" 'a preempt=none b'
+	preemption_verdict "$tmp/spoilt" 'a preempt=full'
+	preemption_verdict "$tmp/spoilt" a
+} | sed 's/^/not ok - /' | sees torture_preemption "a kernel that preempts in another way is seen" \
+	"not ok - preemption: the kernel does not say that it is none"
 tortured '/^jprobe_hits/d; s/^faults .*/faults 0/' | sees torture_kinds "kinds of probes that did nothing are seen" \
 "not ok - faults: 0, wanted at least 20
 not ok - jprobe_hits: not told"
@@ -2017,6 +2050,20 @@ skips()
 { skips ''; skips yes; } | sees skipped_failed "a test that has failed is not skipped" "not ok - 4
 not ok - 1"
 
+# What kmemleak has found, in a file that has a size of 0, as that in debugfs has
+# leaks_of TEXT: what is said of a test that has left that
+# shellcheck disable=SC2016
+leaks_of()
+{
+	env -i FOUND="$1" WATCH=leaks tracing=/none PATH="$PATH" bash -c '
+		. "$0/guest/watch.sh"
+		leaks=/proc/self/environ
+		leaks_scan() { :; }
+		watch_test that 2>/dev/null' "$here"
+}
+{ leaks_of none; leaks_of $'\nunreferenced object 0xffff888003a1b2c0 (size 64):'; } |
+	sees leaks "memory that a test has left is seen" "not ok - that: it has left memory"
+
 # The end of a guest test: end_session ends what it has left, also if it ran out of time
 (
 	eval "$(sed -n '/^limited()/,/^}/p; /^end_session()/,/^}/p' "$here/guest/lib.sh")"
@@ -2074,6 +2121,8 @@ printf '%s\t%s\t%s\n' ok one a ok two b 'not ok' two c skip one d >"$tmp/all"
 	for f in "$tmp"/kept.t*; do
 		[ ! -e "$f" ] || echo "not ok - kept: ${f##*/}"
 	done
+	printf '%s\n' 'not ok - kept.one a: has not run' 'not ok - none b: has not run' 'kept.two' | drop_kept "$tmp"
+	[ ! -e "$tmp/kept.one" ] || echo 'not ok - kept though a test has not run'
 } | sees keep_passed "results are kept of runs that have passed, and of no others" ''
 # two_steps: runs two steps, of which the second fails
 # shellcheck disable=SC2317
@@ -2570,5 +2619,6 @@ done <<'END' | sees splats "what a broken kernel prints is known" ''
 [    1.0] BUG kmalloc-64 (Not tainted): Left Redzone overwritten
 [    1.0] turning off the locking correctness validator.
 [    1.0] irq 11: nobody cared (try booting with the "irqpoll" option)
+[    1.0] ** 15 printk messages dropped **
 [    1.0] huh, entered softirq 1 TIMER 00000000 with preempt_count 00000100, exited with 00000101?
 END

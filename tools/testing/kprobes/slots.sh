@@ -53,13 +53,14 @@ for how in ${ONLY:-$ways}; do
 	[ -n "${ONLY:-}" ] || say "generated code: $how"
 	# Addresses as in vmlinux: no KASLR.
 	if ! "$here/guest.sh" -t 400 -l "$log" -q "-cpu $cpu" -a "nokaslr $param" -f "$tmp/files" \
-			"$kernel" slots >"$build/logs/$log.txt" 2>&1; then
+			"$kernel" slots >"$tmp/out" 2>&1; then
 		echo "not ok - slots.$how: the guest failed: see build/logs/$log.*"
-		tail -n 3 "$build/logs/$log.txt" | cut -c1-200 | sed 's/^/    # /'
+		tail -n 3 "$tmp/out" | cut -c1-200 | sed 's/^/    # /'
 		failed=1
 		continue
 	fi
-	if python3 "$here/slots.py" $bits "$how" "$probes" "$build/logs/$log.txt" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
+	cp "$tmp/out" "$build/logs/$log.txt"
+	if python3 "$here/slots.py" $bits "$how" "$probes" "$tmp/out" "$tmp/insns" "$tmp/symbols" >"$tmp/found"; then
 		echo "ok - slots.$how: copies and detours follow the rules for generated code"
 	else
 		echo "not ok - slots.$how: copies and detours break a rule"

@@ -33,6 +33,7 @@ log=$build/logs/soak-$name
 
 how_many MINUTES "$minutes"
 how_many CPUS "$cpus" 2
+only_one "soak-$name"
 need_qemu
 mkdir -p "$build/logs"
 scratch
@@ -43,7 +44,7 @@ make_files "$tmp/files" "$name" 0 $parts || die "a file that the tests need coul
 say "soak: $name for $minutes minutes, on $cpus CPUs: torture with $killers, beside $parts (build/logs/soak-$name.*)"
 status=0
 "$here/guest.sh" -t $((minutes * 60 + 1200)) -l "soak-$name" -c "$cpus" -m 1536 -a preempt=full -f "$tmp/files" \
-	-s "$BASE_REPORTS" "$kernel" soak SECONDS_TO_RUN=$((minutes * 60)) MODE=exact \
+	"$kernel" soak SECONDS_TO_RUN=$((minutes * 60)) MODE=exact \
 	KILLERS="$killers" PARTS="$parts" 2>&1 |
 	tee "$log.txt" | sed -un 's/^progress /    # /p; /^failed /s/^/    # /p' || status=$?
 {

@@ -17,6 +17,7 @@ load=$build/stress-load-$name
 need_build
 how_many MINUTES "$minutes"
 need_space 4000 "the compile job"
+only_one "stress-$name"
 mkdir -p "$build/logs"
 
 # Compiles the tree of the kernel again and again. No ccache: it would only read.

@@ -23,10 +23,7 @@ tmp=$(mktemp -d)
 qemu_pid=
 trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
-splats()
-{
-	grep -aE "$SPLATS" "$1" | head -n 3
-}
+splats() { splats_in "$1" end | head -n 3; }
 
 # boot NAME LOG PICKS: the suites and cases to run, a line each; all if there is none
 boot()
@@ -83,6 +80,7 @@ test_one()
 	# shellcheck disable=SC2046
 	CONFIG=$1 "$here/kernel.sh" $(what "$1") || die "$1 does not build"
 	[ -n "$qemu" ] || return 0
+	use_tree
 	say "KUnit on $1"
 	results=$tmp/results
 	: >"$results"

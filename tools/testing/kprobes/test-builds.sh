@@ -326,6 +326,7 @@ mapfile -t compilers < <(cut -d' ' -f2 "$tmp/builds" | sort -u | while read -r a
 done)
 need "${build_packages[@]}" "${compilers[@]}"
 "$here/tree.sh" >/dev/null
+use_tree
 lock builds
 need_space 3000 "compiling in many configurations"
 ccache_env

@@ -126,7 +126,7 @@ boot()
 	kunit_lines <"$log.console" >"$log.txt"
 	passed=$(grep -c '^ok - ' "$log.txt") || true
 	skipped=$(grep -c '^skip - ' "$log.txt") || true
-	why=$(grep -aE "$SPLATS" "$log.console" | head -n 1 | tr -d '\r') || true
+	why=$(splats_in "$log.console" end | head -n 1 | tr -d '\r') || true
 	[ -n "$why" ] || why=${ended:+the guest $ended}
 	why=${why:+$why$ran}
 	[ -n "$why" ] || why=$(grep '^not ok - ' "$log.txt" | head -n 1) || true
@@ -157,6 +157,7 @@ if [ "${1:-}" = list ]; then
 	exit
 fi
 "$here/tree.sh" >/dev/null
+use_tree
 mkdir -p "$state" "$build/logs"
 choose "$state" >"$tmp/kernels"
 total=$(wc -l <"$tmp/kernels")

@@ -50,7 +50,7 @@ for scenario in $scenarios; do
 		KILLERS=${KILLERS/ livepatches/}
 	fi
 	if [ -e "$kernel/vmlinux" ]; then
-		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" -s "$BASE_REPORTS" \
+		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" \
 			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
 			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 &
 		progress $! "torture: $scenario" "$build/logs/$log.txt" || status=$?
@@ -64,8 +64,10 @@ for scenario in $scenarios; do
 	else
 		bad=''
 	fi
-	torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}" \
-		>"$build/logs/$log.bad"
+	{
+		torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}"
+		preemption_verdict "$build/logs/$log.console" "$APPEND"
+	} >"$build/logs/$log.bad"
 	awk '$1 == "killer" { k = k " " $2 ":" $3 } NF == 2 { v[$1] = $2 }
 		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds (%d kprobes, %d return probes, %d jprobes, %d batches, %d faults), killers%s\n",
 			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_nmi"], v["in_handler"], v["rounds"],

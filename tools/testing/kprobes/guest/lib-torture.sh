@@ -217,6 +217,8 @@ torture_result()
 	*" memory "*) echo "memory_taken $(sort -n /tmp/taken | head -n 1)" ;;
 	esac
 	echo "memory_deaths $(dmesg | grep -ci 'out of memory\|oom-kill')"
+	# Writing to "enabled" succeeds all the same. For lack of memory they may stay off.
+	echo "unarmed $(dmesg | grep 'kprobes: points that cannot be armed' | grep -vc ': -12$')"
 	cat $torture/result || fail "no result"
 	dmesg | sed -n 's/^\[[^]]*\] \(kprobe_torture: \)/# \1/p' | grep -vE 'taints|tainting' | head -n 10
 }

@@ -198,10 +198,11 @@ static int measure_return(const char *kind, void *addr)
 	if (settle)
 		msleep(settle);
 	report_hit(kind, "return", addr);
-	if (rp.nmissed)
-		pr_err("%d returns from %pS missed\n", rp.nmissed, addr);
 	unregister_kretprobe(&rp);
-	return 0;
+	if (!rp.nmissed)
+		return 0;
+	pr_err("%d returns from %pS missed\n", rp.nmissed, addr);
+	return -EBUSY;
 }
 
 static int measure_sites(void)

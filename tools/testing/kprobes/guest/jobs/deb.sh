@@ -16,7 +16,7 @@ finish()
 }
 
 stty -F /dev/ttyS1 raw 2>/dev/null
-echo 'kprobes-guest: up' >/dev/console
+echo "kprobes-guest: up with $(grep -c '^cpu[0-9]' /proc/stat) CPUs" >/dev/console
 echo "$(uname -sr), $(systemctl --version | head -n 1)"
 
 state=$(systemctl is-system-running --wait)
