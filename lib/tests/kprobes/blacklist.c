@@ -560,7 +560,7 @@ static const char * const more_out_of_bounds[] = {
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
 	/* The jump in this one must fault, and would not if it were emulated. */
-	"ibt_selftest",
+	"ibt_selftest", "ibt_selftest_noendbr",
 	/* Entry code of guests of Xen, and what runs on a small stack. */
 	"xen_iret", "xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
 	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
@@ -582,6 +582,7 @@ static const char * const more_out_of_bounds[] = {
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "load_ucode_ap",
 	"load_ucode_intel_ap", "load_ucode_amd_ap", "asm_cpu_bringup_and_idle",
 	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
+	"early_cpu_to_node", "__phys_addr",
 	/* Called by a CPU that has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "tboot_shutdown",
 	"resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",

@@ -91,7 +91,7 @@ static const char *const switchers[] __initconst = {
 	"__switch_to", "__switch_to_asm", "ret_from_fork_asm",
 	"relocate_range", "relocate_kernel", "identity_mapped", "virtual_mapped",
 	"swap_pages", "restore_image", "core_restore_code", "restore_registers",
-	"asm_acpi_mp_play_dead", "ibt_selftest", "xen_iret",
+	"asm_acpi_mp_play_dead", "ibt_selftest", "ibt_selftest_noendbr", "xen_iret",
 	"xenpv_restore_regs_and_return_to_usermode", "xen_entry_SYSCALL_64",
 	"xen_entry_SYSCALL_compat", "xen_entry_SYSENTER_compat", "__efi64_thunk",
 	"tdx_get_ve_info", "pnp_bios_callfunc",
@@ -113,6 +113,8 @@ static const char *const offline_path[] __initconst = {
 	"native_write_cr4", "do_trace_write_msr", "snp_register_ghcb_early",
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "asm_cpu_bringup_and_idle",
 	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
+	/* These are functions for debugging only. */
+	"early_cpu_to_node", "__phys_addr",
 	/*
 	 * Here the CPU waits for the one that brings it online. If that gives up, it goes on
 	 * waiting, while no lock of CPU hotplug is held.
