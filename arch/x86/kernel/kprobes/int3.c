@@ -61,9 +61,9 @@ static __always_inline void int3_leave_post(struct kprobe *p, struct pt_regs *re
 {
 	unsigned long ip = regs->ip;
 
-	/* With FRED the unwinder has to know, see orc_is_fred_hit(). */
+	/* With FRED the unwinder has to know, see orc_is_fred_hit(). Entry code sets it to -1. */
 	if (IS_ENABLED(CONFIG_X86_FRED))
-		regs->orig_ax = -1;
+		regs->orig_ax = 0;
 	kprobe_run_post(p, regs, 0);
 	if (likely(regs->ip == ip))
 		int3_divert(p, regs);
