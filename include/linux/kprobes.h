@@ -77,7 +77,7 @@ typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
  * @regs:  registers of the probed code
  * @flags: 0, kept for source compatibility
  *
- * The registers are as the instruction left them. The instruction pointer is
+ * The registers are as the instruction left them. On x86 the instruction pointer is
  * where execution resumes.
  *
  * Context: as the pre-handler.
