@@ -549,6 +549,9 @@ static void hits_are_counted_when_that_is_on(struct kunit *test)
 	expect_hits(test, site, "3");
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_EQ(test, kprobe_optimized(&a->kp), jump);
+	/* What is on already is not switched, not even for a moment. */
+	KUNIT_ASSERT_EQ(test, write_file(test, "kprobes/hits", "1"), 1l);
+	KUNIT_EXPECT_EQ(test, kprobe_optimized(&a->kp), jump);
 	call_times(test, site, 4);
 	expect_hits(test, site, "7");
 

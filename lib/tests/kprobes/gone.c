@@ -478,20 +478,29 @@ static void text_of_a_module_runs_while_it_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g->wrong, 0);
 }
 
+static void count_syncs(enum kprobe_stage stage, void *syncs)
+{
+	if (stage == KPROBE_STAGE_SYNCED)
+		++*(unsigned int *)syncs;
+}
+
 /* As if the text were one byte long: the byte before the probe, after it, and at it. */
 static void text_that_goes_has_a_first_and_a_last_byte(struct kunit *test)
 {
 	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	unsigned int *syncs = kunit_kzalloc(test, sizeof(*syncs), GFP_KERNEL);
 	struct kpt_probe *pr;
 	kpt_fn_t fn = kpt_going;
 	char *at;
 
 	KUNIT_ASSERT_NOT_NULL(test, mod);
+	KUNIT_ASSERT_NOT_NULL(test, syncs);
 	OPTIMIZER_HIDE_VAR(fn);
 	pr = kpt_probe(test, fn);
 	at = (char *)pr->kp.addr;
 	mod->mem[MOD_TEXT].size = 1;
 	mod->mem[MOD_TEXT].base = at - 1;
+	kpt_watch_stages(test, count_syncs, syncs);
 	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 	KUNIT_EXPECT_FALSE(test, kprobe_gone(&pr->kp));
 	mod->mem[MOD_TEXT].base = at + 1;
@@ -499,10 +508,15 @@ static void text_that_goes_has_a_first_and_a_last_byte(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kprobe_gone(&pr->kp));
 	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	/* Nobody waits, and no CPU is interrupted, where no probe goes. */
+	KUNIT_EXPECT_EQ(test, *syncs, 0);
 
 	mod->mem[MOD_TEXT].base = at;
 	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 	KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS))
+		KUNIT_EXPECT_GE(test, *syncs, 1);
+	kpt_unwatch_stages(test);
 	KUNIT_EXPECT_EQ(test, fn(8), KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	kpt_unregister(test, pr);

@@ -232,6 +232,11 @@ DOWN 0x30
 
 INSN_EMULATED "mov from sp", mov %_ASM_SP, %_ASM_AX
 INSN_EMULATED "cmp with sp", cmp %_ASM_CX, %_ASM_SP
+
+CASE "test with sp" how=EMULATED undef=UNDEF_LOGIC
+	PROBE test %_ASM_SP, %_ASM_SP
+DONE
+
 INSN_EMULATED "lea of sp", lea -16(%_ASM_SP), %_ASM_AX
 
 CASE "xchg with sp, twice"

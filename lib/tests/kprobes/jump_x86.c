@@ -423,6 +423,24 @@ static void function_that_shares_code_with_its_neighbour_is_left_alone(struct ku
 			       "the function shares code with others" : "a branch leads inside");
 }
 
+/* What was found out about the function for the first point holds for the next. */
+static void each_point_of_a_function_that_shares_code_is_left_alone(struct kunit *test)
+{
+	struct kpt_probe *pr[2] = {
+		kpt_alloc(test, AT(both)),
+		kpt_alloc(test, kpt_jump_at(kpt_jump_both, kpt_jump_both_second)),
+	};
+	struct kprobe *batch[] = { &pr[0]->kp, &pr[1]->kp };
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, register_kprobes(batch, ARRAY_SIZE(batch)), 0);
+	wait_for_kprobe_optimizer();
+	for (i = 0; i < ARRAY_SIZE(pr); i++)
+		expect_no_jump_because(test, pr[i], "the function shares code with others");
+	KUNIT_EXPECT_EQ(test, kpt_jump_both(7), KPT_RESULT(7ul));
+	unregister_kprobes(batch, ARRAY_SIZE(batch));
+}
+
 /* As that of a cold part in a module that was stripped. The kernel keeps its symbols. */
 static void branch_target_of_code_without_a_symbol_refuses(struct kunit *test)
 {
@@ -587,8 +605,66 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_garbled(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	kpt_unregister(test, pr);
+	/* On 32 bits, neighbours are examined, too. */
+	if (IS_ENABLED(CONFIG_X86_32)) {
+		pr = kpt_probe(test, AT(pushes));
+		wait_for_kprobe_optimizer();
+		expect_no_jump_because(test, pr, "the function cannot be decoded");
+		kpt_unregister(test, pr);
+	}
 	memcpy(alias, was, sizeof(was));
 	check_becomes_jump(test, AT(garbled), kpt_jump_garbled, 1);
+}
+
+#ifdef CONFIG_X86_32
+/* The suite of instructions has these for 64 bits. Here they would disturb their neighbours. */
+static void more_prefixes_than_the_decoder_counts_refuse(struct kunit *test)
+{
+	static const unsigned char mov[] = { 0x66, 0xf2, 0x3e, 0x26, 0x67, 0x89, 0xd8 };
+	unsigned char *alias = kpt_writable(test, AT(nops));
+
+	memcpy(alias, mov, sizeof(mov));
+	KUNIT_EXPECT_EQ(test, kpt_refused(AT(nops)), -EILSEQ);
+	memset(alias, 0x90, sizeof(mov));
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+}
+#endif
+
+static void check_garbled_part(struct kunit *test, struct kpt_probe *pr, unsigned char *hole)
+{
+	static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
+	unsigned char *alias = kpt_writable(test, hole), was[sizeof(garbage)];
+
+	memcpy(was, alias, sizeof(was));
+	memcpy(alias, garbage, sizeof(garbage));
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "the function cannot be decoded");
+	kpt_unregister(test, pr);
+	memcpy(alias, was, sizeof(was));
+	/* Its address is known now. */
+	pr->kp.symbol_name = NULL;
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "a branch leads inside");
+	kpt_unregister(test, pr);
+}
+
+/* Nor if it is the cold part of the function, or if the probe is in the cold part. */
+static void part_that_cannot_be_decoded_is_left_alone(struct kunit *test)
+{
+	struct kpt_probe *cold = kpt_alloc(test, NULL), *cooled = kpt_alloc(test, NULL);
+
+	/* Never hit: this tells the address. */
+	cold->kp.symbol_name = "kpt_jump_split.cold";
+	cold->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, cold);
+	kpt_unregister(test, cold);
+	check_garbled_part(test, kpt_alloc(test, AT(split)), (unsigned char *)cold->kp.addr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_split(7), KPT_RESULT(7ul));
+	cooled->kp.symbol_name = "kpt_jump_cooled.cold";
+	check_garbled_part(test, cooled, AT(cooled) + 1);
+	KUNIT_EXPECT_EQ(test, kpt_jump_cooled(7), KPT_RESULT(7ul));
 }
 
 /* The name is that of the point's own branch, and not the one that was found before. */
@@ -641,6 +717,9 @@ static void target_of_a_computed_jump_inside_refuses(struct kunit *test)
 			       "the function has indirect jumps");
 	check_stays_breakpoint(test, AT(computed_edi), kpt_jump_computed_edi,
 			       "the function has indirect jumps");
+	/* The first byte of a jump may be a target. */
+	if (!KPT_JUMP_TABLES)
+		check_becomes_jump(test, AT(computed_self), kpt_jump_computed_self, 1);
 }
 
 static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
@@ -653,6 +732,10 @@ static void branch_target_of_a_neighbour_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_jump_common(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, kpt_jump_shares(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+
+	check_stays_breakpoint(test, AT(common_afar), kpt_jump_common_afar,
+			       "a branch leads inside");
+	KUNIT_EXPECT_EQ(test, kpt_jump_shares_afar(7), KPT_RESULT(7ul));
 
 	/* The neighbour after the next. */
 	pr = kpt_probe(test, AT(common_after));
@@ -696,6 +779,34 @@ static void give_faults_back(void *arg)
 
 	THIS_MODULE->extable = was->table;
 	THIS_MODULE->num_exentries = was->nr;
+}
+
+static unsigned long kpt_jump_two_size;
+
+static void give_size_back(void *symbol)
+{
+	((Elf_Sym *)symbol)->st_size = kpt_jump_two_size;
+}
+
+/* Assembler need not give one. */
+static void function_without_a_size_becomes_one(struct kunit *test)
+{
+	struct mod_kallsyms *symbols = rcu_dereference_protected(THIS_MODULE->kallsyms, true);
+	unsigned long addr = (unsigned long)kpt_text(kpt_jump_two);
+	Elf_Sym *symbol = NULL;
+	unsigned int i;
+
+	for (i = 1; i < symbols->num_symtab; i++) {
+		if (kallsyms_symbol_value(&symbols->symtab[i]) == addr)
+			symbol = &symbols->symtab[i];
+	}
+	KUNIT_ASSERT_NOT_NULL(test, symbol);
+	kpt_jump_two_size = symbol->st_size;
+	KUNIT_ASSERT_NE(test, kpt_jump_two_size, 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, give_size_back, symbol), 0);
+	WRITE_ONCE(symbol->st_size, 0);
+	check_becomes_jump(test, AT(two), kpt_jump_two, 1);
+	kunit_release_action(test, give_size_back, symbol);
 }
 
 static unsigned long fixup_of(const struct exception_table_entry *e)
@@ -825,8 +936,13 @@ static void operand_that_a_copy_cannot_reach_is_enomem(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
 }
 
-/* The same for an instruction that a jump displaces. */
-static void operand_that_a_detour_cannot_reach_refuses(struct kunit *test)
+static void write_jmp(unsigned char *alias, s32 disp)
+{
+	*alias = JMP32_INSN_OPCODE;
+	memcpy(alias + 1, &disp, sizeof(disp));
+}
+
+static void check_detour_reaches_one(struct kunit *test, void (*write)(unsigned char *, s32))
 {
 	unsigned char *at = room_for_lea(), *alias = kpt_writable(test, at + 1);
 	struct kprobe_counts before, now;
@@ -837,7 +953,7 @@ static void operand_that_a_detour_cannot_reach_refuses(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(far_disp); i++) {
 		wait_for_kprobe_optimizer();
 		before = kpt_counts(false);
-		write_lea(alias, far_disp[i]);
+		write(alias, far_disp[i]);
 		pr = kpt_probe(test, at);
 		wait_for_kprobe_optimizer();
 		if (kprobe_optimized(&pr->kp))
@@ -851,7 +967,14 @@ static void operand_that_a_detour_cannot_reach_refuses(struct kunit *test)
 	}
 	memset(alias, 0x90, FAR_LEA_SIZE);
 	KUNIT_EXPECT_EQ(test, jumps, 1);
-	check_becomes_jump(test, at, kpt_jump_nops, 1);
+}
+
+/* The same for an instruction that a jump displaces, and for where a displaced jump leads. */
+static void operand_that_a_detour_cannot_reach_refuses(struct kunit *test)
+{
+	check_detour_reaches_one(test, write_lea);
+	check_detour_reaches_one(test, write_jmp);
+	check_becomes_jump(test, room_for_lea(), kpt_jump_nops, 1);
 }
 #endif
 
@@ -881,6 +1004,8 @@ static void ftrace_site_itself_is_no_jump(struct kunit *test)
 static void end_of_the_function_inside_refuses(struct kunit *test)
 {
 	check_stays_breakpoint(test, AT(last), kpt_jump_last, "the function ends");
+	/* Where the next symbol is, even if that is within an instruction. */
+	check_stays_breakpoint(test, AT(cut), kpt_jump_cut, "the function ends");
 }
 
 #ifdef CONFIG_JUMP_LABEL
@@ -1217,7 +1342,7 @@ static void batch_becomes_jumps_and_leaves_together(struct kunit *test)
 			 AT(pages), AT(sp) };
 	struct kprobe *batch[ARRAY_SIZE(addr)];
 	unsigned char before[ARRAY_SIZE(addr)][16];
-	struct kpt_probe *sync = kpt_alloc(test, NULL);
+	struct kpt_probe *sync = kpt_alloc(test, NULL), *off = kpt_alloc(test, AT(copied));
 	unsigned int i;
 
 	/* Text is patched in the order of addresses, with few rounds for many of them. */
@@ -1229,6 +1354,12 @@ static void batch_becomes_jumps_and_leaves_together(struct kunit *test)
 	sync->kp.symbol_name = "text_poke_sync";
 	sync->on_pre = kpt_pre_counts_task;
 	kpt_register(test, sync);
+	/* What turns back no jump interrupts no CPU. */
+	off->kp.flags = KPROBE_FLAG_DISABLED;
+	sync->arg = current;
+	kpt_register(test, off);
+	sync->arg = NULL;
+	KUNIT_EXPECT_EQ(test, sync->post, 0);
 	KUNIT_ASSERT_EQ(test, register_kprobes(batch, ARRAY_SIZE(batch)), 0);
 	wait_for_kprobe_optimizer();
 	for (i = 0; i < ARRAY_SIZE(addr); i++)
@@ -1965,6 +2096,9 @@ static void handlers_run_with_the_flags_of_compiled_code(struct kunit *test)
 		{ kpt_jump_std_copied, AT(std_copied), X86_EFLAGS_DF },
 		{ kpt_jump_std_shared, AT(std_shared), X86_EFLAGS_DF },
 		{ kpt_jump_std_split, AT(std_split), X86_EFLAGS_DF },
+#ifdef MODULE
+		{ kpt_jump_std_nameless, AT(before_std), X86_EFLAGS_DF },
+#endif
 		{ kpt_jump_stac, AT(stac), X86_EFLAGS_AC },
 #ifdef CONFIG_X86_32
 		{ kpt_jump_far, AT(far), X86_EFLAGS_DF },
@@ -3027,6 +3161,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_each_kind_of_branch_refuses),
 	KUNIT_CASE(target_of_a_branch_of_each_condition_refuses),
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
+	KUNIT_CASE(each_point_of_a_function_that_shares_code_is_left_alone),
 	KUNIT_CASE(branch_target_of_code_without_a_symbol_refuses),
 	KUNIT_CASE(call_of_code_without_a_symbol_does_not_refuse),
 	KUNIT_CASE(code_without_a_symbol_gets_no_jump),
@@ -3034,6 +3169,10 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(label_whose_address_is_taken_refuses),
 	KUNIT_CASE(function_that_cannot_be_decoded_is_left_alone),
+	KUNIT_CASE(part_that_cannot_be_decoded_is_left_alone),
+#ifdef CONFIG_X86_32
+	KUNIT_CASE(more_prefixes_than_the_decoder_counts_refuse),
+#endif
 	KUNIT_CASE(branch_is_that_of_the_point_or_none),
 	KUNIT_CASE(branch_target_of_the_cold_part_inside_refuses),
 	KUNIT_CASE(branch_target_in_the_cold_part_refuses),
@@ -3049,6 +3188,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(fixup_target_inside_refuses),
 #ifdef MODULE
 	KUNIT_CASE(fixup_of_the_only_entry_of_a_module_refuses),
+	KUNIT_CASE(function_without_a_size_becomes_one),
 #endif
 	KUNIT_CASE(fault_at_each_inner_byte_refuses),
 	KUNIT_CASE(bug_trap_inside_refuses),

@@ -162,6 +162,8 @@ KPT_JUMP_TARGET(by_jcc32_e);
 KPT_JUMP_TARGET(by_jcc32_f);
 /* of the function before or after it, with which it shares code, */
 KPT_JUMP_TARGET(unaligned);
+KPT_JUMP_TARGET(both);
+extern const u32 kpt_jump_both_second;
 KPT_JUMP_TARGET(falls);
 KPT_JUMP_TARGET(falls_far);
 /* of a jump label that is off: on, it returns 2 * arg + 1, */
@@ -225,6 +227,9 @@ KPT_JUMP_TARGET(calls_nameless);
  */
 KPT_JUMP_TARGET(twice);
 
+/* The second of two instructions has a symbol inside. */
+KPT_JUMP_TARGET(cut);
+
 /* A return of one byte: directly before another function, */
 KPT_JUMP_TARGET(last);
 /* and with padding, of traps or of a NOP. */
@@ -256,6 +261,9 @@ KPT_JUMP_TARGET(std_copied);
 KPT_JUMP_TARGET(std_shared);
 /* That, and its cold part sets the flag. */
 KPT_JUMP_TARGET(std_split);
+/* That, in code without a symbol, after another function. */
+KPT_JUMP_TARGET(before_std);
+unsigned long kpt_jump_std_nameless(unsigned long arg);
 
 /* Five bytes, in a function that shares its code. */
 KPT_JUMP_TARGET(five_shared);
@@ -304,6 +312,12 @@ unsigned long kpt_jump_shares(unsigned long arg);
 KPT_JUMP_TARGET(common);
 KPT_JUMP_TARGET(common_after);
 unsigned long kpt_jump_shares_after(unsigned long arg);
+/* As far before it as is looked at. */
+unsigned long kpt_jump_shares_afar(unsigned long arg);
+KPT_JUMP_TARGET(common_afar);
+
+/* Has an indirect jump, and the address of its own first byte. */
+KPT_JUMP_TARGET(computed_self);
 
 /* Runs with segments that are not the kernel's, and returns 0 if one has changed; */
 KPT_JUMP_TARGET(segments);

@@ -237,6 +237,28 @@ SYM_START(kpt_jump_unaligned, SYM_L_GLOBAL, SYM_A_NONE)
 SYM_FUNC_END(kpt_jump_unaligned)
 STACK_FRAME_NON_STANDARD kpt_jump_in_front
 
+/* The same with two places for probes. */
+SYM_FUNC_START_LOCAL(kpt_jump_in_front_of_both)
+	GET_ARG
+	xor	%eax, %eax
+	jmp	.Lboth_inside
+SYM_FUNC_END(kpt_jump_in_front_of_both)
+SYM_START(kpt_jump_both, SYM_L_GLOBAL, SYM_A_NONE)
+	ENDBR
+	GET_ARG
+	AT both
+	xor	%eax, %eax
+.Lboth_inside:
+	ADD_ARG
+	.fill	5, 1, 0x90
+	OFFSET kpt_jump_both_second, .Lboth_second, kpt_jump_both
+.Lboth_second:
+	.fill	5, 1, 0x90
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+SYM_FUNC_END(kpt_jump_both)
+STACK_FRAME_NON_STANDARD kpt_jump_in_front_of_both
+
 /* Runs into its neighbour, which branches back. */
 SYM_FUNC_START(kpt_jump_falls)
 	GET_ARG
@@ -480,6 +502,19 @@ SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_after_last)
 	RETURN
 SYM_FUNC_END(kpt_jump_after_last)
 
+/* The second instruction, add $1, %eax, has a symbol inside: of data, for objtool. */
+SYM_FUNC_START(kpt_jump_cut)
+	lea	0(FIRST,FIRST,2), %_ASM_AX
+	AT cut
+	mov	%eax, %eax
+	.byte	0x83
+	.type	kpt_jump_cut_inside, @object
+	.size	kpt_jump_cut_inside, 0
+kpt_jump_cut_inside:
+	.byte	0xc0, 0x01
+	RETURN
+SYM_FUNC_END(kpt_jump_cut)
+
 /* After it is code without a symbol. */
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_nameless)
 	RETURN
@@ -635,6 +670,24 @@ SYM_START(kpt_jump_shares_std, SYM_L_LOCAL, SYM_A_NONE)
 SYM_FUNC_END(kpt_jump_shares_std)
 STACK_FRAME_NON_STANDARD kpt_jump_std_shared
 STACK_FRAME_NON_STANDARD kpt_jump_shares_std
+
+/* Code without a symbol after the first function, which the second enters with the flag set. */
+SYM_FUNC_START(kpt_jump_before_std)
+	RETURN
+SYM_FUNC_END(kpt_jump_before_std)
+.Lstd_nameless:
+	AT before_std
+	{disp32} lea 0(%_ASM_AX,ARG,1), %_ASM_AX
+	cld
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+
+SYM_FUNC_START(kpt_jump_std_nameless)
+	GET_ARG
+	xor	%eax, %eax
+	std
+	jmp	.Lstd_nameless
+SYM_FUNC_END(kpt_jump_std_nameless)
 
 /* One of five bytes, in code of two functions. Neither can be examined as a whole. */
 SYM_FUNC_START(kpt_jump_five_shared)
@@ -893,6 +946,23 @@ SYM_FUNC_START(kpt_jump_\name)
 SYM_FUNC_END(kpt_jump_\name)
 .endm
 
+/* The jump is never reached. */
+SYM_FUNC_START(kpt_jump_computed_self)
+	GET_ARG
+	push	%ebx
+	mov	$kpt_jump_computed_self, %ebx
+	AT computed_self
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	test	%ebx, %ebx
+	jnz	1f
+	JMP_NOSPEC ebx
+1:
+	pop	%ebx
+	RETURN
+SYM_FUNC_END(kpt_jump_computed_self)
+
 COMPUTED computed, mov $.Lcomputed_inside, %ebx
 COMPUTED computed_lea, lea .Lcomputed_lea_inside(%ebx,%ebx,2), %ebx
 
@@ -937,6 +1007,25 @@ SYM_FUNC_START(kpt_jump_common)
 	lea	1(%eax,%eax,2), %eax
 	RETURN
 SYM_FUNC_END(kpt_jump_common)
+
+/* The same with more than 400 bytes between them. */
+SYM_FUNC_START(kpt_jump_shares_afar)
+	GET_ARG
+	xor	%eax, %eax
+	jmp	.Lcommon_afar_inside
+SYM_FUNC_END(kpt_jump_shares_afar)
+SYM_START(kpt_jump_between_afar, SYM_L_LOCAL, SYM_A_NONE)
+	.skip	400, 0xcc
+SYM_FUNC_END(kpt_jump_between_afar)
+SYM_FUNC_START(kpt_jump_common_afar)
+	GET_ARG
+	AT common_afar
+	xor	%eax, %eax
+.Lcommon_afar_inside:
+	ADD_ARG
+	lea	1(%eax,%eax,2), %eax
+	RETURN
+SYM_FUNC_END(kpt_jump_common_afar)
 
 /* The same the other way round. */
 SYM_FUNC_START(kpt_jump_common_after)

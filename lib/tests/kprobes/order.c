@@ -547,6 +547,24 @@ static void unregistering_waits_for_its_slow_handler(struct kunit *test)
 }
 
 #if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS)
+static void look_away(struct stop *stop)
+{
+}
+
+/* Nor is a CPU interrupted. */
+static void disabling_what_is_off_waits_for_nothing(struct kunit *test)
+{
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_SYNCED, look_away, NULL);
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(kpt_site(test)));
+
+	stop_at(test, stop);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
+	KUNIT_EXPECT_EQ(test, disable_kprobe(&pr->kp), 0);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
+	kpt_unwatch_stages(test);
+}
+
 /* After some tries, unregistering stops polling and waits for a grace period. */
 static void unregistering_waits_however_long_its_handler_takes(struct kunit *test)
 {
@@ -2099,6 +2117,7 @@ static struct kunit_case order_cases[] = {
 	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
 	KPT_CASE_PARAM_SLOW(unregistering_waits_for_its_slow_handler, slow_site_gen),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
+	SITE_CASE(disabling_what_is_off_waits_for_nothing),
 	SITE_CASE(unregistering_waits_however_long_its_handler_takes),
 	KUNIT_CASE(unregistering_ends_although_handlers_are_always_seen),
 #endif

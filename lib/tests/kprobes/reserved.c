@@ -53,6 +53,17 @@ static void check_sites(struct kunit *test, bool call)
 		}
 	}
 	KUNIT_EXPECT_GT(test, tried, 5);
+
+	/* All of them, by what registration asks. */
+	wrong = 0;
+	for (nr = 0; (addr = kprobe_test_patched(call, nr, &len)); nr++) {
+		if (addr == 1 ||
+		    (kprobe_test_reserved(addr, addr) &&
+		     kprobe_test_reserved(addr + len - 1, addr + len - 1)))
+			continue;
+		if (wrong++ < 5)
+			KUNIT_FAIL(test, "%u: %pS", nr, (void *)addr);
+	}
 }
 
 static void jump_labels_of_the_kernel_are_refused(struct kunit *test)

@@ -2121,7 +2121,7 @@ printf '%s\t%s\t%s\n' ok one a ok two b 'not ok' two c skip one d >"$tmp/all"
 	for f in "$tmp"/kept.t*; do
 		[ ! -e "$f" ] || echo "not ok - kept: ${f##*/}"
 	done
-	printf '%s\n' 'not ok - kept.one a: has not run' 'not ok - none b: has not run' 'kept.two' | drop_kept "$tmp"
+	printf '%s\n' 'not ok - kept.one a: has not run' 'not ok - kept.none b: has not run' 'kept.two' | drop_kept "$tmp"
 	[ ! -e "$tmp/kept.one" ] || echo 'not ok - kept though a test has not run'
 } | sees keep_passed "results are kept of runs that have passed, and of no others" ''
 # two_steps: runs two steps, of which the second fails

@@ -679,6 +679,9 @@ static int reach_plan_insns(unsigned long addr, unsigned long end, struct x86_pl
 			return KPROBE_WHY_NEIGHBOUR;
 		if (x86_insn_read(&insn, buf, at))
 			return over ? KPROBE_WHY_END : KPROBE_WHY_UNKNOWN;
+		/* Another symbol is in the middle of it. */
+		if (insn.length > end - at)
+			return KPROBE_WHY_END;
 		if (x86_text_debugged(buf[0], at))
 			return -EBUSY;
 		memset(&a, 0, sizeof(a));
