@@ -56,14 +56,22 @@ static __always_inline void int3_divert(struct kprobe *p, struct pt_regs *regs)
 #endif
 }
 
+/*
+ * The instruction has been executed. With FRED the unwinder has to know, see orc_is_fred_hit().
+ * The CPU has set orig_ax to 0, and entry code to -1.
+ */
+static __always_inline void int3_executed(struct pt_regs *regs)
+{
+	if (IS_ENABLED(CONFIG_X86_FRED))
+		regs->orig_ax = -2;
+}
+
 /* The instruction is done: run the post-handlers, and go on. */
 static __always_inline void int3_leave_post(struct kprobe *p, struct pt_regs *regs)
 {
 	unsigned long ip = regs->ip;
 
-	/* With FRED the unwinder has to know, see orc_is_fred_hit(). Entry code sets it to -1. */
-	if (IS_ENABLED(CONFIG_X86_FRED))
-		regs->orig_ax = 0;
+	int3_executed(regs);
 	kprobe_run_post(p, regs, 0);
 	if (likely(regs->ip == ip))
 		int3_divert(p, regs);
@@ -152,6 +160,7 @@ static noinline bool __kprobe_hit int3_step(struct pt_regs *regs, unsigned long 
 		return true;
 	}
 
+	int3_executed(regs);
 	regs->ip = (unsigned long)copy->addr + copy->len;
 	p = get_kprobe(copy->addr);
 	if (!p || p->ainsn.step != copy->text)
