@@ -695,7 +695,7 @@ static int __init kprobes_init(void)
 		ret = arch_init_kprobes();
 	}
 	if (ret) {
-		/* Notifiers that are registered do nothing: there is no point. */
+		/* Notifiers that are registered find no point. */
 		initialised = false;
 		pr_err("cannot start: %d; nothing can be probed\n", ret);
 	}

@@ -587,17 +587,52 @@ static void label_whose_address_is_taken_refuses(struct kunit *test)
 	check_becomes_jump(test, AT(checksum_longer), kpt_jump_checksum_longer, 1);
 }
 
+/* ANDN without its mandatory prefix. */
+static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
+
+/**
+ * struct other_text - text that a test has replaced
+ * @alias: where it can be written
+ * @was:   what was there
+ * @len:   bytes
+ */
+struct other_text {
+	unsigned char *alias;
+	unsigned char was[8];
+	unsigned int len;
+};
+
+static void restore_text(void *arg)
+{
+	struct other_text *text = arg;
+
+	memcpy(text->alias, text->was, text->len);
+}
+
+/* Until restore_text() or the end of the test. The text is on one page. */
+static struct other_text *replace_text(struct kunit *test, unsigned char *at,
+				       const unsigned char *bytes, unsigned int len)
+{
+	struct other_text *text = kunit_kzalloc(test, sizeof(*text), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	KUNIT_ASSERT_LE(test, len, sizeof(text->was));
+	KUNIT_ASSERT_LE(test, offset_in_page(at) + len, PAGE_SIZE);
+	text->alias = kpt_writable(test, at);
+	text->len = len;
+	memcpy(text->was, text->alias, len);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, restore_text, text), 0);
+	memcpy(text->alias, bytes, len);
+	return text;
+}
+
 /* A branch that is not found might lead inside. */
 static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 {
-	/* ANDN without its mandatory prefix. */
-	static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
 	unsigned char *hole = kpt_jump_at(kpt_jump_garbled, kpt_jump_garbled_hole);
-	unsigned char *alias = kpt_writable(test, hole), was[sizeof(garbage)];
+	struct other_text *text = replace_text(test, hole, garbage, sizeof(garbage));
 	struct kpt_probe *pr;
 
-	memcpy(was, alias, sizeof(was));
-	memcpy(alias, garbage, sizeof(garbage));
 	KUNIT_EXPECT_EQ(test, kpt_refused(hole), -EILSEQ);
 	pr = kpt_probe(test, AT(garbled));
 	wait_for_kprobe_optimizer();
@@ -612,7 +647,7 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 		expect_no_jump_because(test, pr, "the function cannot be decoded");
 		kpt_unregister(test, pr);
 	}
-	memcpy(alias, was, sizeof(was));
+	kunit_release_action(test, restore_text, text);
 	check_becomes_jump(test, AT(garbled), kpt_jump_garbled, 1);
 }
 
@@ -621,27 +656,27 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 static void more_prefixes_than_the_decoder_counts_refuse(struct kunit *test)
 {
 	static const unsigned char mov[] = { 0x66, 0xf2, 0x3e, 0x26, 0x67, 0x89, 0xd8 };
-	unsigned char *alias = kpt_writable(test, AT(nops));
+	unsigned char *at = AT(nops);
+	struct other_text *text;
 
-	memcpy(alias, mov, sizeof(mov));
-	KUNIT_EXPECT_EQ(test, kpt_refused(AT(nops)), -EILSEQ);
-	memset(alias, 0x90, sizeof(mov));
+	while (offset_in_page(at) > PAGE_SIZE - sizeof(mov))
+		at++;
+	text = replace_text(test, at, mov, sizeof(mov));
+	KUNIT_EXPECT_EQ(test, kpt_refused(at), -EILSEQ);
+	kunit_release_action(test, restore_text, text);
 	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
 }
 #endif
 
 static void check_garbled_part(struct kunit *test, struct kpt_probe *pr, unsigned char *hole)
 {
-	static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
-	unsigned char *alias = kpt_writable(test, hole), was[sizeof(garbage)];
+	struct other_text *text = replace_text(test, hole, garbage, sizeof(garbage));
 
-	memcpy(was, alias, sizeof(was));
-	memcpy(alias, garbage, sizeof(garbage));
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
 	expect_no_jump_because(test, pr, "the function cannot be decoded");
 	kpt_unregister(test, pr);
-	memcpy(alias, was, sizeof(was));
+	kunit_release_action(test, restore_text, text);
 	/* Its address is known now. */
 	pr->kp.symbol_name = NULL;
 	kpt_register(test, pr);
@@ -944,16 +979,17 @@ static void write_jmp(unsigned char *alias, s32 disp)
 
 static void check_detour_reaches_one(struct kunit *test, void (*write)(unsigned char *, s32))
 {
-	unsigned char *at = room_for_lea(), *alias = kpt_writable(test, at + 1);
+	unsigned char *at = room_for_lea();
+	struct other_text *text = replace_text(test, at + 1, at + 1, FAR_LEA_SIZE);
 	struct kprobe_counts before, now;
 	unsigned int i, jumps = 0;
 	struct kpt_probe *pr;
 
-	KUNIT_ASSERT_EQ(test, *alias, 0x90);
+	KUNIT_ASSERT_EQ(test, *text->alias, 0x90);
 	for (i = 0; i < ARRAY_SIZE(far_disp); i++) {
 		wait_for_kprobe_optimizer();
 		before = kpt_counts(false);
-		write(alias, far_disp[i]);
+		write(text->alias, far_disp[i]);
 		pr = kpt_probe(test, at);
 		wait_for_kprobe_optimizer();
 		if (kprobe_optimized(&pr->kp))
@@ -965,7 +1001,7 @@ static void check_detour_reaches_one(struct kunit *test, void (*write)(unsigned 
 		now = kpt_counts(false);
 		KUNIT_EXPECT_NULL(test, kpt_differs(&before, &now));
 	}
-	memset(alias, 0x90, FAR_LEA_SIZE);
+	kunit_release_action(test, restore_text, text);
 	KUNIT_EXPECT_EQ(test, jumps, 1);
 }
 

@@ -352,6 +352,8 @@ SYM_FUNC_END(kpt_jump_label)
  */
 .macro SPLIT name:req cold:req
 	.pushsection .text.unlikely, "ax", @progbits
+	/* For bytes that a test replaces, on one page. */
+	.balign	4, 0xcc
 SYM_START(kpt_jump_\cold, SYM_L_LOCAL, SYM_A_NONE)
 	dec	%ecx
 	jmp	.L\name\()_inside
@@ -400,6 +402,7 @@ SYM_FUNC_END(kpt_jump_cooled.cold)
 
 SYM_FUNC_START(kpt_jump_cooled)
 	GET_ARG
+	.balign	8, 0x90
 	AT cooled
 	nop
 	mov	$3, %ecx

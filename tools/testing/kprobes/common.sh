@@ -30,7 +30,7 @@ unset MAKEFLAGS MAKEOVERRIDES MFLAGS
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
 # What a kernel prints only if something is wrong.
-SPLATS='BUG:|(^|[^A-Z_])BUG [a-z]|WARNING:|Oops|Call [Tt]race:|turning off the locking correctness|huh, entered softirq|nobody cared|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|printk messages dropped|kprobes: cannot (remove|blacklist|build)|on the return probe blacklist, but'
+SPLATS='BUG:|(^|[^A-Z_])BUG [a-z]|WARNING:|Oops|Call [Tt]race:|turning off the locking correctness|huh, entered softirq|nobody cared|KASAN|KFENCE|UBSAN|general protection|possible recursive locking|possible circular locking|inconsistent lock state|suspicious RCU usage|INFO: rcu_|rcu: .*stall|blocked for more than|soft lockup|hard LOCKUP|scheduling while atomic|sleeping function called from invalid|Kernel panic|double fault|invalid opcode|stack segment:|unable to handle|Kernel BUG|cut here|Modules linked in:|printk messages dropped|kprobes: cannot (remove|blacklist|build|start)|on the return probe blacklist, but'
 
 # A bug of the base, which guests with CPU hotplug may show on a slow machine: it counts its
 # server for starved tasks as a task of a CPU that goes offline (sched_cpu_dying() checks before
@@ -77,7 +77,7 @@ check_numbers()
 {
 	local number
 
-	for number in MINUTES CALLS:3000 FUZZ_DEFS:60 PERF_DEFS:200 SEED CPUS POINTS PROBES NR SECONDS_EACH \
+	for number in MINUTES CALLS FUZZ_DEFS:60 PERF_DEFS:200 SEED CPUS POINTS PROBES NR SECONDS_EACH \
 			BOOT_TIMEOUT WORK_SECONDS STRESS_SECONDS TOGGLE_SECONDS RETURNS_SECONDS \
 			RETURNS_TASKS RETURNS_CALLS ABUSE_CALLS:3000; do
 		[[ $number == *:* ]] || number=$number:0
@@ -392,6 +392,7 @@ lock()
 use_tree()
 {
 	[ -z "${KPROBES_MUTANTS:-}" ] || return 0
+	mkdir -p "$build"
 	exec 8>>"$build/.mutants.lock"
 	flock -sn 8 || die "make mutants is changing build/linux: wait until it has ended, or end it"
 }

@@ -7,8 +7,10 @@
 culprit()
 {
 	without_reports "$BASE_REPORTS" end <"$1" | awk -v splats="$SPLATS" '
+		# To the end of what is piped into this.
+		over { next }
 		/kprobes-everything: window .* begins/ { w = $0; sub(/.*: window /, "", w); sub(/ .*/, "", w) }
-		$0 ~ splats { exit }
+		$0 ~ splats { over = 1 }
 		END { if (w != "") print w }'
 }
 

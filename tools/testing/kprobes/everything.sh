@@ -158,7 +158,7 @@ symptom()
 {
 	{
 		grep '^failed ' "$tmp/result.$1" || true
-		[ "$1" != "$culprit" ] || grep -aE "$SPLATS" "$console" || cat "$tmp/err"
+		[ "$1" != "$culprit" ] || splats_in "$console" end || cat "$tmp/err"
 	} | head -n 2 | paste -sd'|'
 }
 

@@ -54,6 +54,7 @@ for how in ${ONLY:-$ways}; do
 	# Addresses as in vmlinux: no KASLR.
 	if ! "$here/guest.sh" -t 400 -l "$log" -q "-cpu $cpu" -a "nokaslr $param" -f "$tmp/files" \
 			"$kernel" slots >"$tmp/out" 2>&1; then
+		cp "$tmp/out" "$build/logs/$log.txt"
 		echo "not ok - slots.$how: the guest failed: see build/logs/$log.*"
 		tail -n 3 "$tmp/out" | cut -c1-200 | sed 's/^/    # /'
 		failed=1

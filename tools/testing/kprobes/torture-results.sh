@@ -56,7 +56,7 @@ TORTURE_OPTIONAL='enabled hotplug livepatches'
 TORTURE_ZEROS='wrong late errors unequal memory_deaths left_points left_found left_users left_copies left_detours left_pools unarmed'
 
 # preemption_verdict CONSOLE PARAMETERS: prints what is wrong if the kernel preempts in another way
-# than these parameters say. Kernels without PREEMPT_DYNAMIC ignore them.
+# than these parameters say. It tells at loglevel=7.
 preemption_verdict()
 {
 	local how=${2##*preempt=}

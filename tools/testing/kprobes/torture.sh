@@ -50,7 +50,7 @@ for scenario in $scenarios; do
 		KILLERS=${KILLERS/ livepatches/}
 	fi
 	if [ -e "$kernel/vmlinux" ]; then
-		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" \
+		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "loglevel=7 $APPEND" \
 			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
 			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 &
 		progress $! "torture: $scenario" "$build/logs/$log.txt" || status=$?
@@ -66,7 +66,9 @@ for scenario in $scenarios; do
 	fi
 	{
 		torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}"
-		preemption_verdict "$build/logs/$log.console" "$APPEND"
+		# A kernel without the option preempts in one way only.
+		! grep -qsx CONFIG_PREEMPT_DYNAMIC=y "$kernel/.config" ||
+			preemption_verdict "$build/logs/$log.console" "$APPEND"
 	} >"$build/logs/$log.bad"
 	awk '$1 == "killer" { k = k " " $2 ":" $3 } NF == 2 { v[$1] = $2 }
 		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds (%d kprobes, %d return probes, %d jprobes, %d batches, %d faults), killers%s\n",
