@@ -1235,6 +1235,11 @@ blamed blame_armed "a window is blamed in which the kernel complains" 000 '1a [ 
 blamed blame_hung "a window is blamed that does not end" 001 '/001 ends/,999d'
 blamed blame_after "a window is blamed after which the kernel complains" 000 '2a [   32.5] BUG: that'
 blamed blame_end "the last window is blamed for a complaint after all have ended" 001 '5i [   63.5] BUG: that'
+{
+	sed '1a [    3.0] BUG: that' "$tmp/armed"
+	seq -f '[   99.0] one of many lines: %.0f' 9999
+} >"$tmp/spoilt"
+culprit "$tmp/spoilt" | sed 's/^/not ok - /' | sees blame_long "a window is blamed however much the kernel says later" "not ok - 000"
 blamed blame_lost "the last window is blamed for a guest that fails without a word" 001 5d
 # Text, as nm shows it
 cat >"$tmp/symbols" <<'END'
