@@ -251,36 +251,36 @@ int disable_kprobes(struct kprobe **kps, int num);
 
 #else /* !CONFIG_KPROBES */
 
-static inline int register_kprobe(struct kprobe *p)
+static inline int register_kprobe(struct kprobe *kp)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int register_kprobes(struct kprobe **kps, int num)
+static inline int register_kprobes(struct kprobe **kps, int nr)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline void unregister_kprobe(struct kprobe *p) { }
+static inline void unregister_kprobe(struct kprobe *kp) { }
 
-static inline void unregister_kprobes(struct kprobe **kps, int num) { }
+static inline void unregister_kprobes(struct kprobe **kps, int nr) { }
 
-static inline int enable_kprobe(struct kprobe *p)
+static inline int enable_kprobe(struct kprobe *kp)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int disable_kprobe(struct kprobe *p)
+static inline int disable_kprobe(struct kprobe *kp)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int enable_kprobes(struct kprobe **kps, int num)
+static inline int enable_kprobes(struct kprobe **kps, int nr)
 {
 	return -EOPNOTSUPP;
 }
 
-static inline int disable_kprobes(struct kprobe **kps, int num)
+static inline int disable_kprobes(struct kprobe **kps, int nr)
 {
 	return -EOPNOTSUPP;
 }
@@ -303,14 +303,14 @@ static inline int register_kretprobe(struct kretprobe *rp)
 	return -EOPNOTSUPP;
 }
 
-static inline int register_kretprobes(struct kretprobe **rps, int num)
+static inline int register_kretprobes(struct kretprobe **rps, int nr)
 {
 	return -EOPNOTSUPP;
 }
 
 static inline void unregister_kretprobe(struct kretprobe *rp) { }
 
-static inline void unregister_kretprobes(struct kretprobe **rps, int num) { }
+static inline void unregister_kretprobes(struct kretprobe **rps, int nr) { }
 
 static inline struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {
@@ -507,7 +507,7 @@ static inline void kprobe_free_init_mem(void) { }
 void kprobe_flush_task(struct task_struct *tk);
 #else
 /* Instances are rethook nodes, and rethook_flush_task() recycles them. */
-static inline void kprobe_flush_task(struct task_struct *tk) { }
+static inline void kprobe_flush_task(struct task_struct *task) { }
 #endif
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
