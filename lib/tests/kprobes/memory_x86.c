@@ -895,7 +895,7 @@ static int rox_pre(struct kprobe *p, struct pt_regs *regs)
 	return 1;
 }
 
-static void unregister_rox(void *p)
+static void unregister_it(void *p)
 {
 	unregister_kprobe(p);
 }
@@ -909,7 +909,7 @@ static void pages_that_cannot_be_made_executable_are_given_back(struct kunit *te
 	p->symbol_name = "set_memory_rox";
 	p->pre_handler = rox_pre;
 	KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_rox, p), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_it, p), 0);
 	drain();
 	KUNIT_ASSERT_EQ(test, kpt_counts(true).copies.pages, 0);
 	rox_fails = 2;
@@ -921,7 +921,7 @@ static void pages_that_cannot_be_made_executable_are_given_back(struct kunit *te
 	KUNIT_EXPECT_EQ(test, kpt_counts(true).copies.pages, 0);
 	if (slot)
 		free_insn_slot(slot, false);
-	kunit_release_action(test, unregister_rox, p);
+	kunit_release_action(test, unregister_it, p);
 }
 
 #ifdef CONFIG_KRETPROBES
@@ -957,7 +957,7 @@ static void few_instances_do_not_depend_on_what_is_available(struct kunit *test)
 	p->symbol_name = "si_mem_available";
 	p->pre_handler = no_memory_pre;
 	KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_rox, p), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_it, p), 0);
 	fail_nth(UINT_MAX);
 	few = register_kretprobe(rp);
 	if (!few)
@@ -973,7 +973,7 @@ static void few_instances_do_not_depend_on_what_is_available(struct kunit *test)
 	has_failed();
 	KUNIT_EXPECT_EQ(test, few, 0);
 	KUNIT_EXPECT_EQ(test, many, -ENOMEM);
-	kunit_release_action(test, unregister_rox, p);
+	kunit_release_action(test, unregister_it, p);
 }
 #endif
 
@@ -1597,8 +1597,8 @@ static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool nee
 
 /*
  * The only reason against a jump is a branch of the function's cold part. Whatever could not
- * be allocated, there is none. Returns how many failures did not become the reason, or were
- * it no longer when this looked.
+ * be allocated, there is none. Returns how many failures were not the reason that is
+ * shown, or no longer so when this looked.
  */
 static unsigned int count_untold(struct kunit *test, void *addr)
 {

@@ -234,7 +234,7 @@ console()
 	fi
 }
 
-# splats [END]
+# splats [END]: as splats_in, with what this job allows
 splats() { console | without_reports "$allow" "$@" | grep -aE "$SPLATS" | head -n 3; }
 
 # Does the kernel have the change that the emulator needs?
