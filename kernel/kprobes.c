@@ -412,7 +412,7 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 		kprobe_quiesce(batch);
 		kprobe_optimizer_free(batch);
 	} else {
-		kprobe_wait_for_hotplug();
+		kprobe_wait_for_unwatched();
 	}
 	/* The last handlers could fault until now: see fault.c. */
 	list_for_each_entry(user, leaving, batch) {
@@ -424,7 +424,7 @@ static void kprobe_users_quiesce(struct list_head *leaving, struct list_head *ba
 		}
 	}
 	if (late)
-		kprobe_wait_for_hotplug();
+		kprobe_wait_for_unwatched();
 	if (again)
 		kprobe_quiesce(batch);
 }

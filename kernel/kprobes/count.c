@@ -168,7 +168,7 @@ void kprobes_count(bool on)
 		kprobe_batch_add(pt, &batch);
 	}
 	kprobe_optimizer_revert(&batch);
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	list_for_each_entry(pt, &batch, kp.list) {
 		if (!on)
 			kprobe_counter_free(pt);

@@ -9,7 +9,6 @@
 #include <linux/kprobes.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
-#include <linux/smp.h>
 
 #include "internal.h"
 
@@ -74,12 +73,7 @@ NOKPROBE_SYMBOL(kprobe_abandon);
 void kprobe_quiesce(struct list_head *points)
 {
 	kprobe_assert_held(&kprobe_mutex);
-	kprobe_wait_for_hotplug();
-	/*
-	 * Handlers run with preemption off, which makes them RCU readers, except in idle code
-	 * that RCU does not watch. Interrupts are off in that code, so kick_all_cpus_sync()
-	 * waits for its handlers.
-	 */
-	kick_all_cpus_sync();
+	kprobe_wait_for_unwatched();
+	/* All other handlers run with preemption off, which makes them RCU readers. */
 	synchronize_rcu();
 }

@@ -499,7 +499,7 @@ static bool side_has_own_trampoline(struct ftrace_side *side)
  */
 static void sides_wait(bool tasks)
 {
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	if (tasks)
 		kprobe_wait_for_tasks();
 	else

@@ -81,8 +81,8 @@
  *
  * A hit reads points, users and tables without a lock, with preemption or interrupts
  * off. Anything it can reach is unlinked first and freed after an RCU grace period. Callers
- * wait for CPUs that come online or go offline, which RCU does not know: kprobe_quiesce()
- * or kprobe_wait_for_hotplug(). A task can be preempted in a slot, so executable memory is
+ * wait for CPUs that RCU does not watch, too: kprobe_quiesce() or
+ * kprobe_wait_for_unwatched(). A task can be preempted in a slot, so executable memory is
  * freed after a tasks-RCU grace period, see slots.c. With contexts, callers wait for a grace
  * period only if a point moves between the two ftrace ops, see ftrace.c, or if
  * kprobe_quiesce() finds handlers that do not end. On architectures without contexts,
@@ -116,6 +116,7 @@
 #include <linux/memory.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/smp.h>
 #include <linux/types.h>
 
 #include "testing.h"
@@ -462,13 +463,17 @@ void kprobe_quiesce(struct list_head *points);
 /*
  * RCU does not wait for a CPU that comes online, nor for one that goes offline, and both
  * can be in a hit. On return such a CPU has arrived, and one that starts from now on sees
- * what the caller has changed. Memory that hits read is freed after both waits, in either
- * order. May sleep.
+ * what the caller has changed. Where breakpoints do not tell RCU, as on arm, powerpc and
+ * mips, idle code that RCU does not watch can be in a hit, too. Interrupts are off in such a
+ * hit, except on arc, so a CPU that takes an interrupt has left it. Memory that hits read is
+ * freed after this and a grace period, in either order. May sleep.
  */
-static inline void kprobe_wait_for_hotplug(void)
+static inline void kprobe_wait_for_unwatched(void)
 {
 	cpus_read_lock();
 	cpus_read_unlock();
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS))
+		kick_all_cpus_sync();
 	kprobe_test_stage(KPROBE_STAGE_ARRIVED);
 }
 

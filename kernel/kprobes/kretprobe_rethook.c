@@ -144,7 +144,7 @@ void kretprobe_hook_release(struct kretprobe_hook *hook)
 
 	/* Calls in flight outlive this, and may call get_kretprobe(). */
 	WRITE_ONCE(kr->rh->data, NULL);
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	rethook_free(kr->rh);
 	kfree_rcu(kr, rcu);
 }

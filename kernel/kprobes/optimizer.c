@@ -359,7 +359,7 @@ static void optimizer_wait_for_tasks(void)
 	 * A CPU that comes online or goes offline is not interrupted below. One that
 	 * starts from now on sees the detours.
 	 */
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	/* Hits that were about to enter the old copies have done so after this. */
 	arch_kprobes_sync();
 

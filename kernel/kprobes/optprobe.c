@@ -26,6 +26,7 @@
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 
 #include "internal.h"
 
@@ -111,7 +112,7 @@ static void optprobe_free_point(struct rcu_head *rcu)
  * A breakpoint hit uses it with preemption off, a jump hit until the task schedules.
  * Idle tasks, which tasks-RCU leaves out, have preemption off. The RCU grace period
  * that follows waits for them, as for breakpoints. Where RCU does not watch them,
- * kprobe_quiesce() has done so.
+ * kprobe_wait_for_unwatched() has done so.
  *
  * Context: may sleep.
  */
@@ -146,6 +147,8 @@ void __kprobe_hit opt_pre_handler(struct kprobe *p, struct pt_regs *regs)
  */
 void arch_kprobes_sync(void)
 {
+	/* kick_all_cpus_sync() is for idle code that RCU does not watch. */
+	kick_all_cpus_sync();
 	synchronize_rcu();
 }
 

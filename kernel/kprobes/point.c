@@ -483,7 +483,7 @@ static void point_unmake(struct kprobe_point *pt)
 	list_del(&pt->all);
 	addr_table_del(&kprobe_point_table, &pt->node);
 	kprobe_release_point(pt);
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	kprobe_counter_free(pt);
 	kprobe_point_free(pt);
 }

@@ -365,7 +365,7 @@ static void pool_free(struct kretprobe_pool *pool)
 	struct kretprobe_chunk *chunk, *next;
 	int cpu;
 
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	for_each_possible_cpu(cpu) {
 		for (chunk = pool->first[cpu]; chunk; chunk = next) {
 			next = chunk->next;

@@ -444,7 +444,7 @@ static void slots_reclaim(struct work_struct *work)
 	mutex_unlock(&slot_mutex);
 
 	kprobe_test_stage(KPROBE_STAGE_RETIRED);
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	kprobe_wait_for_tasks();
 	for (i = 0; i < ARRAY_SIZE(slot_caches); i++)
 		slot_cache_erase(slot_caches[i], &waiting[i]);
@@ -458,7 +458,7 @@ static void slots_reclaim(struct work_struct *work)
 
 	if (list_empty(&unused))
 		return;
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	synchronize_rcu();
 	list_for_each_entry_safe(block, next, &unused, list) {
 		block->cache->free(block->text);

@@ -51,7 +51,7 @@ static void arrays_work_fn(struct work_struct *work)
 	struct llist_node *list = llist_del_all(&old_arrays);
 	struct addr_array *a, *next;
 
-	kprobe_wait_for_hotplug();
+	kprobe_wait_for_unwatched();
 	synchronize_rcu();
 	llist_for_each_entry_safe(a, next, list, old)
 		kvfree(a);

@@ -38,10 +38,10 @@ struct module;
  *			   to change which of the two counts a hit
  * @KPROBE_STAGE_GREW:	   a pool of instances has grown; its calls do not ask for more yet
  * @KPROBE_STAGE_RETIRED:  the worker is about to wait for retired slots
- * @KPROBE_STAGE_ARRIVED:  CPUs that were coming online or going offline have arrived
+ * @KPROBE_STAGE_ARRIVED:  CPUs that RCU does not watch are not in a hit from before
  *
  * kprobe_mutex is held, except at RESOLVED, DIVERTED, GREW (pool_mutex is) and RETIRED. At
- * ARRIVED it depends on the caller of kprobe_wait_for_hotplug().
+ * ARRIVED it depends on the caller of kprobe_wait_for_unwatched().
  */
 enum kprobe_stage {
 	KPROBE_STAGE_RESOLVED,

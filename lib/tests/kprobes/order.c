@@ -5,6 +5,7 @@
  * again.
  */
 #include <linux/completion.h>
+#include <linux/context_tracking.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/ftrace.h>
@@ -1982,6 +1983,77 @@ static void counter_is_not_freed_while_a_cpu_comes(struct kunit *test)
 	expect_frees_later(test, a);
 	KUNIT_EXPECT_GE(test, a->own, 1);
 }
+
+#if !defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) && defined(CONFIG_SMP)
+/**
+ * struct idler - a CPU that RCU takes for idle
+ * @inside: it is idle, with interrupts off, as if it handled a hit
+ * @waited: the test's task has waited for CPUs that RCU does not watch
+ * @early:  ... while this one was still idle
+ */
+struct idler {
+	bool inside;
+	bool waited;
+	bool early;
+};
+
+#define IDLE_MS	1000
+
+static int is_idle_for_a_while(void *arg)
+{
+	struct idler *i = arg;
+
+	local_irq_disable();
+	ct_idle_enter();
+	WRITE_ONCE(i->inside, true);
+	kpt_spin_until(READ_ONCE(i->waited), IDLE_MS);
+	WRITE_ONCE(i->inside, false);
+	ct_idle_exit();
+	local_irq_enable();
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void look_if_idle(struct stop *stop)
+{
+	struct idler *i = stop->arg;
+
+	if (stop->times == 1)
+		i->early = READ_ONCE(i->inside);
+	WRITE_ONCE(i->waited, true);
+}
+
+/* A counter stands for all that is freed after such a wait. */
+static void counter_is_not_freed_while_an_idle_cpu_is_in_a_hit(struct kunit *test)
+{
+	struct idler *i = kunit_kzalloc(test, sizeof(*i), GFP_KERNEL);
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_ARRIVED, look_if_idle, i);
+	unsigned int cpu = raw_smp_processor_id();
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, i);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	kpt_forbid_jumps(test);
+	kpt_probe(test, kpt_plain);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting_hits, test), 0);
+	KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	stop_at(test, stop);
+	task = kpt_thread(test, is_idle_for_a_while, i, cpumask_any_but(cpu_online_mask, cpu),
+			  "idle");
+	KUNIT_EXPECT_TRUE(test, kpt_poll_until(READ_ONCE(i->inside)));
+	kunit_release_action(test, stop_counting_hits, test);
+	kpt_unwatch_stages(test);
+	kpt_stop(test, task);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	kpt_allow_jumps(test);
+	KUNIT_EXPECT_GE(test, stop->times, 1);
+	KUNIT_EXPECT_FALSE(test, i->early);
+}
+#endif
 #endif
 
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
@@ -2174,6 +2246,9 @@ static struct kunit_case order_cases[] = {
 #endif
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE(counter_is_not_freed_while_a_cpu_comes),
+#if !defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) && defined(CONFIG_SMP)
+	KUNIT_CASE(counter_is_not_freed_while_an_idle_cpu_is_in_a_hit),
+#endif
 #endif
 #ifdef __ARCH_WANT_KPROBES_INSN_SLOT
 	KUNIT_CASE(slots_are_not_free_while_a_cpu_comes),
