@@ -44,10 +44,16 @@ static void __kprobe_hit kretprobe_rethook_return(struct rethook_node *node, voi
 static int __kprobe_hit kretprobe_rethook_pre(struct kprobe *self, struct pt_regs *regs)
 {
 	struct kretprobe_hook *hook = kretprobe_to_hook(self);
-	struct rethook_node *node = rethook_try_get(to_rethook(hook)->rh);
+	struct rethook *rh = to_rethook(hook)->rh;
+	struct rethook_node *node = rethook_try_get(rh);
 
 	if (unlikely(!node)) {
-		kretprobe_miss(hook);
+		/*
+		 * A hit that began before the probe was stopped gets no instance either. It
+		 * is not a missed call.
+		 */
+		if (rcu_access_pointer(rh->handler))
+			kretprobe_miss(hook);
 		return 0;
 	}
 	if (hook->entry_handler) {

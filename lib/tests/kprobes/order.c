@@ -756,6 +756,105 @@ static void unregistering_waits_for_the_handler_of_a_late_return(struct kunit *t
 	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
 	check_return_during_unregistering(test);
 }
+
+/**
+ * struct last_hit - a hit of two return probes that leave in the middle of it
+ * @rp:	     the probes
+ * @entries: entry handlers that have run
+ * @inside:  the first one is running
+ * @left:    both probes have been stopped
+ * @tired:   the first one has not waited for that
+ */
+struct last_hit {
+	struct kretprobe *rp[2];
+	unsigned int entries;
+	bool inside;
+	bool left;
+	bool tired;
+};
+
+static struct last_hit *last_hit;
+
+static int first_entry_waits(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	if (!last_hit->entries++) {
+		WRITE_ONCE(last_hit->inside, true);
+		last_hit->tired = !kpt_spin_until(READ_ONCE(last_hit->left), TIRED_MS);
+	}
+	return 0;
+}
+
+static int hits_last(void *arg)
+{
+	kpt_plain(7);
+	while (!kthread_should_stop())
+		usleep_range(100, 1000);
+	return 0;
+}
+
+static void both_have_left(struct stop *stop)
+{
+	WRITE_ONCE(last_hit->left, true);
+}
+
+static void unregister_both(void *arg)
+{
+	struct last_hit *h = arg;
+
+	unregister_kretprobes(h->rp, 2);
+}
+
+/* False if the first handler has given up before. */
+static bool check_last_hit(struct kunit *test)
+{
+	struct last_hit *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_LEAVING, both_have_left, NULL);
+	unsigned int cpu = raw_smp_processor_id(), i;
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	last_hit = h;
+	for (i = 0; i < 2; i++) {
+		h->rp[i] = kunit_kzalloc(test, sizeof(*h->rp[i]), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, h->rp[i]);
+		h->rp[i]->kp.addr = kpt_text(kpt_plain);
+		h->rp[i]->entry_handler = first_entry_waits;
+	}
+	KUNIT_ASSERT_EQ(test, register_kretprobes(h->rp, 2), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_both, h), 0);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	/* This may interrupt all CPUs, and wait for them. */
+	stop_at(test, stop);
+	task = kpt_thread(test, hits_last, h, cpumask_any_but(cpu_online_mask, cpu), "last");
+	KUNIT_EXPECT_TRUE(test, kpt_poll_until(READ_ONCE(h->inside)));
+	kunit_release_action(test, unregister_both, h);
+	kpt_unwatch_stages(test);
+	kpt_stop(test, task);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	KUNIT_EXPECT_EQ(test, stop->times, 1);
+	KUNIT_EXPECT_EQ(test, h->rp[0]->nmissed, 0);
+	KUNIT_EXPECT_EQ(test, h->rp[1]->nmissed, 0);
+	if (h->tired)
+		return false;
+	KUNIT_EXPECT_EQ(test, h->entries, IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK) ? 1 : 2);
+	return true;
+}
+
+/* The hit comes to the second probe when that has been stopped, and does not lack instances. */
+static void leaving_in_the_middle_of_a_hit_is_no_missed_call(struct kunit *test)
+{
+	unsigned int try;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	kpt_forbid_jumps(test);
+	for (try = 0; try < SLOW_TRIES; try++) {
+		if (check_last_hit(test))
+			break;
+	}
+	kpt_allow_jumps(test);
+	KUNIT_EXPECT_LT_MSG(test, try, SLOW_TRIES, "the handler gave up each time");
+}
 #endif /* CONFIG_KRETPROBES */
 
 static void probe_of_a_slow_handler_may_leave_before_another(struct kunit *test)
@@ -2195,6 +2294,7 @@ static struct kunit_case order_cases[] = {
 #endif
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(unregistering_waits_for_the_handler_of_a_late_return),
+	KUNIT_CASE(leaving_in_the_middle_of_a_hit_is_no_missed_call),
 #endif
 	SITE_CASE(probe_of_a_slow_handler_may_leave_before_another),
 	SITE_CASE(probe_before_a_slow_handler_may_leave),
