@@ -60,6 +60,10 @@ static __always_inline void calls_describe(struct kretprobe_instance *ri,
 	ri->llist.next = current->kretprobe_instances.first;
 }
 
+static __always_inline void calls_skip(struct kretprobe_instance *ri)
+{
+}
+
 /* The call is listed before the stack changes: an unwinder may interrupt this. */
 static __always_inline void calls_hook(struct kretprobe_instance *ri,
 				       struct pt_regs *regs)
@@ -168,6 +172,13 @@ static __always_inline void calls_describe(struct kretprobe_instance *ri,
 	ri->llist.next = NULL;
 }
 
+/* Any address says that the instance has been used. Without a place, no unwinder reads it. */
+static __always_inline void calls_skip(struct kretprobe_instance *ri)
+{
+	WRITE_ONCE(ri->fp, NULL);
+	WRITE_ONCE(ri->ret_addr, (kprobe_opcode_t *)__kretprobe_trampoline);
+}
+
 static __always_inline void calls_hook(struct kretprobe_instance *ri,
 				       struct pt_regs *regs)
 {
@@ -218,6 +229,7 @@ static noinline int __kprobe_hit kretprobe_calls_pre(struct kprobe *self,
 	if (hook->entry_handler) {
 		calls_describe(ri, regs);
 		if (hook->entry_handler(ri, regs)) {
+			calls_skip(ri);
 			kretprobe_pool_put(ri);
 			return 0;
 		}

@@ -772,6 +772,30 @@ static void points_show_the_instances_of_return_probes(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, line.lost, "5");
 }
 
+static int skip_it(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 1;
+}
+
+static void calls_that_are_skipped_have_used_an_instance(struct kunit *test)
+{
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	struct point_line line;
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	rp->kp.addr = kpt_text(kpt_plain);
+	rp->entry_handler = skip_it;
+	rp->maxactive = 7;
+	kpt_register_return(test, rp);
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
+	kpt_plain(7);
+	kpt_plain(7);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	find_point(test, "kpt_plain+0x", &line);
+	KUNIT_EXPECT_STREQ(test, line.instances, "0/1/7");
+	KUNIT_EXPECT_STREQ(test, line.lost, "0");
+}
+
 static void points_add_up_the_instances_of_several_return_probes(struct kunit *test)
 {
 	unsigned int i;
@@ -1041,6 +1065,7 @@ static struct kunit_case control_cases[] = {
 #endif
 #ifdef CONFIG_KRETPROBE_POOL
 	KUNIT_CASE(points_show_the_instances_of_return_probes),
+	KUNIT_CASE(calls_that_are_skipped_have_used_an_instance),
 	KUNIT_CASE(points_add_up_the_instances_of_several_return_probes),
 #if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
 	KUNIT_CASE(cpu_that_is_offline_has_instances),
