@@ -1182,6 +1182,23 @@ static void oops_names_the_probe_of_every_context(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, kpt_log_lines(test, line), logged + 1, "%u", ctx);
 	}
 }
+#else
+static void oops_names_the_probe_whose_handler_ran(struct kunit *test)
+{
+	const char *line = "a handler of the probe at kpt_plain+0x";
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	unsigned int logged = kpt_log_lines(test, line);
+
+	preempt_disable();
+	kprobe_enter(get_kprobe(pr->kp.addr));
+	/* It forgets the handler, so nothing is left for kprobe_leave() but preemption. */
+	kprobe_test_oops();
+	preempt_enable_notrace();
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, kpt_log_lines(test, line), logged + 1);
+	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
 #endif
 
 static int let_it_go_on(struct notifier_block *nb, unsigned long what, void *args)
@@ -1262,6 +1279,8 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(hits_after_an_oops_in_a_handler_run),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	KUNIT_CASE(oops_names_the_probe_of_every_context),
+#else
+	KUNIT_CASE(oops_names_the_probe_whose_handler_ran),
 #endif
 	KUNIT_CASE(handler_that_a_debugger_lets_go_on_still_runs),
 	SITE_CASE(hit_from_handler_in_hardirq_is_missed),

@@ -215,6 +215,9 @@ static void a_late_call_belongs_to_no_probe(struct kunit *test)
 
 	kpt_unregister_return(test, &p->rp);
 	KUNIT_EXPECT_NULL(test, probe_of(ri));
+	/* Only the rethook is left, which does not lead to freed memory. */
+	if (IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK))
+		KUNIT_EXPECT_LT(test, (unsigned long)kprobe_test_handler_word(ri), PAGE_SIZE);
 	complete_all(&c->gate);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(c->done)));
 }

@@ -70,6 +70,29 @@ static void jump_waits_for_no_task(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+static void allow_detours(void *unused)
+{
+	WRITE_ONCE(kprobe_test_no_detours, false);
+}
+
+static void point_without_memory_becomes_a_jump_later(struct kunit *test)
+{
+	struct kpt_probe *pr;
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, allow_detours, NULL), 0);
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	pr = kpt_probe(test, kpt_plain);
+	KUNIT_EXPECT_FALSE(test, is_jump(pr));
+	if (kpt_debugfs.mnt)
+		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
+						   "out of memory"));
+	call(test);
+	kunit_release_action(test, allow_detours, NULL);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(kprobe_optimized(&pr->kp)));
+	call(test);
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
+}
+
 static void probes_that_share_a_jump_all_run(struct kunit *test)
 {
 	struct kpt_probe *pr[3];
@@ -424,6 +447,7 @@ static void error_is_injected_however_long_the_probe_is_there(struct kunit *test
 static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(jump_is_hit_once_per_call),
 	KUNIT_CASE(jump_waits_for_no_task),
+	KUNIT_CASE(point_without_memory_becomes_a_jump_later),
 	KUNIT_CASE(probes_that_share_a_jump_all_run),
 	KUNIT_CASE(post_handler_turns_a_jump_into_a_breakpoint),
 #ifdef CONFIG_FUNCTION_ERROR_INJECTION
