@@ -203,6 +203,18 @@ static void add_rival(struct kunit *test, void *addr)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_rival, addr), 0);
 }
 
+static void expect_no_rival(struct kunit *test, void *addr)
+{
+	int ret;
+
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 0, 0), 0);
+	ret = register_ftrace_function(&rival);
+	KUNIT_EXPECT_EQ(test, ret, -EBUSY);
+	if (!ret)
+		unregister_ftrace_function(&rival);
+	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 1, 0), 0);
+}
+
 static const kpt_fn_t armed[] = { kpt_plain, kpt_traced, kpt_plain2, kpt_traced2 };
 
 #define NR_ARMED	ARRAY_SIZE(armed)
@@ -398,13 +410,36 @@ static void right_is_given_back_when_nobody_needs_it(struct kunit *test)
 	kunit_release_action(test, remove_rival, addr);
 	post = kpt_probe_post(test, kpt_traced2);
 
-	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, register_ftrace_function(&rival), -EBUSY);
-	KUNIT_ASSERT_EQ(test, ftrace_set_filter_ip(&rival, (unsigned long)addr, 1, 0), 0);
+	expect_no_rival(test, addr);
 	kpt_unregister(test, post);
 	add_rival(test, addr);
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, site->pre, 1);
+}
+
+static void right_stays_while_another_probe_needs_it(struct kunit *test)
+{
+	struct kpt_probe *post = kpt_probe_post(test, kpt_traced2);
+	struct kpt_probe *leaver = kpt_probe_post(test, kpt_traced2);
+	void *addr = post->kp.addr;
+
+	kpt_unregister(test, leaver);
+	expect_no_rival(test, addr);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, post->post, 1);
+	kpt_unregister(test, post);
+	add_rival(test, addr);
+}
+
+static void right_is_not_asked_for_without_need(struct kunit *test)
+{
+	struct kpt_probe *first = kpt_probe(test, kpt_traced2), *second;
+
+	add_rival(test, first->kp.addr);
+	second = kpt_probe(test, kpt_traced2);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, first->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->pre, 1);
 }
 
 static void switch_ftrace_on(void *test)
@@ -1176,6 +1211,8 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(probe_that_cannot_be_armed_changes_nothing),
 	KUNIT_CASE(probe_that_cannot_be_armed_leaves_a_disabled_one),
 	KUNIT_CASE(right_is_given_back_when_nobody_needs_it),
+	KUNIT_CASE(right_stays_while_another_probe_needs_it),
+	KUNIT_CASE(right_is_not_asked_for_without_need),
 	KUNIT_CASE(ftrace_cannot_be_switched_off_under_points),
 #if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
 	KUNIT_CASE(direct_trampoline_shares_the_function),

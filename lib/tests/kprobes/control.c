@@ -989,6 +989,11 @@ static void count_all(struct kunit *test, void *on)
 	write_file(test, "kprobes/hits", on);
 }
 
+static void read_blacklist(struct kunit *test, void *unused)
+{
+	read_file(test, "kprobes/blacklist");
+}
+
 #ifdef CONFIG_MODULES
 static void announce_module(struct kunit *test, void *event)
 {
@@ -1009,6 +1014,7 @@ static const struct change {
 	{ "switched on", switch_all, "1" },
 	{ "counting on", count_all, "1" },
 	{ "counting off", count_all, "0" },
+	{ "blacklist is read", read_blacklist, NULL },
 #ifdef CONFIG_MODULES
 	{ "module comes", announce_module, (void *)MODULE_STATE_COMING },
 	{ "module goes", announce_module, (void *)MODULE_STATE_GOING },

@@ -232,6 +232,36 @@ static void late_hit_runs_a_post_handler_after_a_copy(struct kunit *test)
 }
 
 /*
+ * The same, but an earlier probe had a post-handler, too. The copy for those is known to the
+ * detour, which has no code that continues after it.
+ */
+static void late_hit_runs_a_post_handler_that_came_back(struct kunit *test)
+{
+	struct kpt_probe *first, *second;
+	const struct x86_detour *d;
+	struct late *l;
+
+	need_two_cpus(test);
+	first = kpt_probe(test, AT(late_copied));
+	kpt_unregister(test, kpt_probe_post(test, AT(late_copied)));
+	KUNIT_ASSERT_EQ(test, disable_kprobe(&first->kp), 0);
+	KUNIT_ASSERT_EQ(test, enable_kprobe(&first->kp), 0);
+	settle(test, first);
+	d = detour_of(test, AT(late_copied));
+	KUNIT_ASSERT_EQ(test, d->post, 0);
+	KUNIT_ASSERT_NOT_NULL(test, d->step);
+	KUNIT_ASSERT_PTR_EQ(test, (void *)d->step,
+			    (void *)kpt_insn_at(AT(late_copied)).step);
+	l = start_late(test, AT(late_copied), false);
+	second = kpt_probe_post(test, AT(late_copied));
+	finish_late(test, l);
+	KUNIT_EXPECT_EQ(test, first->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->pre, 1);
+	KUNIT_EXPECT_EQ(test, second->post, 1);
+	KUNIT_EXPECT_EQ(test, first->kp.nmissed + second->kp.nmissed, 0ul);
+}
+
+/*
  * The task is at the copy that runs before the post-handlers. By now the point may have
  * other probes, or may be another one, whose pre-handlers have not run.
  */
@@ -1142,6 +1172,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(late_hit_is_one_of_the_probes_that_are_there_then),
 	KUNIT_CASE(late_hit_is_missed_by_the_probe_that_is_there),
 	KUNIT_CASE(late_hit_runs_a_post_handler_after_a_copy),
+	KUNIT_CASE(late_hit_runs_a_post_handler_that_came_back),
 	KUNIT_CASE(end_of_a_hit_is_not_missed_by_another_point),
 	KUNIT_CASE(hit_ends_with_the_post_handlers_of_its_point),
 	KUNIT_CASE(hit_ends_without_the_post_handlers_of_another_point),

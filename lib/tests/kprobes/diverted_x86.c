@@ -8,6 +8,8 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/percpu-rwsem.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -619,6 +621,79 @@ static void every_cpu_is_interrupted_before_a_detour_is_freed(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, second->pre, 1);
 }
+
+#ifdef CONFIG_HOTPLUG_CPU
+/**
+ * struct poked - interrupts of all CPUs while jumps are written and removed
+ * @text:     text_mutex, held while text is written
+ * @hotplug:  keeps CPUs from coming and going
+ * @task:     removes jumps; NULL if nothing is to be looked at
+ * @worker:   writes jumps
+ * @times:    interrupts while text was written, by these two
+ * @unlocked: how many of them while CPUs could come and go
+ */
+struct poked {
+	void *text;
+	struct percpu_rw_semaphore *hotplug;
+	struct task_struct *task;
+	struct task_struct *worker;
+	unsigned int times[2];
+	unsigned int unlocked[2];
+};
+
+static int note_poke(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct poked *p = pr->arg;
+	bool worker = current == READ_ONCE(p->worker);
+	struct mutex *text = p->text;
+
+	if ((worker || current == READ_ONCE(p->task)) && mutex_is_locked(text)) {
+		p->times[worker]++;
+		p->unlocked[worker] += !percpu_is_read_locked(p->hotplug);
+	}
+	return 0;
+}
+
+static void note_worker(enum kprobe_stage stage, void *arg)
+{
+	struct poked *p = arg;
+
+	if (stage == KPROBE_STAGE_DIVERTED)
+		WRITE_ONCE(p->worker, current);
+}
+
+/* A CPU that does would not be interrupted between the writes of a jump. */
+static void no_cpu_comes_or_goes_while_jumps_are_written(struct kunit *test)
+{
+	struct kpt_probe *sync = kpt_alloc(test, NULL), *pr;
+	struct poked *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->text = kprobe_test_symbol("text_mutex");
+	p->hotplug = kprobe_test_symbol("cpu_hotplug_lock");
+	if (!p->text || !p->hotplug)
+		kunit_skip(test, "needs the symbols of data");
+	sync->kp.symbol_name = "on_each_cpu_cond_mask";
+	sync->on_pre = note_poke;
+	sync->arg = p;
+	kpt_register(test, sync);
+	wait_for_kprobe_optimizer();
+	kpt_watch_stages(test, note_worker, p);
+	pr = probe_on_two(test, false);
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	kpt_unwatch_stages(test);
+	WRITE_ONCE(p->worker, NULL);
+	WRITE_ONCE(p->task, current);
+	kpt_unregister(test, pr);
+	WRITE_ONCE(p->task, NULL);
+	KUNIT_EXPECT_GT(test, p->times[0], 0);
+	KUNIT_EXPECT_EQ(test, p->unlocked[0], 0);
+	KUNIT_EXPECT_GT(test, p->times[1], 0);
+	KUNIT_EXPECT_EQ(test, p->unlocked[1], 0);
+}
+#endif
 
 /**
  * struct kept_detour - a detour that is still there when no handler runs any more
@@ -1944,6 +2019,9 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(counting_is_switched_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
+#ifdef CONFIG_HOTPLUG_CPU
+	KUNIT_CASE(no_cpu_comes_or_goes_while_jumps_are_written),
+#endif
 	KUNIT_CASE(detour_stays_until_no_handler_runs),
 	KUNIT_CASE(every_cpu_is_there_and_interrupted_before_tasks_are_waited_for),
 	KUNIT_CASE(waiting_for_nothing_makes_no_detour),

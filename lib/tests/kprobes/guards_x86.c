@@ -422,6 +422,24 @@ static void jump_labels_of_a_module_that_comes_are_read_under_their_lock(struct 
 #endif
 #endif
 
+#if defined(CONFIG_JUMP_LABEL) && defined(CONFIG_HAVE_JUMP_LABEL_HACK)
+/* The length of a label's site is read from text that may change. */
+static void jump_labels_of_the_kernel_are_measured_under_their_lock(struct kunit *test)
+{
+	unsigned long addr = 1;
+	unsigned int nr, len;
+	struct locked l;
+
+	for (nr = 0; addr == 1; nr++)
+		addr = kprobe_test_patched(false, nr, &len);
+	KUNIT_ASSERT_NE(test, addr, 0ul);
+	kprobe_test_forget_reserved();
+	watch_lock(test, &l, "jump_label_mutex", (void *)addr, 1);
+	KUNIT_EXPECT_TRUE(test, kprobe_test_reserved(addr, addr));
+	unwatch_lock(test, &l);
+}
+#endif
+
 #ifdef CONFIG_OPTPROBES
 /* --- Jumps ------------------------------------------------------------------------ */
 
@@ -663,6 +681,9 @@ static struct kunit_case guards_cases[] = {
 #endif
 #if defined(MODULE) && defined(CONFIG_JUMP_LABEL)
 	KUNIT_CASE(jump_labels_of_a_module_that_comes_are_read_under_their_lock),
+#endif
+#if defined(CONFIG_JUMP_LABEL) && defined(CONFIG_HAVE_JUMP_LABEL_HACK)
+	KUNIT_CASE(jump_labels_of_the_kernel_are_measured_under_their_lock),
 #endif
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(jump_shows_its_point_with_preemption_off),

@@ -191,6 +191,24 @@ static void remove_tracer(void *addr)
 	ftrace_set_filter_ip(&tracer, (unsigned long)addr, 1, 0);
 }
 
+static int pre_goes_elsewhere(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->ip = (unsigned long)kpt_elsewhere;
+	return 1;
+}
+
+/* An interrupt has a path of its own to the handler, which knows where the stack was. */
+static void check_leaves_in_an_interrupt(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_text(kpt_traced));
+
+	pr->on_pre = pre_goes_elsewhere;
+	kpt_register(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_call_in_irq(kpt_traced), KPT_ELSEWHERE(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_unregister(test, pr);
+}
+
 /* With two users, ftrace's own trampoline calls the handler. */
 static void handler_may_return_from_a_function_that_is_traced(struct kunit *test)
 {
@@ -201,6 +219,7 @@ static void handler_may_return_from_a_function_that_is_traced(struct kunit *test
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, remove_tracer, addr), 0);
 	check_returns_in_place(test, false, "traced");
 	check_returns_in_place(test, true, "traced");
+	check_leaves_in_an_interrupt(test);
 #ifdef CONFIG_X86_64
 	check_stack_stays(test, "traced");
 #endif

@@ -189,6 +189,21 @@ static void padding_after_a_return_is_room_enough(struct kunit *test)
 #endif
 }
 
+/* Removing it would write into the jump. */
+static void probe_in_the_padding_after_a_return_refuses(struct kunit *test)
+{
+	struct kpt_probe *inside = kpt_probe(test, AT(padded_nop) + 1);
+	struct kpt_probe *pr = kpt_probe(test, AT(padded_nop));
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "another probe is inside");
+	kpt_unregister(test, inside);
+	wait_for_kprobe_optimizer();
+	expect_jump(test, pr);
+	KUNIT_EXPECT_EQ(test, kpt_jump_padded_nop(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+
 static void bytes_on_two_pages_become_one(struct kunit *test)
 {
 	check_becomes_jump(test, AT(pages), kpt_jump_pages, 1);
@@ -799,6 +814,12 @@ static void fixup_target_inside_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 
 	check_in_kernel(test, "kprobe_test_fixed", "a fault is fixed up inside",
+			"kprobe_test_fixed_after");
+}
+
+static void instruction_of_the_kernel_that_may_fault_inside_refuses(struct kunit *test)
+{
+	check_in_kernel(test, "kprobe_test_faults", "a fault is fixed up inside",
 			"kprobe_test_fixed_after");
 }
 
@@ -3181,6 +3202,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(five_bytes_need_no_view_of_the_function),
 	KUNIT_CASE(branch_to_the_first_byte_is_no_obstacle),
 	KUNIT_CASE(padding_after_a_return_is_room_enough),
+	KUNIT_CASE(probe_in_the_padding_after_a_return_refuses),
 	KUNIT_CASE(bytes_on_two_pages_become_one),
 	KUNIT_CASE(displaced_call_returns_into_the_function),
 	KUNIT_CASE(displaced_call_leaves_the_true_return_address),
@@ -3297,6 +3319,7 @@ static struct kunit_case jump_cases[] = {
 #endif
 	KUNIT_CASE(fault_in_the_first_displaced_instruction_is_fixed_up),
 	KUNIT_CASE(instruction_that_may_fault_inside_refuses),
+	KUNIT_CASE(instruction_of_the_kernel_that_may_fault_inside_refuses),
 	KUNIT_CASE(divide_error_in_a_displaced_instruction_is_fixed_up),
 	KUNIT_CASE(user_fault_in_a_displaced_instruction_is_paged_in),
 #ifdef CONFIG_KRETPROBES

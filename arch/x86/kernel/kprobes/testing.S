@@ -53,3 +53,18 @@ STACK_FRAME_NON_STANDARD kprobe_test_\name
 
 FIXED fixed, 6
 FIXED fixed_after, 7
+
+/* Here the load is the third of the instructions, and its fix-up leads past them. */
+SYM_START(kprobe_test_faults, SYM_L_LOCAL, SYM_F_ALIGN)
+	xor	%eax, %eax
+	nop
+	nop
+.Lload_faults:
+	mov	(%_ASM_AX), %eax
+	nop
+.Lafter_faults:
+	test	%eax, %eax
+	RET
+	_ASM_EXTABLE(.Lload_faults, .Lafter_faults)
+SYM_FUNC_END(kprobe_test_faults)
+STACK_FRAME_NON_STANDARD kprobe_test_faults
