@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# proves: hits and returns on a CPU that was offline when the probes were set are counted, and stay counted when it goes offline; its idle task loses no instance; it comes online while all functions are traced and the tracer has a breakpoint
+# proves: hits and returns on a CPU that was offline when the probes were set are counted, and stay counted when it goes offline; its idle task loses no instance; it comes online while all functions and all writes to MSRs are traced and the tracer has a breakpoint
 # needs: guest
 # own guest: a CPU goes
 . "${0%/*}/../lib.sh"
@@ -63,6 +63,12 @@ echo 0 >$cpu1
 echo function >$tracing/current_tracer || fail "no function tracer"
 echo 1 >$cpu1
 is "CPUs" "$(cat /sys/devices/system/cpu/online)" 0-1
+# It writes an MSR then, and calls one more function if such writes are events.
+echo 0 >$cpu1
+echo 1 >$tracing/events/msr/write_msr/enable || fail "no event for MSRs"
+echo 1 >$cpu1
+is "CPUs" "$(cat /sys/devices/system/cpu/online)" 0-1
+echo 0 >$tracing/events/msr/write_msr/enable
 echo nop >$tracing/current_tracer
 matches "the probe" "$(cat $kp/list)" '.*  k  ring_buffer_lock_reserve\+0x[04]  .*'
 unload kprobe_example
