@@ -9,6 +9,9 @@ hits and follows all direct calls and jumps in refused functions, through each s
 jump labels and alternatives. Whatever they lead to that is not refused, and each
 indirect call, has to be among the exceptions, and each of these has to be
 needed: see unneeded(). FUNCTION counts as not refused.
+
+The same for what a CPU that comes online runs before it can handle a breakpoint: see
+EARLY. Both have the same exceptions.
 """
 import bisect
 import os
@@ -25,6 +28,10 @@ ROOTS = {
     "KRETPROBES": "__kretprobe_trampoline kretprobe_return",
     "JPROBES": "x86_jprobe_call x86_jprobe_leave",
 }
+
+# What a CPU that comes online runs before it can handle breakpoints. FIRST:UNTIL is what FIRST
+# calls directly, by address, up to and including UNTIL.
+EARLY = {"SMP": "start_secondary:cpu_init_exception_handling"}
 
 
 def run(*words):
@@ -129,7 +136,14 @@ class Kernel:
             known = list(self.disassemble(start, end))
         return [target for addr, target in known if start <= addr < end]
 
-    def leads_to(self, start):
+    def leads_to(self, start, until=None):
+        """the same for a function, or for its code up to the first call of another"""
+        if until:
+            for addr in self.branches(start, self.end(start)):
+                yield addr
+                if addr == until:
+                    return
+            sys.exit("kprobes: hitpath: %s does not call %s" % (self.name(start), self.name(until)))
         pieces = [(start, self.end(start))] + self.alternatives.get(start, [])
         for piece in pieces:
             yield from self.branches(*piece)
@@ -160,14 +174,58 @@ def unneeded(allowed, found, names):
             yield caller, callee
 
 
-def roots(symbol, options):
-    """the entries of hits in a kernel with these symbols and options"""
-    for option, names in ROOTS.items():
+def roots(symbol, options, wanted=ROOTS):
+    """where to begin in a kernel with these symbols and options"""
+    for option, names in wanted.items():
         for name in names.split():
-            if name in symbol:
+            if all(part in symbol for part in name.split(":")):
                 yield name
             elif option in options:
                 sys.exit("kprobes: hitpath: no %s in this kernel, which has %s" % (name, option))
+
+
+class Walk:
+    """what is refused and what is not, on the ways from these functions"""
+    def __init__(self, kernel, refused, names):
+        self.kernel, self.seen, self.found = kernel, {}, set()
+        todo = []
+        for name in names:
+            first, _, until = name.partition(":")
+            todo.append((kernel.symbol[first], None, kernel.symbol[until] if until else None))
+        while todo:
+            start, caller, until = todo.pop()
+            if start in self.seen:
+                continue
+            self.seen[start] = caller
+            if not refused(start):
+                sys.exit("kprobes: hitpath: %s is not refused" % kernel.name(start))
+            for addr in kernel.leads_to(start, until):
+                if addr is None:
+                    self.found.add((kernel.name(start), "*"))
+                    continue
+                target = kernel.function(addr)
+                if target == start or target not in kernel.names:
+                    continue
+                if refused(addr):
+                    todo.append((target, start, None))
+                else:
+                    self.found.add((kernel.name(start), kernel.name(target)))
+
+    def way(self, name):
+        start = next(s for s in self.seen if self.kernel.name(s) == name)
+        names = []
+        while start is not None:
+            names.append(self.kernel.name(start))
+            start = self.seen[start]
+        return " < ".join(names)
+
+    def wrong(self, allowed):
+        """what is neither refused nor excepted"""
+        for caller, callee in sorted(self.found):
+            # A sanitizer has a function for each size and kind of access.
+            kind = re.sub(r"^(__tsan|__kcsan)_.*", r"\1_*", callee)
+            if not {(caller, callee), ("*", callee), (caller, kind)} & allowed.keys():
+                yield "an indirect call" if callee == "*" else callee, self.way(caller)
 
 
 def main():
@@ -188,43 +246,13 @@ def main():
     config = open(os.path.join(os.path.dirname(sys.argv[1]), ".config")).read()
     options = re.findall("^CONFIG_(.*)=y$", config, re.M)
     allowed = exceptions(open(sys.argv[3]), options)
-    todo, seen, found = [], {}, set()
-    for root in roots(kernel.symbol, options):
-        todo.append((kernel.symbol[root], None))
-    while todo:
-        start, caller = todo.pop()
-        if start in seen:
-            continue
-        seen[start] = caller
-        if not refused(start):
-            sys.exit("kprobes: hitpath: %s is not refused" % kernel.name(start))
-        for addr in kernel.leads_to(start):
-            if addr is None:
-                found.add((kernel.name(start), "*"))
-                continue
-            target = kernel.function(addr)
-            if target == start or target not in kernel.names:
-                continue
-            if refused(addr):
-                todo.append((target, start))
-            else:
-                found.add((kernel.name(start), kernel.name(target)))
-
-    def way(name):
-        start = next(s for s in seen if kernel.name(s) == name)
-        names = []
-        while start is not None:
-            names.append(kernel.name(start))
-            start = seen[start]
-        return " < ".join(names)
-
+    hits = Walk(kernel, refused, roots(kernel.symbol, options))
+    early = Walk(kernel, refused, roots(kernel.symbol, options, EARLY))
+    found = hits.found | early.found
     status = 0
-    for caller, callee in sorted(found):
-        # A sanitizer has a function for each size and kind of access.
-        kind = re.sub(r"^(__tsan|__kcsan)_.*", r"\1_*", callee)
-        if not {(caller, callee), ("*", callee), (caller, kind)} & allowed.keys():
-            what = "an indirect call" if callee == "*" else callee
-            print("not ok - hitpath: %s < %s: neither refused nor excepted" % (what, way(caller)))
+    for walk in hits, early:
+        for what, way in walk.wrong(allowed):
+            print("not ok - hitpath: %s < %s: neither refused nor excepted" % (what, way))
             status = 1
     # If FUNCTION counts as not refused, the exceptions for it are not needed.
     if not without:
@@ -232,7 +260,8 @@ def main():
         for pair in unneeded(allowed, found, names):
             print("not ok - hitpath: %s %s: excepted, and nothing needs it" % pair)
             status = 1
-    print("%d functions, %d exceptions" % (len(seen), len(found)))
+    print("%d functions, and %d of a CPU that comes online, %d exceptions" %
+          (len(hits.seen), len(early.seen), len(found)))
     sys.exit(status)
 
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Checks that every function that a hit runs before it is recorded, or to find out that it is
-# recursion, is refused. Follows the calls in the built kernel, see hitpath.py; hitpath.list has
-# the exceptions, and why each is safe.
+# recursion, is refused; and what a CPU that comes online runs before it can handle a breakpoint.
+# Follows the calls in the built kernel, see hitpath.py; hitpath.list has the exceptions, and why
+# each is safe.
 #
 # CONFIG= is the kernel, which must be built. Ends with "ok" or "not ok".
 set -euo pipefail
@@ -27,6 +28,10 @@ status=0
 # Would it notice a function that is not refused?
 if walk kprobe_run_all_pre || ! grep -q '^not ok - .*: kprobe_run_all_pre <' "$tmp/out"; then
 	echo "not ok - hitpath: a function that is not refused is not seen: $(tail -n 1 "$tmp/out")"
+	status=1
+fi
+if grep -qx CONFIG_SMP=y "$kernel/.config" && { walk cr4_init || ! grep -q '^not ok - .*: cr4_init < start_secondary:' "$tmp/out"; }; then
+	echo "not ok - hitpath: a function of a CPU that comes online is not seen: $(tail -n 1 "$tmp/out")"
 	status=1
 fi
 if walk; then
