@@ -532,7 +532,7 @@ static const char * const more_out_of_bounds[] = {
 	 * run before a hit is recognised.
 	 */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
-	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
+	"trace_hwlat_callback", "get_cpu_data", "trace_osnoise_callback", "trace_clock_local",
 	"sched_clock", "kgdb_ll_trap", "__kgdb_notify",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
 	"retbleed_return_thunk", "retbleed_untrain_ret", "srso_return_thunk",
@@ -582,7 +582,8 @@ static const char * const more_out_of_bounds[] = {
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "load_ucode_ap",
 	"load_ucode_intel_ap", "load_ucode_amd_ap", "asm_cpu_bringup_and_idle",
 	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
-	"early_cpu_to_node", "__phys_addr",
+	"early_cpu_to_node", "__phys_addr", "cr4_set_bits", "wrmsrl", "trace_write_msr",
+	"set_tssldt_descriptor", "load_direct_gdt", "load_fixmap_gdt",
 	/* Called by a CPU that has gone offline. */
 	"cpuidle_play_dead", "cpuidle_get_cpu_driver", "tboot_shutdown",
 	"resume_play_dead", "sev_es_play_dead", "sev_es_ap_hlt_loop",

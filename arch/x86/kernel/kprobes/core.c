@@ -53,7 +53,8 @@ const int kretprobe_blacklist_size = ARRAY_SIZE(kretprobe_blacklist);
 static const char *const hit_path[] __initconst = {
 	/* A detour that has delayed rescheduling calls one of these. */
 	"preempt_schedule_notrace", "dynamic_preempt_schedule_notrace",
-	"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local", "sched_clock",
+	"trace_hwlat_callback", "get_cpu_data", "trace_osnoise_callback", "trace_clock_local",
+	"sched_clock",
 	/* With KGDB_LOW_LEVEL_TRAP a debugger is asked about each breakpoint first. */
 	"kgdb_ll_trap", "__kgdb_notify",
 	"__x86_return_thunk", "its_return_thunk", "call_depth_return_thunk",
@@ -113,8 +114,9 @@ static const char *const offline_path[] __initconst = {
 	"native_write_cr4", "do_trace_write_msr", "snp_register_ghcb_early",
 	"snp_register_per_cpu_ghcb", "hv_vtl_ap_entry", "asm_cpu_bringup_and_idle",
 	"xen_cpu_bringup_again", "cpu_bringup_and_idle", "cpu_bringup",
-	/* These are functions for debugging only. */
-	"early_cpu_to_node", "__phys_addr",
+	/* These are functions only in kernels for debugging, or built for size. */
+	"early_cpu_to_node", "__phys_addr", "cr4_set_bits", "wrmsrl", "trace_write_msr",
+	"set_tssldt_descriptor", "load_direct_gdt", "load_fixmap_gdt",
 	/*
 	 * Here the CPU waits for the one that brings it online. If that gives up, it goes on
 	 * waiting, while no lock of CPU hotplug is held.
