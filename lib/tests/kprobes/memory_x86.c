@@ -12,6 +12,7 @@
 #include <linux/ftrace.h>
 #include <linux/gfp.h>
 #include <linux/hash.h>
+#include <linux/kcsan-checks.h>
 #include <linux/kthread.h>
 #include <linux/perf_event.h>
 #include <linux/preempt.h>
@@ -460,6 +461,11 @@ static int memory_init(struct kunit *test)
 {
 	int ret;
 
+	/*
+	 * Each case has a thread of its own. Hundreds of probes come and go in it, again and
+	 * again, which takes many minutes if all that the thread does is watched for data races.
+	 */
+	kcsan_disable_current();
 	KUNIT_ASSERT_GE(test, nr_failers, 3);
 	KUNIT_ASSERT_NULL_MSG(test, refused, "%s cannot be probed", refused);
 	no_pages = false;
