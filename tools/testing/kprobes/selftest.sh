@@ -1546,6 +1546,33 @@ entries_without detour_post KPROBES KRETPROBES | sees hitpath_entry_off "an entr
 "not ok - no detour_post in this kernel, which has OPTPROBES
 not ok - no kretprobe_return in this kernel, which has KRETPROBES
 not ok - no exc_int3 in this kernel, which has KPROBES"
+# walks [:NAME]: what is said of what one() calls, up to its first call of NAME. It calls two(),
+# three() and four(); these call five(), a pointer, and six(). five() and six() are not refused.
+walks()
+{
+	PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import hitpath, sys
+names = "one two three four five six".split()
+class Kernel(hitpath.Kernel):
+    def __init__(self):
+        self.symbol = {name: i for i, name in enumerate(names)}
+        self.names = {i: [name] for i, name in enumerate(names)}
+        self.jumps = self.alternatives = {}
+    def function(self, addr):
+        return addr
+    def end(self, start):
+        return start + 1
+    def branches(self, start, end):
+        return ([1, 2, 3], [4], [None], [5], [], [])[start]
+walk = hitpath.Walk(Kernel(), lambda addr: addr < 4, ["one" + sys.argv[1]])
+for what, way in walk.wrong({("three", "*"): True}):
+    print("not ok - %s < %s" % (what, way))' "$1" 2>&1 | sed 's/^kprobes: hitpath: /not ok - /' || true
+}
+walks '' | sees hitpath_walk "the walk sees what is neither refused nor excepted, and how it comes there" \
+"not ok - six < four < one
+not ok - five < two < one"
+walks :three | sees hitpath_until "the walk of a function that is left early ends there" "not ok - five < two < one"
+walks :six | sees hitpath_no_end "a walk that does not come to its end is seen" "not ok - one does not call six"
 
 # Torture
 cat >"$tmp/tortured" <<'END'
