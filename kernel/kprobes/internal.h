@@ -821,6 +821,7 @@ struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool g
 kprobe_pre_handler_t kretprobe_hook_pre(const struct kretprobe_hook *hook);
 struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri);
 void kretprobe_hook_stop(struct kretprobe_hook *hook);
+void kretprobe_hook_leave(struct kretprobe_hook *hook);
 void kretprobe_hook_release(struct kretprobe_hook *hook);
 /* Whether return probes are told of CPUs that come online and go offline. */
 #define CALLS_SEE_HOTPLUG	(IS_ENABLED(CONFIG_HOTPLUG_CPU) &&	\

@@ -180,6 +180,7 @@ void kretprobe_leave_point(struct kretprobe_hook *hook)
 {
 	kprobe_assert_held(&kprobe_mutex);
 	WRITE_ONCE(hook->point, &gone_point.kp);
+	kretprobe_hook_leave(hook);
 }
 
 /**

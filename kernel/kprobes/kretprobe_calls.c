@@ -514,6 +514,18 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
 }
 
 /**
+ * kretprobe_hook_leave - lead from calls in flight to no return probe
+ * @hook: the return probe; none of its handlers is running or will run
+ *
+ * Nothing to do: a call leads to its pool, which stays as long as the call.
+ *
+ * Context: any.
+ */
+void kretprobe_hook_leave(struct kretprobe_hook *hook)
+{
+}
+
+/**
  * kretprobe_hook_release - free a return probe after its last call
  * @hook: the return probe; none of its handlers is running or will run
  *

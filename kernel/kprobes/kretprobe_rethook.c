@@ -139,18 +139,29 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
 }
 
 /**
- * kretprobe_hook_release - free a return probe after its last call
+ * kretprobe_hook_leave - lead from calls in flight to no return probe
  * @hook: the return probe; none of its handlers is running or will run
  *
- * Context: may sleep, but does not wait for calls.
+ * Calls outlive the probe, and may call get_kretprobe() at any time.
+ *
+ * Context: any.
+ */
+void kretprobe_hook_leave(struct kretprobe_hook *hook)
+{
+	WRITE_ONCE(to_rethook(hook)->rh->data, NULL);
+}
+
+/**
+ * kretprobe_hook_release - free a return probe after its last call
+ * @hook: the return probe; never used, or left by kretprobe_hook_leave() before a
+ *	  kprobe_wait_for_unwatched()
+ *
+ * Context: may sleep, but does not wait.
  */
 void kretprobe_hook_release(struct kretprobe_hook *hook)
 {
 	struct kretprobe_rethook *kr = to_rethook(hook);
 
-	/* Calls in flight outlive this, and may call get_kretprobe(). */
-	WRITE_ONCE(kr->rh->data, NULL);
-	kprobe_wait_for_unwatched();
 	rethook_free(kr->rh);
 	kfree_rcu(kr, rcu);
 }

@@ -365,7 +365,6 @@ static void pool_free(struct kretprobe_pool *pool)
 	struct kretprobe_chunk *chunk, *next;
 	int cpu;
 
-	kprobe_wait_for_unwatched();
 	for_each_possible_cpu(cpu) {
 		for (chunk = pool->first[cpu]; chunk; chunk = next) {
 			next = chunk->next;
@@ -380,6 +379,7 @@ static void pool_free(struct kretprobe_pool *pool)
 static void pools_serve(struct llist_node *pools)
 {
 	struct kretprobe_pool *pool, *next;
+	LLIST_HEAD(unused);
 
 	llist_for_each_entry_safe(pool, next, pools, todo) {
 		if (atomic_read(&pool->refs)) {
@@ -392,8 +392,13 @@ static void pools_serve(struct llist_node *pools)
 			if (!atomic_dec_and_test(&pool->refs))
 				continue;
 		}
-		pool_free(pool);
+		__llist_add(&pool->todo, &unused);
 	}
+	if (llist_empty(&unused))
+		return;
+	kprobe_wait_for_unwatched();
+	llist_for_each_entry_safe(pool, next, unused.first, todo)
+		pool_free(pool);
 }
 
 static void pool_work_fn(struct work_struct *work)
