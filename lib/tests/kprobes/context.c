@@ -1185,7 +1185,10 @@ static void oops_names_the_probe_of_every_context(struct kunit *test)
 #else
 static void oops_names_the_probe_whose_handler_ran(struct kunit *test)
 {
-	const char *line = "a handler of the probe at kpt_plain+0x";
+	/* Where pointers are descriptors, the symbol of code begins with a dot. */
+	const char *line = IS_ENABLED(CONFIG_PPC64_ELF_ABI_V1) ?
+			   "a handler of the probe at .kpt_plain+0x" :
+			   "a handler of the probe at kpt_plain+0x";
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
 	unsigned int logged = kpt_log_lines(test, line);
 
