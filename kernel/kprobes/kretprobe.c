@@ -172,7 +172,8 @@ void kretprobe_stop(struct kretprobe_hook *hook)
  * @hook: the probe; stopped, and without a running handler
  *
  * The point may be freed a grace period after this: preemption is off while @point is
- * read and shown.
+ * read and shown. Calls in flight lead to no probe from here on, so one wait of the caller,
+ * for CPUs that RCU does not watch, is enough for all return probes of a batch.
  *
  * Context: kprobe_mutex held.
  */
