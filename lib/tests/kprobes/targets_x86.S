@@ -64,6 +64,7 @@ SYM_FUNC_START(kpt_asm_aligns)
 	RETURN
 SYM_FUNC_END(kpt_asm_aligns)
 
+#ifdef CONFIG_JPROBES
 SYM_FUNC_START(kpt_asm_jprobe)
 #ifdef CONFIG_X86_64
 	mov	%rax, %rdi
@@ -73,6 +74,7 @@ SYM_FUNC_START(kpt_asm_jprobe)
 #endif
 	jmp	kpt_jprobe_noted
 SYM_FUNC_END(kpt_asm_jprobe)
+#endif
 
 SYM_FUNC_START(kpt_asm_carry)
 	bt	$0, FIRST
