@@ -12,10 +12,8 @@
 
 #include "internal.h"
 
-/* Shown by kprobe_busy_begin(), where no handler runs. */
-static struct kprobe not_a_handler = {
-	.addr = (void *)get_kprobe,
-};
+/* Shown by kprobe_busy_begin(), where no handler runs. It stands for no probe. */
+static struct kprobe not_a_handler;
 
 /**
  * kprobe_busy_begin - count hits as missed from here on
@@ -54,7 +52,7 @@ void kprobe_abandon(void)
 
 	preempt_disable_notrace();
 	running = kprobe_running();
-	if (running && running != &not_a_handler)
+	if (running && running->addr)
 		pr_emerg("a handler of the probe at %pS was running\n", running->addr);
 	raw_cpu_write(current_kprobe, NULL);
 	preempt_enable_notrace();

@@ -89,7 +89,7 @@ bool kprobe_deny_caller(const char *what, const struct kprobe *kp)
 		return false;
 
 	point_name(kp, probe, sizeof(probe));
-	/* busy_point and gone_point have no address: they stand for no probe. */
+	/* What stands for no probe, as busy_point and not_a_handler, has no address. */
 	if (running && running->addr)
 		pr_warn_ratelimited("cannot %s a probe of %s in a handler of %pS\n",
 				    what, probe, running->addr);

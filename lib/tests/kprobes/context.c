@@ -1139,7 +1139,7 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	const char *line = "a handler of the probe at";
 	struct kpt_probe *pr = kpt_probe(test, kpt_addr(site));
 	unsigned int logged = kpt_log_lines(test, line);
-	unsigned int blamed = kpt_log_lines(test, "in a handler of 0x0");
+	unsigned int blamed = kpt_log_lines(test, "in a handler of");
 	unsigned long during, after;
 	int ret;
 
@@ -1158,7 +1158,7 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	/* What ran belongs to no probe. The log may have dropped old lines. */
 	KUNIT_EXPECT_LE(test, kpt_log_lines(test, line), logged);
 	KUNIT_EXPECT_EQ(test, ret, -EDEADLK);
-	KUNIT_EXPECT_LE(test, kpt_log_lines(test, "in a handler of 0x0"), blamed);
+	KUNIT_EXPECT_LE(test, kpt_log_lines(test, "in a handler of"), blamed);
 }
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
