@@ -107,7 +107,7 @@ void __init kretprobe_init(void)
 	}
 }
 
-static bool kretprobe_switches_stack(unsigned long addr)
+static bool kretprobe_excluded(unsigned long addr)
 {
 	struct kretprobe_blackpoint *bp;
 	unsigned long offset;
@@ -217,7 +217,7 @@ static int kretprobe_check_function(const struct kprobe_user *user, const struct
 
 	if (!kprobe_is_func_entry(user->addr, user->entry))
 		why = "a return probe has to be on the entry of a function";
-	else if (kretprobe_switches_stack(user->addr))
+	else if (kretprobe_excluded(user->addr))
 		why = "it returns on another stack, or in another context";
 	else if (rp->data_size > KRETPROBE_MAX_DATA_SIZE)
 		why = "data_size is above KRETPROBE_MAX_DATA_SIZE";
