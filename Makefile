@@ -97,7 +97,7 @@ help:
 #: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
-#: KPROBES_BASE=archive  another Linux 6.12 to start from
+#: KPROBES_BASE=path     another Linux 6.12 to start from: an archive, a git or a source tree
 #: KPROBES_INSTALL=0  list missing packages instead of installing them
 #: EMULATOR_PATCHES=0  kernels and guests without the change that QEMU up to 8.0 needs
 

@@ -290,8 +290,9 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  * @p: the probe, see struct kprobe for what to fill in
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, and the handlers run on every hit from now on; @p->addr is the
- * address that carries the probe. Or, with nothing changed:
+ * Return: 0, and hits run the handlers from now on, unless @p->flags had
+ * KPROBE_FLAG_DISABLED set, or all probes are switched off; @p->addr is the address
+ * that carries the probe. Or, with nothing changed:
  *
  * * -EINVAL: neither or both of a symbol and an address are given; the probe
  *   is registered already; the target is not kernel text, or text that must not
@@ -472,7 +473,8 @@ static void kprobe_users_free(struct list_head *leaving)
  * @num: how many
  *
  * On return no handler of any of them is running or will run. If a probe is not
- * registered, its addr is cleared, and the others are removed as usual.
+ * registered, its addr is cleared, and the others are removed as usual. NULL in
+ * the array is skipped.
  *
  * Context: may sleep. Not from a handler.
  */
@@ -521,11 +523,11 @@ EXPORT_SYMBOL_GPL(unregister_kprobe);
  * @rp: the probe, see struct kretprobe for what to fill in
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, and calls to the function are probed from now on; or, with
- * nothing changed, an error of register_kprobe(), or
+ * Return: 0 as register_kprobe(); or, with nothing changed, one of its errors, or
  *
- * * -EINVAL: the target is not the entry of a function, or the function
- *   switches stacks; @rp->data_size is more than KRETPROBE_MAX_DATA_SIZE
+ * * -EINVAL: the target is not the entry of a function, or the architecture
+ *   excludes it because it returns on another stack or in another context;
+ *   @rp->data_size is more than KRETPROBE_MAX_DATA_SIZE
  * * -ENOMEM: there is no memory for that many instances
  */
 int register_kretprobe(struct kretprobe *rp)
@@ -588,9 +590,8 @@ EXPORT_SYMBOL_GPL(unregister_kretprobes);
  * @jp: the probe, see struct jprobe for what to fill in
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, and the handler sees each call to the function from now on; or,
- * with nothing changed, an error of register_kprobe(); -EINVAL too if the target
- * is not the entry of a function, or there is no handler.
+ * Return: 0 as register_kprobe(); or, with nothing changed, one of its errors;
+ * -EINVAL too if the target is not the entry of a function, or there is no handler.
  */
 int register_jprobe(struct jprobe *jp)
 {

@@ -428,25 +428,53 @@ static inline int disable_jprobe(struct jprobe *jp)
 	return disable_kprobe(&jp->kp);
 }
 
-/* True once the text under @p is gone: it can only be unregistered. */
+/**
+ * kprobe_gone - test if the text of a probe was freed
+ * @p: the probe
+ *
+ * Context: any.
+ * Return: true if so: nothing but unregistering is left to do.
+ */
 static inline bool kprobe_gone(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_GONE;
 }
 
-/* True while @p runs no handlers: it is disabled, or its text is gone. */
+/**
+ * kprobe_disabled - test if a probe is switched off, or its text was freed
+ * @p: the probe
+ *
+ * The debugfs file "enabled", which disarms all probes, is not considered.
+ *
+ * Context: any.
+ * Return: true if hits do not run the handlers.
+ */
 static inline bool kprobe_disabled(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_GONE);
 }
 
-/* True if @p is hit through a jump. */
+/**
+ * kprobe_optimized - test if a probe is hit through a jump
+ * @p: the probe
+ *
+ * Context: any. The answer may be outdated at once, because jumps come and go.
+ * Return: true if so.
+ */
 static inline bool kprobe_optimized(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_OPTIMIZED;
 }
 
-/* True if @p is hit through ftrace. Always inline: it runs before the hit is recorded. */
+/**
+ * kprobe_ftrace - test if a probe is hit through ftrace
+ * @p: the probe
+ *
+ * Always inline: it runs before the hit is recorded.
+ *
+ * Context: any.
+ * Return: true if so, from registration on.
+ */
 static __always_inline bool kprobe_ftrace(const struct kprobe *p)
 {
 	return READ_ONCE(p->flags) & KPROBE_FLAG_FTRACE;

@@ -18,7 +18,7 @@
 
 /*
  * For functions on the hit path: neither probes nor the function tracer may touch
- * them, and they do not call sanitizers, whose functions allow both.
+ * them, and they are not instrumented, because the functions of sanitizers allow both.
  */
 #define __kprobe_hit	__noinstr_section(".kprobes.text")
 
@@ -29,8 +29,8 @@ extern struct mutex kprobe_mutex;
  * kprobe_assert_held - warn if a mutex is not held
  * @mutex: the mutex
  *
- * Lockdep knows which task holds it. Kernels that can run the tests but have no lockdep
- * notice at least that no task does.
+ * Lockdep knows which task holds it. Without lockdep, a kernel with KUnit still notices
+ * that no task does.
  *
  * Context: any but the hit path.
  */
@@ -317,6 +317,40 @@ void kprobe_busy_begin(void);
 void kprobe_busy_end(void);
 
 /*
+ * asm/kprobes.h defines:
+ *
+ *	kprobe_opcode_t			a unit of text, whose first one a breakpoint replaces
+ *	struct arch_specific_insn	what the architecture keeps with a point
+ *	MAX_INSN_SIZE			units of a copy, unless it defines __ARCH_KPROBE_SLOT_SIZE
+ *
+ * without ARCH_HAS_KPROBE_CONTEXTS:
+ *
+ *	struct kprobe_ctlblk		with a member kprobe_status
+ *
+ * with KRETPROBES:
+ *
+ *	kretprobe_blacklist_size	0 if there is no kretprobe_blacklist[]
+ *
+ * with ARCH_HAS_KPROBE_CONTEXTS and KPROBES_ON_FTRACE:
+ *
+ *	__ARCH_KPROBE_IP_AFTER		how far the instruction pointer is past the point when
+ *					pre-handlers begin
+ *	__ARCH_KPROBE_FTRACE_SP()	see kprobe_ftrace_call_hit()
+ *
+ * with ARCH_HAS_KPROBE_DETOURS:
+ *
+ *	__ARCH_KPROBE_JUMP_SIZE		bytes that a jump replaces
+ *	__ARCH_KPROBE_DETOUR_SIZE	bytes of a slot for a detour
+ *
+ * with struct optimized_kprobe:
+ *
+ *	struct arch_optimized_insn	what the architecture keeps with a detour
+ *	MAX_OPTIMIZED_LENGTH		bytes that a jump replaces
+ *	MAX_OPTINSN_SIZE		units of a slot for a detour
+ *	optprobe_template_entry, _end	the text that detours are copied from
+ */
+
+/*
  * The architecture provides these, and, unless it selects
  * ARCH_HAS_KPROBE_CONTEXTS, it defines current_kprobe and kprobe_ctlblk with
  * DEFINE_PER_CPU(): the point whose handlers run on this CPU, and the
@@ -374,7 +408,10 @@ int arch_trampoline_kprobe(struct kprobe *p);
  * interrupting every CPU; optprobe.c has that of the others. arch_prepare_post() is
  * called before a probe with a post-handler is added to a point, unless that is on an
  * ftrace site, even if the point has one already. arch_kprobes_batch() is called before
- * and after the points of a batch, or their detours, are prepared in order of address.
+ * and after the points of a batch, or their detours, are prepared in order of address, and
+ * after the debugfs files "list" and "points" have been read.
+ *
+ * arch_within_kprobe_blacklist() is called in any context, without a lock.
  *
  * kprobe_exceptions_notify() is called for each die notification, without a lock, and returns
  * what a notifier does.
@@ -430,8 +467,9 @@ enum kprobe_why {
  * arch_detour_prepare() makes the detour of a breakpoint, and sends its hits there. It
  * returns 0; or a value of enum kprobe_why; or, to be called again later, -ENOMEM or
  * -EBUSY. arch_detour_arm() writes the jumps, once no task can be about to enter the
- * bytes that they replace. arch_detour_disarm() stops sending hits to detours, and if
- * @jumps is set, it removes the jumps, too. arch_detour_free() frees the detour after the
+ * bytes that they replace. arch_detour_disarm() stops sending hits to detours. If @jumps is
+ * set, the points are jumps, and it removes these: breakpoints are left if @breakpoint is
+ * set, the original instructions if not. arch_detour_free() frees the detour after the
  * next arch_kprobes_sync() or kprobe_quiesce(). It does nothing for a point without one.
  * arch_detour_branch() finds the branch for KPROBE_WHY_TARGET.
  */

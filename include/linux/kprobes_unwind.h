@@ -21,7 +21,13 @@ void __kretprobe_trampoline(void);
 unsigned long kretprobe_calls_find(struct task_struct *tsk, void *fp,
 				   struct llist_node **cur);
 
-/* True if a return probe has replaced this return address. */
+/**
+ * is_kretprobe_trampoline - for unwinders: test a return address
+ * @addr: the address
+ *
+ * Context: any.
+ * Return: true if a return probe has put it in place of the true one.
+ */
 static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 {
 	void *trampoline;
@@ -34,7 +40,15 @@ static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 	return addr - (unsigned long)trampoline < __ARCH_KRETPROBE_CALL;
 }
 
-/* Finds the return address that a trampoline has replaced, as kretprobe_calls_find() does. */
+/**
+ * kretprobe_find_ret_addr - for unwinders: find the address that a trampoline replaces
+ * @tsk: the task that is unwound
+ * @fp:  frame pointer of the call, as the architecture stored it
+ * @cur: state of the search, NULL for the first call
+ *
+ * Context: any.
+ * Return: the true return address; 0 if there is no such call.
+ */
 static nokprobe_inline unsigned long
 kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)
 {

@@ -167,7 +167,7 @@ static void kprobes_show_missed(struct seq_file *m, struct kprobe_point *pt)
 		seq_puts(m, "  -");
 }
 
-/* How it is hit, and why not through a jump. */
+/* The rest of the line: "jump", or why it is none. */
 static void kprobes_show_why(struct seq_file *m, struct kprobe_point *pt)
 {
 	const char *why = kprobe_optimizer_why(pt);

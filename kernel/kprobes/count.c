@@ -87,8 +87,8 @@ void kprobe_counter_add(struct kprobe_point *pt)
 
 /**
  * kprobe_counter_free - free the counter of a point, if it has one
- * @pt: the point; no new hit calls the counter, but hits may still be in it, except on
- *	CPUs that RCU does not know
+ * @pt: the point; no new hit calls the counter. Hits may still be in it, but only on CPUs
+ *	that RCU waits for: the caller has waited for the others
  *
  * Context: kprobe_mutex held; does not wait.
  */

@@ -198,7 +198,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 			/* A live module is about to free its init text only. */
 			if (start == end || (event == MODULE_STATE_LIVE && type != MOD_INIT_TEXT))
 				continue;
-			/* Its asynchronous functions may run until the text is freed. */
+			/* Restore the text: asynchronous functions may run until it is freed. */
 			kprobe_text_gone(start, end);
 			kprobe_blacklist_drop(start, end);
 		}

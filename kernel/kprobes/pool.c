@@ -25,7 +25,7 @@
  *	of 2,500 returns of 500 sleepers,
  *	  default maxactive: lost		  2,440		   0
  *	beside the instances, 4,096 of them
- *	  on 8 possible CPUs: bytes		262,272	      4,248
+ *	  on 8 possible CPUs: bytes		262,272	      4,224
  *
  * And what objpool cannot do:
  *
