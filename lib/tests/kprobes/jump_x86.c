@@ -488,6 +488,31 @@ static void call_of_code_without_a_symbol_does_not_refuse(struct kunit *test)
 	check_becomes_jump(test, kpt_text(kpt_asm_tail), kpt_asm_tail, 1);
 }
 
+/* Nor does a branch show in the text that leads there. */
+static void fixup_or_label_in_code_without_a_symbol_refuses(struct kunit *test)
+{
+	unsigned long good = 7, off, on;
+
+	if (!IS_MODULE(CONFIG_KPROBES_SANITY_TEST))
+		kunit_skip(test, "the suite is built in");
+	kpt_probe(test, AT(mended));
+	kpt_probe(test, AT(switched));
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_FALSE(test, is_jump(AT(mended)));
+	KUNIT_EXPECT_EQ(test, kpt_jump_mended((unsigned long)&good),
+			KPT_RESULT((unsigned long)&good));
+	KUNIT_EXPECT_EQ(test, kpt_jump_mended(KPT_BAD_ADDRESS), KPT_RESULT(KPT_BAD_ADDRESS));
+	if (!IS_ENABLED(CONFIG_JUMP_LABEL))
+		return;
+	KUNIT_ASSERT_FALSE(test, is_jump(AT(switched)));
+	off = kpt_jump_switched(7);
+	static_branch_enable(&kpt_jump_label_key);
+	on = kpt_jump_switched(7);
+	static_branch_disable(&kpt_jump_label_key);
+	KUNIT_EXPECT_EQ(test, off, KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, on, KPT_RESULT(7ul));
+}
+
 /* The same the other way round: the branch leads to code without a symbol. */
 static void code_without_a_symbol_gets_no_jump(struct kunit *test)
 {
@@ -3221,6 +3246,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(function_that_shares_code_with_its_neighbour_is_left_alone),
 	KUNIT_CASE(each_point_of_a_function_that_shares_code_is_left_alone),
 	KUNIT_CASE(branch_target_of_code_without_a_symbol_refuses),
+	KUNIT_CASE(fixup_or_label_in_code_without_a_symbol_refuses),
 	KUNIT_CASE(call_of_code_without_a_symbol_does_not_refuse),
 	KUNIT_CASE(code_without_a_symbol_gets_no_jump),
 	KUNIT_CASE(end_that_is_not_aligned_is_no_obstacle),

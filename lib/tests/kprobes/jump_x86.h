@@ -218,6 +218,10 @@ KPT_JUMP_TARGET(fentry);
 /* Branches to code that has no symbol, which branches back. */
 KPT_JUMP_TARGET(nameless);
 
+/* Such code is reached by a fix-up or a jump label only. */
+KPT_JUMP_TARGET(mended);
+KPT_JUMP_TARGET(switched);
+
 /* Calls such code. */
 KPT_JUMP_TARGET(calls_nameless);
 

@@ -539,6 +539,46 @@ SYM_FUNC_START(kpt_jump_nameless)
 	RETURN
 SYM_FUNC_END(kpt_jump_nameless)
 
+/* Only a fix-up leads to the code without a symbol. */
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_mended)
+	RETURN
+SYM_FUNC_END(kpt_jump_before_mended)
+.Lmended:
+	jmp	.Lmended_back
+
+SYM_FUNC_START(kpt_jump_mended)
+	GET_ARG
+	AT mended
+.Lmended_load:
+	mov	(ARG), %ecx
+.Lmended_back:
+	RETURN_RESULT
+	_ASM_EXTABLE(.Lmended_load, .Lmended)
+SYM_FUNC_END(kpt_jump_mended)
+
+/* Only a jump label, while it is on. */
+SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_switched)
+	RETURN
+SYM_FUNC_END(kpt_jump_before_switched)
+.Lswitched:
+	jmp	.Lswitched_back
+
+SYM_FUNC_START(kpt_jump_switched)
+	GET_ARG
+.Lswitched_site:
+	.byte	BYTES_NOP5
+	AT switched
+	mov	ARG, %_ASM_CX
+.Lswitched_back:
+	RETURN_RESULT
+SYM_FUNC_END(kpt_jump_switched)
+
+	.pushsection __jump_table, "aw"
+	_ASM_ALIGN
+	.long	.Lswitched_site - ., .Lswitched - .
+	_ASM_PTR kpt_jump_label_key - .
+	.popsection
+
 /* After it is a routine without a symbol. */
 SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_called)
 	RETURN

@@ -39,6 +39,7 @@
 #include <linux/cleanup.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
+#include <linux/jump_label.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/memory.h>
@@ -192,10 +193,20 @@ static bool reach_is_thunk(unsigned long target)
 #endif
 }
 
+static unsigned long reach_fault(const struct exception_table_entry *e)
+{
+	return (unsigned long)&e->insn + e->insn;
+}
+
+static unsigned long reach_fixup(const struct exception_table_entry *e)
+{
+	return (unsigned long)&e->fixup + e->fixup;
+}
+
 /*
  * A module may be stripped of local symbols, and those of cold parts are local. Then only
- * the branch to the cold part shows that there is one: it leads to text of a module, into
- * the middle of what looks like another function.
+ * what leads to the cold part shows that there is one: a branch, a jump label or a fix-up. It
+ * leads to text of a module, into the middle of what looks like another function.
  */
 static bool reach_is_nameless(unsigned long target)
 {
@@ -242,6 +253,60 @@ static unsigned long reach_named_end(unsigned long start, unsigned long end)
 #endif
 	return end;
 }
+
+#ifdef CONFIG_MODULES
+/* Execution may get from @at, in the function, to a part of it that has no name. */
+static bool reach_leads_to_nameless(unsigned long at, unsigned long to)
+{
+	unsigned long size = function.end - function.start;
+
+	return at - function.start < size && to - function.start >= size &&
+	       reach_is_nameless(to);
+}
+
+static bool reach_fixups_lead_to_nameless(struct module *mod)
+{
+	const struct exception_table_entry *e = mod->extable;
+	bool ret = false;
+
+	kprobe_lock_modules();
+	for (; e < mod->extable + mod->num_exentries; e++)
+		ret |= reach_leads_to_nameless(reach_fault(e), reach_fixup(e));
+	kprobe_unlock_modules();
+	return ret;
+}
+
+static bool reach_labels_lead_to_nameless(struct module *mod)
+{
+	bool ret = false;
+#ifdef CONFIG_JUMP_LABEL
+	struct jump_entry *e = mod->jump_entries;
+
+	jump_label_lock();
+	for (; e < mod->jump_entries + mod->num_jump_entries; e++)
+		ret |= reach_leads_to_nameless(jump_entry_code(e), jump_entry_target(e));
+	jump_label_unlock();
+#endif
+	return ret;
+}
+
+/* The branch of a jump label that is off does not show in the text, a fix-up never does. */
+static int reach_scan_tables(void)
+{
+	struct module *mod;
+
+	scoped_guard(preempt)
+		mod = __module_text_address(function.start);
+	if (mod && (reach_fixups_lead_to_nameless(mod) || reach_labels_lead_to_nameless(mod)))
+		return KPROBE_WHY_SHARED;
+	return 0;
+}
+#else
+static int reach_scan_tables(void)
+{
+	return 0;
+}
+#endif
 
 /* Note the bytes of the function that code in [start, end) branches to. */
 static int reach_scan(unsigned long start, unsigned long end)
@@ -530,7 +595,8 @@ static int reach_look_at_function(unsigned long addr)
 	function.odd = false;
 	function.falls = true;
 	function.why = reach_scan(function.start, function.end) ?:
-		       reach_scan_other_part() ?: reach_scan_neighbours();
+		       reach_scan_other_part() ?: reach_scan_neighbours() ?:
+		       reach_scan_tables();
 	kprobe_label_targets(function.start, function.end, function.targets);
 	return function.why;
 }
@@ -541,11 +607,8 @@ static bool reach_fixup_within(const struct exception_table_entry *e,
 			       const struct exception_table_entry *end,
 			       unsigned long first, unsigned long last)
 {
-	unsigned long to;
-
 	for (; e < end; e++) {
-		to = (unsigned long)&e->fixup + e->fixup;
-		if (to >= first && to <= last)
+		if (reach_fixup(e) >= first && reach_fixup(e) <= last)
 			return true;
 	}
 	return false;
