@@ -745,6 +745,13 @@ static void refusals_say_why(struct kunit *test)
 		       "-EINVAL: the probe is registered already");
 	kps[0] = NULL;
 	expect_refused(test, register_kprobes(kps, 1), -EINVAL, "-EINVAL: a pointer is NULL");
+	kp = (struct kprobe){ .symbol_name = "get_kprobe" };
+	expect_refused(test, register_kprobe(&kp), -EINVAL, "-EINVAL: it is on the blacklist");
+#ifdef CONFIG_X86
+	kp = (struct kprobe){ .addr = kpt_text(kpt_asm_refused) };
+	expect_refused(test, register_kprobe(&kp), -EILSEQ,
+		       "-EILSEQ: this instruction cannot be probed");
+#endif
 #ifdef CONFIG_KRETPROBES
 	rp = (struct kretprobe){ .kp.addr = kpt_text(kpt_plain),
 				 .data_size = KRETPROBE_MAX_DATA_SIZE + 1 };
@@ -952,6 +959,28 @@ static void point_that_all_probes_leave_is_not_moved(struct kunit *test)
 	kprobe_test_stop(count_arrivals, moves);
 	kpt_unregister(test, post);
 	KUNIT_EXPECT_GE(test, *moves, 3);
+}
+
+static void point_with_a_post_handler_is_not_moved_for_another(struct kunit *test)
+{
+	unsigned int *moves = kunit_kzalloc(test, sizeof(*moves), GFP_KERNEL);
+	struct kpt_probe *plain, *post[2];
+
+	KUNIT_ASSERT_NOT_NULL(test, moves);
+	kpt_watch_stages(test, count_moves, moves);
+	plain = kpt_probe(test, kpt_traced2);
+	post[0] = kpt_probe_post(test, kpt_traced2);
+	KUNIT_EXPECT_EQ(test, *moves, 1);
+	post[1] = kpt_probe_post(test, kpt_traced2);
+	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
+	kpt_unregister(test, post[0]);
+	KUNIT_EXPECT_EQ(test, *moves, 1);
+	kpt_unregister(test, post[1]);
+	KUNIT_EXPECT_EQ(test, *moves, 2);
+	kpt_unregister(test, plain);
+	KUNIT_EXPECT_EQ(test, *moves, 2);
+	KUNIT_EXPECT_EQ(test, plain->pre, 1);
+	KUNIT_EXPECT_EQ(test, post[1]->post, 1);
 }
 
 /* The points of a batch move together, and so they do if it leaves, or is refused. */
@@ -1224,6 +1253,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(redirected_call_stays_redirected),
 #endif
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
+	KUNIT_CASE(point_with_a_post_handler_is_not_moved_for_another),
 	KUNIT_CASE(batch_moves_its_points_at_once),
 #ifdef CONFIG_DEBUG_FS
 #ifdef CONFIG_DYNAMIC_DEBUG_CORE

@@ -899,6 +899,55 @@ static void cpu_that_goes_offline_does_not_keep_pools_from_growing(struct kunit 
 	kpt_unregister_return(test, rp);
 	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before);
 }
+
+static noinline notrace unsigned long kpt_nests(unsigned int depth)
+{
+	unsigned long ret = depth ? kpt_nests(depth - 1) : 0;
+
+	OPTIMIZER_HIDE_VAR(ret);
+	return ret + 1;
+}
+
+static struct {
+	unsigned long calls;
+	bool online;
+} arrival;
+
+/* On a CPU that is about to be online, with interrupts off. */
+static int nest_before_online(unsigned int cpu)
+{
+	arrival.online = cpu_online(cpu);
+	arrival.calls = kpt_nests(3);
+	return 0;
+}
+
+/* The request for the worker is the CPU's, but it takes no interrupts yet. */
+static void cpu_that_comes_online_does_not_keep_pools_from_growing(struct kunit *test)
+{
+	/* Only arm has a use for it. */
+	const enum cpuhp_state state = CPUHP_AP_ARM_XEN_STARTING;
+	unsigned int cpu = cpumask_last(cpu_online_mask);
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	if (num_possible_cpus() != 2 || num_online_cpus() != 2)
+		kunit_skip(test, "needs two CPUs, and no more");
+	memset(&arrival, 0, sizeof(arrival));
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, bring_cpu_online,
+							(void *)(unsigned long)cpu), 0);
+	rp->kp.addr = kpt_text(kpt_nests);
+	rp->handler = count_return;
+	kpt_register_return(test, rp);
+	KUNIT_EXPECT_EQ(test, instances_of(test, "kpt_nests+0x"), 10);
+	KUNIT_EXPECT_EQ(test, cpuhp_setup_state_nocalls(state, "kprobes/test:starting",
+							nest_before_online, NULL), 0);
+	kunit_release_action(test, bring_cpu_online, (void *)(unsigned long)cpu);
+	cpuhp_remove_state_nocalls(state);
+	KUNIT_EXPECT_EQ(test, arrival.calls, 4ul);
+	KUNIT_EXPECT_FALSE(test, arrival.online);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(instances_of(test, "kpt_nests+0x") > 10));
+}
 #endif
 #endif
 
@@ -1076,6 +1125,7 @@ static struct kunit_case control_cases[] = {
 #if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
 	KUNIT_CASE(cpu_that_is_offline_has_instances),
 	KUNIT_CASE(cpu_that_goes_offline_does_not_keep_pools_from_growing),
+	KUNIT_CASE(cpu_that_comes_online_does_not_keep_pools_from_growing),
 #endif
 #endif
 	SITE_CASE(enabled_zero_disarms_every_probe),

@@ -22,6 +22,7 @@
 #include <asm/processor-flags.h>
 #include <asm/text-patching.h>
 
+#include "../../../arch/x86/kernel/kprobes/detour.h"
 #include "insn_x86.h"
 #include "jump_x86.h"
 #include "watch_x86.h"
@@ -840,6 +841,14 @@ static void fixup_target_inside_refuses(struct kunit *test)
 
 	check_in_kernel(test, "kprobe_test_fixed", "a fault is fixed up inside",
 			"kprobe_test_fixed_after");
+}
+
+static void fixups_of_the_kernel_are_known_from_first_to_last(struct kunit *test)
+{
+	unsigned int nr;
+
+	KUNIT_EXPECT_EQ(test, kprobe_test_fixups_missed(&nr), 0);
+	KUNIT_EXPECT_GT(test, nr, 5);
 }
 
 static void instruction_of_the_kernel_that_may_fault_inside_refuses(struct kunit *test)
@@ -3270,6 +3279,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_of_a_neighbour_inside_refuses),
 #endif
 	KUNIT_CASE(fixup_target_inside_refuses),
+	KUNIT_CASE(fixups_of_the_kernel_are_known_from_first_to_last),
 #ifdef MODULE
 	KUNIT_CASE(fixup_of_the_only_entry_of_a_module_refuses),
 	KUNIT_CASE(function_without_a_size_becomes_one),

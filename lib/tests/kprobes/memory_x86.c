@@ -983,6 +983,55 @@ static void few_instances_do_not_depend_on_what_is_available(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_KRETPROBES
+static gfp_t flags_of_all;
+static unsigned int nr_flags;
+
+static int note_flags(struct kprobe *p, struct pt_regs *regs)
+{
+	if (current != victim)
+		return 0;
+	flags_of_all &= (__force gfp_t)regs_get_kernel_argument(regs,
+							1 + IS_ENABLED(CONFIG_SLAB_BUCKETS));
+	nr_flags++;
+	return 0;
+}
+
+/* The number is the user's. Registering fails rather than let the OOM killer run. */
+static void instances_kill_no_task_for_their_memory(struct kunit *test)
+{
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+	struct kprobe *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	/* The tables have room for the next probe now. */
+	rp->kp.addr = kpt_text(kpt_plain);
+	rp->handler = return_nothing;
+	rp->maxactive = 4;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(rp), 0);
+	unregister_kretprobe(rp);
+	p->symbol_name = "__kvmalloc_node_noprof";
+	p->pre_handler = note_flags;
+	KUNIT_ASSERT_EQ(test, register_kprobe(p), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unregister_it, p), 0);
+	flags_of_all = ~(__force gfp_t)0;
+	nr_flags = 0;
+	rp->kp.addr = kpt_text(kpt_plain);
+	fail_nth(UINT_MAX);
+	ret = register_kretprobe(rp);
+	has_failed();
+	if (!ret)
+		unregister_kretprobe(rp);
+	kunit_release_action(test, unregister_it, p);
+	KUNIT_EXPECT_EQ(test, ret, 0);
+	KUNIT_EXPECT_GE(test, nr_flags, num_possible_cpus());
+	KUNIT_EXPECT_TRUE(test, flags_of_all & __GFP_RETRY_MAYFAIL);
+	KUNIT_EXPECT_TRUE(test, flags_of_all & __GFP_NOWARN);
+}
+#endif
+
 #ifdef CONFIG_DEBUG_FS
 static void stop_counting(void *test)
 {
@@ -1001,6 +1050,47 @@ static void registering_counted_probes_without_memory_changes_nothing(struct kun
 		if (kinds[i].nr == 1 && !kinds[i].fault)
 			register_without(test, &kinds[i]);
 	}
+}
+#endif
+
+#if defined(CONFIG_DEBUG_FS) && defined(CONFIG_MODULES)
+/* As if the function were the whole text of a module. Its points have no hits any more. */
+static void counters_of_points_that_are_gone_are_freed(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	unsigned int round;
+	const char *line;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_counting, test), 0);
+	mod->mem[MOD_TEXT].base = kpt_text(kpt_plain);
+	mod->mem[MOD_TEXT].size = kpt_size(test, kpt_plain);
+	for (round = 0; round < 2; round++) {
+		KUNIT_ASSERT_EQ(test, kpt_write(test, &kpt_debugfs, "kprobes/hits", "1"), 1l);
+		fail_nth(UINT_MAX);
+		ret = register_kprobe(&pr->kp);
+		has_failed();
+		KUNIT_ASSERT_EQ(test, ret, 0);
+		KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+		KUNIT_EXPECT_TRUE(test, kprobe_gone(&pr->kp));
+		/* Switching the counting off frees it, or the last probe that leaves. */
+		if (round) {
+			stop_counting(test);
+			line = kpt_line_with(test, kpt_read(test, &kpt_debugfs, "kprobes/points"),
+					     "  gone  1/1  ");
+			KUNIT_EXPECT_NOT_NULL(test, line);
+			if (line)
+				KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, "  gone  1/1  -  "),
+							  "%s", line);
+		}
+		unregister_kprobe(&pr->kp);
+		pr->kp.addr = kpt_text(kpt_plain);
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 #endif
 
@@ -2663,6 +2753,9 @@ static struct kunit_case memory_cases[] = {
 #ifdef CONFIG_DEBUG_FS
 	KUNIT_CASE_SLOW(registering_counted_probes_without_memory_changes_nothing),
 #endif
+#if defined(CONFIG_DEBUG_FS) && defined(CONFIG_MODULES)
+	KUNIT_CASE(counters_of_points_that_are_gone_are_freed),
+#endif
 #ifdef CONFIG_JUMP_LABEL
 	KUNIT_CASE(jump_labels_are_refused_without_memory_for_their_index),
 #endif
@@ -2680,6 +2773,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE(pages_that_cannot_be_made_executable_are_given_back),
 #ifdef CONFIG_KRETPROBES
 	KUNIT_CASE(few_instances_do_not_depend_on_what_is_available),
+	KUNIT_CASE(instances_kill_no_task_for_their_memory),
 #endif
 	KPT_CASE_PARAM_SLOW(unregistering_without_memory_works, kinds_gen_params),
 	KUNIT_CASE_PARAM(unregistering_without_pages_works, kinds_gen_params),

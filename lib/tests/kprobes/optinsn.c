@@ -221,6 +221,37 @@ static void points_come_and_go_under_callers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(wrong), 0);
 }
 
+static void *leaver;
+
+static int count_task_waits(struct kprobe *p, struct pt_regs *regs)
+{
+	struct kpt_probe *pr = container_of(p, struct kpt_probe, kp);
+
+	pr->pre += current == leaver;
+	return 0;
+}
+
+/* A task that was preempted in the detour still uses the point. */
+static void point_of_a_jump_is_freed_after_its_tasks_have_left(struct kunit *test)
+{
+	struct kpt_probe *frees = kpt_alloc(test, NULL), *pr;
+
+	frees->kp.symbol_name = "call_rcu_tasks";
+	frees->kp.pre_handler = count_task_waits;
+	leaver = current;
+	kpt_register(test, frees);
+	pr = kpt_probe(test, kpt_plain);
+	expect_jump(test, pr);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_EQ(test, frees->pre, 1);
+
+	/* It was never a jump. */
+	pr = kpt_probe_post(test, kpt_plain);
+	KUNIT_EXPECT_FALSE(test, is_jump(pr));
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_EQ(test, frees->pre, 1);
+}
+
 /* Detours are copies of a template; on powerpc they lie in the kernel's own text. */
 static void text_that_detours_are_made_of_is_refused(struct kunit *test)
 {
@@ -456,6 +487,7 @@ static struct kunit_case optinsn_cases[] = {
 	KUNIT_CASE(switched_off_jump_leaves_the_text_as_it_was),
 	KUNIT_CASE(jump_taken_in_a_handler_is_missed),
 	KUNIT_CASE(points_come_and_go_under_callers),
+	KUNIT_CASE(point_of_a_jump_is_freed_after_its_tasks_have_left),
 	KUNIT_CASE(text_that_detours_are_made_of_is_refused),
 #ifdef CONFIG_PPC
 	KUNIT_CASE(instruction_that_moves_the_stack_is_no_jump),

@@ -231,8 +231,14 @@ static void bytes_with_a_site_of_the_kernel_are_reserved(struct kunit *test)
 static void targets_of_jump_labels_of_the_kernel_are_known(struct kunit *test)
 {
 	unsigned int nr, tried = 0, wrong = 0;
-	unsigned long addr;
+	unsigned long addr, last = 0;
 
+	for (nr = 0; (addr = kprobe_test_label_target(nr)); nr++) {
+		if (addr != 1)
+			last = addr;
+	}
+	KUNIT_ASSERT_NE(test, last, 0ul);
+	KUNIT_EXPECT_TRUE(test, kprobe_test_is_label_target(last));
 	for (nr = 0; (addr = kprobe_test_label_target(nr)); nr += STEP) {
 		if (addr == 1)
 			continue;

@@ -76,6 +76,12 @@ SYM_FUNC_START(kpt_asm_jprobe)
 SYM_FUNC_END(kpt_asm_jprobe)
 #endif
 
+/* Nothing calls this one. */
+SYM_FUNC_START(kpt_asm_refused)
+	hlt
+	RETURN
+SYM_FUNC_END(kpt_asm_refused)
+
 SYM_FUNC_START(kpt_asm_carry)
 	bt	$0, FIRST
 	RETURN

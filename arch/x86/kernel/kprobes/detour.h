@@ -202,6 +202,7 @@ static __always_inline bool x86_detour_first(const struct x86_detour *d,
 /* reach.c */
 int x86_reach_plan(struct kprobe *p, struct x86_plan *plan);
 void x86_reach_batch(void);
+unsigned int kprobe_test_fixups_missed(unsigned int *nr);
 
 /* generate.c */
 int x86_detour_generate(struct x86_detour *d, struct x86_detour *slot,

@@ -33,6 +33,7 @@
  * and branch to them through a register. That looks like a tail call: see
  * reach_takes_labels().
  */
+#include <kunit/visibility.h>
 #include <linux/array_size.h>
 #include <linux/bitmap.h>
 #include <linux/bsearch.h>
@@ -660,6 +661,39 @@ static bool reach_faults_within(unsigned long first, unsigned long last)
 	return reach_may_fault_within(first, last) ||
 	       reach_fixup_within(__start___ex_table, __stop___ex_table, first, last);
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kprobe_test_fixups_missed - look up the fix-ups of the kernel image
+ * @nr: set to how many were looked up
+ *
+ * The first one, the last one, and some in between; those in text that was freed do not count.
+ *
+ * Context: may sleep.
+ * Return: how many were not found.
+ */
+unsigned int kprobe_test_fixups_missed(unsigned int *nr)
+{
+	const struct exception_table_entry *e = __start___ex_table;
+	unsigned int i, last = 0, missed = 0;
+	unsigned long to;
+
+	for (i = 0; e + i < __stop___ex_table; i++) {
+		if (core_kernel_text(reach_fixup(e + i)))
+			last = i;
+	}
+	*nr = 0;
+	for (i = 0; i <= last; i++) {
+		to = reach_fixup(e + i);
+		if ((i % 61 && i != last) || !core_kernel_text(to))
+			continue;
+		++*nr;
+		missed += !reach_faults_within(to, to);
+	}
+	return missed;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_fixups_missed);
+#endif
 
 static bool reach_ftrace_site_within(unsigned long first, unsigned long last)
 {
