@@ -12,6 +12,7 @@
 #include <linux/percpu-rwsem.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <asm/irq_regs.h>
 #include <asm/text-patching.h>
@@ -1021,6 +1022,37 @@ static void list_that_is_begun_again_does_not_wait_again(struct kunit *test)
 	let_go(test, w);
 }
 
+/* A fatal signal ends the wait. Each would be a second, see above. */
+static void reader_that_is_killed_does_not_wait(struct kunit *test)
+{
+	struct kpt_probe *pr = probe_on_two(test, false);
+	unsigned long began, least = ULONG_MAX;
+	unsigned int tries;
+	char __user *buf;
+	struct file *file;
+	struct way *w;
+	loff_t pos;
+
+	kpt_needs_debugfs(test);
+	buf = (char __user *)kpt_user_area(test, PAGE_SIZE);
+	w = divert(test, pr);
+	for (tries = 0; tries < 3 && least >= HZ / 2; tries++) {
+		allow_signal(SIGKILL);
+		send_sig(SIGKILL, current, 1);
+		began = jiffies;
+		file = kpt_open(test, &kpt_debugfs, "kprobes/list", O_RDONLY);
+		pos = 0;
+		KUNIT_EXPECT_GT(test, file->f_op->read(file, buf, PAGE_SIZE, &pos), 0l);
+		least = min(least, jiffies - began);
+		KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
+		flush_signals(current);
+		disallow_signal(SIGKILL);
+		fput(file);
+	}
+	KUNIT_EXPECT_LT(test, least, HZ / 2ul);
+	let_go(test, w);
+}
+
 /* The detour that has been made calls the handlers that were there before. */
 static void counting_is_switched_on_the_way(struct kunit *test)
 {
@@ -2016,6 +2048,7 @@ static struct kunit_case way_cases[] = {
 	WAY_CASE(list_is_read_on_the_way),
 	KUNIT_CASE_SLOW(reader_waits_for_points_that_were_queued_meanwhile),
 	KUNIT_CASE_SLOW(list_that_is_begun_again_does_not_wait_again),
+	KUNIT_CASE(reader_that_is_killed_does_not_wait),
 	WAY_CASE(counting_is_switched_on_the_way),
 	WAY_CASE(all_switched_off_on_the_way),
 	KUNIT_CASE(every_cpu_is_interrupted_before_a_detour_is_freed),
