@@ -194,11 +194,6 @@ static bool reach_is_thunk(unsigned long target)
 #endif
 }
 
-static unsigned long reach_fault(const struct exception_table_entry *e)
-{
-	return (unsigned long)&e->insn + e->insn;
-}
-
 static unsigned long reach_fixup(const struct exception_table_entry *e)
 {
 	return (unsigned long)&e->fixup + e->fixup;
@@ -256,6 +251,11 @@ static unsigned long reach_named_end(unsigned long start, unsigned long end)
 }
 
 #ifdef CONFIG_MODULES
+static unsigned long reach_fault(const struct exception_table_entry *e)
+{
+	return (unsigned long)&e->insn + e->insn;
+}
+
 /* Execution may get from @at, in the function, to a part of it that has no name. */
 static bool reach_leads_to_nameless(unsigned long at, unsigned long to)
 {
