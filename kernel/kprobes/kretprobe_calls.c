@@ -8,6 +8,7 @@
  * these by the time it returns.
  */
 #include <kunit/visibility.h>
+#include <linux/align.h>
 #include <linux/err.h>
 #include <linux/ftrace.h>
 #include <linux/kmsan.h>
@@ -48,16 +49,27 @@ static __always_inline struct kretprobe_instance *calls_outermost(struct llist_n
 
 #ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 
-/* For get_kretprobe_retaddr() in an entry handler. */
-static __always_inline void calls_describe(struct kretprobe_instance *ri,
-					   struct pt_regs *regs)
-{
-	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
+/*
+ * Added to the place of a call while its entry handler runs. The return address is on the
+ * stack until then, so no search may find the call.
+ */
+#define CALLS_AT_ENTRY	1
 
-	WRITE_ONCE(ri->fp, slot);
+static __always_inline void calls_describe(struct kretprobe_instance *ri, void *place,
+					   unsigned long *slot)
+{
+	WRITE_ONCE(ri->fp, place);
 	barrier();	/* for calls_find_in_other_task(); x86 keeps the order of stores */
 	WRITE_ONCE(ri->ret_addr, (kprobe_opcode_t *)*slot);
 	ri->llist.next = current->kretprobe_instances.first;
+}
+
+/* For get_kretprobe_retaddr() in an entry handler. */
+static __always_inline void calls_begin(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	void *slot = (void *)kernel_stack_pointer(regs);
+
+	calls_describe(ri, slot + CALLS_AT_ENTRY, slot);
 }
 
 static __always_inline void calls_skip(struct kretprobe_instance *ri)
@@ -70,7 +82,7 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 {
 	unsigned long *slot = (unsigned long *)kernel_stack_pointer(regs);
 
-	calls_describe(ri, regs);
+	calls_describe(ri, slot, slot);
 	/* Other CPUs see the stores in this order, too: only x86 has this function. */
 	barrier();
 	WRITE_ONCE(current->kretprobe_instances.first, &ri->llist);
@@ -86,19 +98,20 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
 {
 	unsigned long addr = (unsigned long)last->ret_addr;
+	void *fp = PTR_ALIGN_DOWN(last->fp, sizeof(long));
 	struct llist_node *next = &last->llist, *cur = NULL;
 	unsigned long prev;
 	int idx = 0;
 
 	do {
 		prev = addr;
-		addr = ftrace_graph_ret_addr(current, &idx, addr, last->fp);
+		addr = ftrace_graph_ret_addr(current, &idx, addr, fp);
 		if (addr != prev)
 			continue;
 		if (IS_ENABLED(CONFIG_RETHOOK) && is_rethook_trampoline(addr))
-			addr = rethook_find_ret_addr(current, (unsigned long)last->fp, &cur);
+			addr = rethook_find_ret_addr(current, (unsigned long)fp, &cur);
 		else if (is_kretprobe_trampoline(addr))
-			addr = kretprobe_calls_find(current, last->fp, &next);
+			addr = kretprobe_calls_find(current, fp, &next);
 	} while (addr != prev);
 	return addr;
 }
@@ -164,18 +177,20 @@ void __weak arch_kretprobe_fixup_return(struct pt_regs *regs,
 {
 }
 
-/* Only arch_prepare_kretprobe() knows where the return address is. */
-static __always_inline void calls_describe(struct kretprobe_instance *ri,
-					   struct pt_regs *regs)
+/*
+ * Only arch_prepare_kretprobe() knows where the return address is. Without a place, no search
+ * finds the call.
+ */
+static __always_inline void calls_begin(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	ri->ret_addr = NULL;
-	ri->llist.next = NULL;
+	WRITE_ONCE(ri->fp, NULL);
+	WRITE_ONCE(ri->ret_addr, NULL);
+	ri->llist.next = current->kretprobe_instances.first;
 }
 
 /* Any address says that the instance has been used. Without a place, no unwinder reads it. */
 static __always_inline void calls_skip(struct kretprobe_instance *ri)
 {
-	WRITE_ONCE(ri->fp, NULL);
 	WRITE_ONCE(ri->ret_addr, (kprobe_opcode_t *)__kretprobe_trampoline);
 }
 
@@ -216,6 +231,26 @@ static __always_inline void calls_return_to(kprobe_opcode_t *addr, struct pt_reg
 
 /* -------------------------------- Entry --------------------------------- */
 
+/*
+ * The task may end in the handler, in an oops. So the call is listed meanwhile, and
+ * kprobe_flush_task() frees it. Interrupts have removed the calls that they put before it.
+ */
+static __always_inline int calls_run_entry(kretprobe_handler_t handler,
+					   struct kretprobe_instance *ri,
+					   struct pt_regs *regs)
+{
+	struct llist_head *calls = &current->kretprobe_instances;
+	int skip;
+
+	calls_begin(ri, regs);
+	/* As in calls_hook(). */
+	smp_store_release(&calls->first, &ri->llist);
+	skip = handler(ri, regs);
+	WRITE_ONCE(calls->first, ri->llist.next);
+	barrier();
+	return skip;
+}
+
 static noinline int __kprobe_hit kretprobe_calls_pre(struct kprobe *self,
 						     struct pt_regs *regs)
 {
@@ -226,13 +261,10 @@ static noinline int __kprobe_hit kretprobe_calls_pre(struct kprobe *self,
 		kretprobe_miss(hook);
 		return 0;
 	}
-	if (hook->entry_handler) {
-		calls_describe(ri, regs);
-		if (hook->entry_handler(ri, regs)) {
-			calls_skip(ri);
-			kretprobe_pool_put(ri);
-			return 0;
-		}
+	if (hook->entry_handler && calls_run_entry(hook->entry_handler, ri, regs)) {
+		calls_skip(ri);
+		kretprobe_pool_put(ri);
+		return 0;
 	}
 	calls_hook(ri, regs);
 	return 0;
@@ -458,6 +490,8 @@ struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
  * Context: in one of the probe's handlers, or anywhere with preemption off
  * while the call is in flight.
  * Return: the probe; or NULL if it has been unregistered, which its handlers never see.
+ * Outside of them, the probe may be unregistered and freed as soon as this returns: do not
+ * read what the result points to.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {

@@ -185,6 +185,8 @@ struct kretprobe_hook *kretprobe_hook_of(struct kretprobe_instance *ri)
  * Context: in one of the probe's handlers, or anywhere with preemption off
  * while the call is in flight.
  * Return: the probe; or NULL if it has been unregistered, which its handlers never see.
+ * Outside of them, the probe may be unregistered and freed as soon as this returns: do not
+ * read what the result points to.
  */
 __kprobe_hit struct kretprobe *get_kretprobe(struct kretprobe_instance *ri)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* KUnit suite: the instances of return probes, and what a return looks like. */
+#include <linux/align.h>
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -1053,6 +1054,7 @@ static void call_that_does_not_return_gives_its_instance_back(struct kunit *test
 /**
  * struct list_watch - what has been seen of the calls of the current task
  * @first:   the first call in its list
+ * @entered: calls whose entry handler runs, which do not count below
  * @added:   calls that were put before it
  * @early:   of these, those whose return address had been replaced already
  * @removed: calls that were removed
@@ -1060,11 +1062,18 @@ static void call_that_does_not_return_gives_its_instance_back(struct kunit *test
  */
 struct list_watch {
 	struct llist_node *first;
+	int entered;
 	unsigned int added;
 	unsigned int early;
 	unsigned int removed;
 	unsigned int free;
 };
+
+/* One is added to the place while the entry handler runs. */
+static bool is_entered(const struct kretprobe_instance *ri)
+{
+	return !IS_ALIGNED((unsigned long)ri->fp, sizeof(long));
+}
 
 static void look_at_list(struct kpt_watch *w, struct pt_regs *regs)
 {
@@ -1074,11 +1083,18 @@ static void look_at_list(struct kpt_watch *w, struct pt_regs *regs)
 
 	if (now != l->first && now && now->next == l->first) {
 		ri = container_of(now, struct kretprobe_instance, llist);
-		l->added++;
-		l->early += *(unsigned long *)ri->fp != (unsigned long)ri->ret_addr;
+		if (is_entered(ri)) {
+			l->entered++;
+		} else {
+			l->added++;
+			l->early += *(unsigned long *)ri->fp != (unsigned long)ri->ret_addr;
+		}
 	} else if (now != l->first && l->first && l->first->next == now) {
 		ri = container_of(l->first, struct kretprobe_instance, llist);
-		l->removed++;
+		if (is_entered(ri))
+			l->entered--;
+		else
+			l->removed++;
 		l->free += !!(*(unsigned long *)kprobe_test_free_word(ri) & ri->bit);
 	}
 	l->first = now;
@@ -1108,6 +1124,7 @@ static void calls_are_listed_as_long_as_they_are_needed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, l->added, nr);
 		KUNIT_EXPECT_EQ(test, l->early, 0);
 		KUNIT_EXPECT_EQ(test, l->removed, nr);
+		KUNIT_EXPECT_EQ(test, l->entered, 0);
 		KUNIT_EXPECT_EQ(test, l->free, 0);
 	}
 	/* Two calls do not return. */
