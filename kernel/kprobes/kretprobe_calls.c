@@ -50,8 +50,8 @@ static __always_inline struct kretprobe_instance *calls_outermost(struct llist_n
 #ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 
 /*
- * Added to the place of a call while its entry handler runs. The return address is on the
- * stack until then, so no search may find the call.
+ * Added to the place of a call while its entry handler runs. The true return address is still
+ * on the stack then, so no search may find the call.
  */
 #define CALLS_AT_ENTRY	1
 

@@ -981,9 +981,7 @@ static void few_instances_do_not_depend_on_what_is_available(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, many, -ENOMEM);
 	kunit_release_action(test, unregister_it, p);
 }
-#endif
 
-#ifdef CONFIG_KRETPROBES
 static gfp_t flags_of_all;
 static unsigned int nr_flags;
 

@@ -221,13 +221,11 @@ static void points_come_and_go_under_callers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(wrong), 0);
 }
 
-static void *leaver;
-
 static int count_task_waits(struct kprobe *p, struct pt_regs *regs)
 {
 	struct kpt_probe *pr = container_of(p, struct kpt_probe, kp);
 
-	pr->pre += current == leaver;
+	pr->pre += current == pr->arg;
 	return 0;
 }
 
@@ -238,7 +236,7 @@ static void point_of_a_jump_is_freed_after_its_tasks_have_left(struct kunit *tes
 
 	frees->kp.symbol_name = "call_rcu_tasks";
 	frees->kp.pre_handler = count_task_waits;
-	leaver = current;
+	frees->arg = current;
 	kpt_register(test, frees);
 	pr = kpt_probe(test, kpt_plain);
 	expect_jump(test, pr);

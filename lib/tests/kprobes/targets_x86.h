@@ -68,8 +68,10 @@ void kpt_asm_aligns(void);
 
 /* Handler of a jprobe: hands on that register, and the stack pointer on entry. */
 void kpt_asm_jprobe(void);
-void kpt_asm_refused(void);
 void kpt_jprobe_noted(unsigned long ax, unsigned long sp);
+
+/* Begins with an instruction that cannot be probed. It is never called. */
+void kpt_asm_refused(void);
 
 /* Returns the lowest bit of its argument in the carry flag, and nothing else. */
 void kpt_asm_carry(void);
