@@ -377,15 +377,16 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * time since the walk began, and chunks are freed only after an RCU grace period, so they
  * stay in memory while preemption is off. A call is identified by its place on the stack,
  * which its instance gets before the address: if the place is the same after the address was
- * read, both are of one call. A list that changes may contain loops, so the walk is bounded.
- * The call that @cur points to is compared but not dereferenced: it may have been freed, and
- * then nothing is found.
+ * read, both are of one call. A task that calls and returns all the time could keep the walk
+ * busy, so it is bounded, by more calls than a stack has room for: dozens of probes on each
+ * frame of a deep recursion. The call that @cur points to is compared but not dereferenced:
+ * it may have been freed, and then nothing is found.
  */
 static unsigned long __kprobe_hit
 calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **cur)
 {
 	struct llist_node *node, *last = *cur;
-	unsigned int left = THREAD_SIZE / sizeof(long);
+	unsigned int left = THREAD_SIZE * 16 / sizeof(long);
 	struct kretprobe_instance *ri;
 	unsigned long addr = 0;
 

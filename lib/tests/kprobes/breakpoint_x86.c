@@ -1164,7 +1164,8 @@ static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
 }
 
 /*
- * Debuggers ask before they know whether there is memory at an address. The tombstones of
+ * Debuggers ask before they know whether there is memory at an address, and an oops asks
+ * about any instruction pointer. The tombstones of
  * removed points in the table have a key that is not an address of text.
  */
 #define GONE_POINTS	32
@@ -1173,6 +1174,7 @@ static void addresses_that_are_no_text_have_no_probe(struct kunit *test)
 {
 	struct kprobe *kp = kunit_kcalloc(test, GONE_POINTS, sizeof(*kp), GFP_KERNEL);
 	struct kprobe *kps[GONE_POINTS];
+	u8 text[8], zeros[8] = { };
 	unsigned int nr, n = 0;
 	unsigned long addr;
 
@@ -1189,6 +1191,9 @@ static void addresses_that_are_no_text_have_no_probe(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, kprobe_has_text(-1ul));
 		for (addr = 0; addr < JMP32_INSN_SIZE; addr++)
 			KUNIT_ASSERT_FALSE(test, kprobe_has_text(addr));
+		memset(text, 1, sizeof(text));
+		kprobe_text(text, -1ul, sizeof(text));
+		KUNIT_ASSERT_MEMEQ(test, text, zeros, sizeof(text));
 	}
 }
 

@@ -1171,12 +1171,12 @@ static void instance_is_not_read_once_it_is_free(struct kunit *test)
 
 /* --- Calls of another task ---------------------------------------------------- */
 
-/* A stack of 8 KiB has room for so many return addresses. */
-#define MANY_CALLS	1024
+/* More than a stack has room for: a few probes on a deep recursion. */
+#define MANY_CALLS	8192
 
 /*
- * A list that changes during the walk may contain a loop. And what it consists of is freed
- * by RCU.
+ * It would not end in a loop, nor while the task calls and returns all the time. And what
+ * the list consists of is freed by RCU.
  */
 static void walk_of_another_task_ends(struct kunit *test)
 {

@@ -168,6 +168,12 @@ int x86_text_insn(struct x86_text *t, struct insn *insn, unsigned long addr)
 	return text_decode(insn, t->buf + i);
 }
 
+/* Nothing is at ~0UL, and get_kprobe() must not be asked for it. */
+static struct kprobe *text_point(unsigned long addr)
+{
+	return addr == ~0UL ? NULL : get_kprobe((void *)addr);
+}
+
 /**
  * kprobe_text - read an instruction as it is without probes, from any context
  * @buf:  where to store it
@@ -191,14 +197,14 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	p = get_kprobe((void *)addr);
+	p = text_point(addr);
 	do {
 		was = p;
 		barrier();
 		if (copy_from_kernel_nofault(buf, (void *)addr, len))
 			memset(buf, 0, len);
 		barrier();
-		p = get_kprobe((void *)addr);
+		p = text_point(addr);
 	} while (p != was);
 	if (p)
 		text_restore(p, buf, addr, len);
