@@ -410,11 +410,16 @@ int arch_trampoline_kprobe(struct kprobe *p);
  * ftrace site, even if the point has one already. arch_kprobes_batch() is called before
  * and after the points of a batch, or their detours, are prepared in order of address, and
  * after the debugfs files "list" and "points" have been read.
+ * arch_populate_kprobe_blacklist() is called once, at boot. kprobe_exceptions_notify() is
+ * called for each die notification, and returns what a notifier does.
  *
- * arch_within_kprobe_blacklist() is called in any context, without a lock.
+ * They are called under these locks, and may sleep unless the context forbids it:
  *
- * kprobe_exceptions_notify() is called for each die notification, without a lock, and returns
- * what a notifier does.
+ *	kprobe_mutex		arch_prepare_post(), arch_kprobes_batch(),
+ *				arch_populate_kprobe_blacklist()
+ *	kprobe_mutex or none	arch_kprobes_sync(); kprobe_lookup_name() and
+ *				arch_adjust_kprobe_addr(), which must not take it
+ *	none, in any context	arch_within_kprobe_blacklist(), kprobe_exceptions_notify()
  *
  * ftrace knows a site by its first MCOUNT_INSN_SIZE bytes. An architecture on which it
  * patches more than these defines __ARCH_KPROBE_FTRACE_SIZE in asm/kprobes.h.
@@ -555,7 +560,12 @@ int kprobe_add_ksym_blacklist(unsigned long entry);
 int kprobe_add_area_blacklist(unsigned long start, unsigned long end);
 int kprobe_add_name_blacklist(const char *name);
 
-/* Executable memory for one out-of-line copy, of this size in bytes. */
+/*
+ * Executable memory for one out-of-line copy, of this size in bytes. alloc_insn_page() and
+ * alloc_insn_pages() are called under slot_mutex, a leaf, and may sleep. arch_erase_slots()
+ * is called without a lock, and may sleep; no CPU is in the slots, nor will be until it
+ * returns. With KPROBE_OPTINSN, alloc_optinsn_page() is called like alloc_insn_page().
+ */
 #ifndef __ARCH_KPROBE_SLOT_SIZE
 #define __ARCH_KPROBE_SLOT_SIZE	(MAX_INSN_SIZE * sizeof(kprobe_opcode_t))
 #endif
@@ -628,7 +638,9 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
  * nor writes anything else of the instance, which may be a copy. The trampoline calls
  * kretprobe_trampoline_handler() and returns to what that returns.
  * arch_kretprobe_fixup_return() may store the true return address where else the
- * architecture keeps it, for instance in a register. By default it does nothing.
+ * architecture keeps it, for instance in a register. By default it does nothing. The
+ * former is called by the hit at the entry, the latter by the return, before the handlers.
+ * They run with preemption off, in any context, without a lock, and must not be probed.
  *
  * With ARCH_HAS_KRETPROBE_ON_STACK, the return address is on top of the stack at a
  * function's entry, and right below the stack pointer after its return, so there is

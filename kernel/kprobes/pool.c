@@ -11,6 +11,18 @@
  * A pool lives until its probe is unregistered and the last call has returned, which
  * may happen in an NMI. So the worker frees it.
  *
+ * arm64 reorders more than x86 does; powerpc uses rethook. There are two patterns:
+ *
+ *  - One side writes data and then a word, the other reads the word and then the data. An
+ *    instance and its bit in kretprobe_chunk::free: giving back is ordered by a full barrier
+ *    before the bit is set, taking by the compare-and-exchange, which is one if it succeeds.
+ *    A chunk and the pointer to it: a release, and reads that depend on the pointer. The free
+ *    bits and kretprobe_pool::puts: a barrier before the increment, and one after the read.
+ *  - Both sides write one word and then read that of the other. A full barrier on each side
+ *    between the two makes at least one of them see the other's: @attention of a search and
+ *    the free bit of a call, @dead of the release and the same bit, @wanted of a call and
+ *    @asked of the worker. If both see it, an atomic exchange decides who acts.
+ *
  * Why not rethook with lib/objpool.c, which were made for this? Exact instructions, on
  * one kernel (x86-64, -icount), for a pre-handler that calls rethook_try_get() and
  * rethook_hook(), and for a return probe, with return handlers that do nothing:

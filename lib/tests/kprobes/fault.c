@@ -170,6 +170,31 @@ static void fault_in_pre_handler_is_dealt_with(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fp->pr.pre, 2);
 }
 
+static struct kpt_misuse *fault_misuse;
+
+static int misuse_and_mend(struct fault_probe *fp, struct pt_regs *regs)
+{
+	kpt_misuse(fault_misuse);
+	return mend_peek(fp, regs);
+}
+
+static void calls_from_a_fault_handler_fail_and_change_nothing(struct kunit *test)
+{
+	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
+	struct fault_probe *fp;
+
+	fault_misuse = kunit_kzalloc(test, sizeof(*fault_misuse), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fault_misuse);
+	fp = peeking_probe(test, misuse_and_mend);
+	kpt_misuse_init(fault_misuse, victim, &fp->pr);
+	call(test);
+	KUNIT_ASSERT_EQ(test, fp->faults, 1);
+	KUNIT_EXPECT_EQ(test, fp->got, MENDED);
+	kpt_expect_denied(test, fault_misuse);
+	call(test);
+	KUNIT_EXPECT_EQ(test, fp->faults, 2);
+}
+
 static void fault_in_post_handler_is_dealt_with(struct kunit *test)
 {
 	struct fault_probe *fp = fault_alloc(test, hit_fn(test), mend_peek);
@@ -1354,6 +1379,7 @@ static struct kunit_case fault_cases[] = {
 	DISPLACED_CASE(call_through_user_memory_faults_if_it_may_not),
 	DISPLACED_CASE(load_beyond_a_page_is_padded_with_zeros),
 	STATE_CASE(fault_of_a_missed_hit_is_the_handlers),
+	STATE_CASE(calls_from_a_fault_handler_fail_and_change_nothing),
 	DISPLACED_CASE(hit_from_a_fault_handler_is_missed),
 	STATE_CASE(faults_elsewhere_are_none_of_its_business),
 	KPT_LAST_CASE,

@@ -404,6 +404,33 @@ static inline int kpt_case_init(struct kunit *test)
 
 static struct kprobe_counts __maybe_unused kpt_suite_counts;
 
+/**
+ * struct kpt_misuse - calls that are made where they are not allowed
+ * @fresh:	  a probe that is not registered
+ * @victim:	  a probe that is
+ * @self:	  the probe whose handler makes the calls, or another one
+ * @reg:	  result of registering @fresh
+ * @dis:	  result of disabling @victim
+ * @en:		  result of enabling @victim
+ * @dis_self:	  result of disabling @self
+ * @fresh_return: a return probe that is not registered
+ * @reg_return:	  result of registering it
+ */
+struct kpt_misuse {
+	struct kprobe fresh;
+	struct kprobe *victim;
+	struct kprobe *self;
+	int reg, dis, en, dis_self;
+#ifdef CONFIG_KRETPROBES
+	struct kretprobe fresh_return;
+	int reg_return;
+#endif
+};
+
+void kpt_misuse_init(struct kpt_misuse *m, struct kpt_probe *victim, struct kpt_probe *self);
+void kpt_misuse(struct kpt_misuse *m);
+void kpt_expect_denied(struct kunit *test, const struct kpt_misuse *m);
+
 /* For the suite_init() of every suite; its last case has to be KPT_LAST_CASE. */
 static inline int kpt_suite_init(struct kunit_suite *suite)
 {

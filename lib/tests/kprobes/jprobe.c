@@ -451,6 +451,32 @@ static void jprobes_hit_from_the_handler_are_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, inner->kp.nmissed, 1ul);
 }
 
+static struct kpt_misuse *jprobe_misuse;
+
+static unsigned long misusing_handler(KPT_MANY_PARAMS)
+{
+	kpt_misuse(jprobe_misuse);
+	return plain_handler(a, b, c, d, e, f, g, h, i, j);
+}
+
+static void calls_from_the_handler_fail_and_change_nothing(struct kunit *test)
+{
+	struct jprobe *jp = jprobe_alloc(test, many_fn(test), misusing_handler);
+	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
+
+	jprobe_misuse = kunit_kzalloc(test, sizeof(*jprobe_misuse), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, jprobe_misuse);
+	kpt_misuse_init(jprobe_misuse, victim, victim);
+	jprobe_misuse->self = &jp->kp;
+	jprobe_register(test, jp);
+	kpt_settle(test, &jp->kp);
+	call(test);
+	KUNIT_ASSERT_EQ(test, seen.calls, 1);
+	kpt_expect_denied(test, jprobe_misuse);
+	call(test);
+	KUNIT_EXPECT_EQ(test, seen.calls, 2);
+}
+
 static void intrude(struct irq_work *work)
 {
 	/* This runs a handler of its own, while the interrupted one has not ended. */
@@ -791,6 +817,7 @@ static struct kunit_case jprobe_cases[] = {
 	STATE_CASE(return_probe_on_the_same_function),
 #endif
 	STATE_CASE(hits_from_the_handler_are_missed),
+	STATE_CASE(calls_from_the_handler_fail_and_change_nothing),
 	STATE_CASE(jprobes_hit_from_the_handler_are_missed),
 	STATE_CASE(handler_is_that_of_the_context),
 	STATE_CASE(fault_handler_may_end_the_handler),

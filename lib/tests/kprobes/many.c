@@ -179,19 +179,13 @@ static void return_probes_are_switched_at_once(struct kunit *test)
 
 /* --- Calls from handlers ------------------------------------------------- */
 
-/* Calls that a handler tries, and their results. */
-struct misuse {
-	struct kprobe fresh;
-	struct kprobe *victim;
-	struct kprobe *self;
-	int reg, dis, en, dis_self;
-#ifdef CONFIG_KRETPROBES
-	struct kretprobe fresh_return;
-	int reg_return;
-#endif
-};
-
-static void misuse_init(struct misuse *m, struct kpt_probe *victim, struct kpt_probe *self)
+/**
+ * kpt_misuse_init - prepare calls that are to be refused
+ * @m:	    the calls
+ * @victim: a probe on kpt_plain2(), which is registered
+ * @self:   another probe, or the same
+ */
+void kpt_misuse_init(struct kpt_misuse *m, struct kpt_probe *victim, struct kpt_probe *self)
 {
 	m->fresh.symbol_name = "kpt_plain2";
 	m->victim = &victim->kp;
@@ -201,10 +195,12 @@ static void misuse_init(struct misuse *m, struct kpt_probe *victim, struct kpt_p
 #endif
 }
 
-static int misuse_api(struct kpt_probe *pr, struct pt_regs *regs)
+/**
+ * kpt_misuse - try the calls where they are not allowed
+ * @m: the calls
+ */
+void kpt_misuse(struct kpt_misuse *m)
 {
-	struct misuse *m = pr->arg;
-
 	m->reg = register_kprobe(&m->fresh);
 	m->dis = disable_kprobe(m->victim);
 	m->en = enable_kprobe(m->victim);
@@ -215,11 +211,18 @@ static int misuse_api(struct kpt_probe *pr, struct pt_regs *regs)
 	m->reg_return = register_kretprobe(&m->fresh_return);
 	unregister_kretprobe(&m->fresh_return);
 #endif
-	return 0;
 }
 
-static void expect_denied(struct kunit *test, const struct misuse *m)
+/**
+ * kpt_expect_denied - check that the calls were refused and have changed nothing
+ * @test: the case
+ * @m:	  the calls
+ */
+void kpt_expect_denied(struct kunit *test, const struct kpt_misuse *m)
 {
+	struct kpt_probe *victim = container_of(m->victim, struct kpt_probe, kp);
+	unsigned int pre = victim->pre;
+
 	KUNIT_EXPECT_EQ(test, m->reg, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, m->dis, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, m->en, -EDEADLK);
@@ -229,6 +232,15 @@ static void expect_denied(struct kunit *test, const struct misuse *m)
 	KUNIT_EXPECT_EQ(test, m->reg_return, -EDEADLK);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)m->fresh_return.kp.addr, kpt_text(kpt_plain2));
 #endif
+	KUNIT_EXPECT_FALSE(test, kprobe_disabled(m->victim));
+	kpt_plain2(5);
+	KUNIT_EXPECT_EQ(test, victim->pre, pre + 1);
+}
+
+static int misuse_api(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	kpt_misuse(pr->arg);
+	return 0;
 }
 
 /* Does a call of the function log this? */
@@ -266,7 +278,7 @@ static void expect_no_flood(struct kunit *test, kpt_fn_t fn, unsigned long arg)
 
 static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 {
-	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct kpt_misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	const struct kpt_site *site = kpt_site(test);
 	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
 	struct kpt_probe *pr = kpt_alloc(test, kpt_addr(site));
@@ -274,7 +286,7 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 	void *was;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	misuse_init(m, victim, pr);
+	kpt_misuse_init(m, victim, pr);
 	pr->on_pre = misuse_api;
 	pr->arg = m;
 	kpt_register(test, pr);
@@ -282,15 +294,11 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, site->fn(5), KPT_RESULT(5ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
-	expect_denied(test, m);
-	/* Both are unchanged. */
+	kpt_expect_denied(test, m);
 	KUNIT_EXPECT_PTR_EQ(test, (void *)pr->kp.addr, was);
-	KUNIT_EXPECT_FALSE(test, kprobe_disabled(&victim->kp));
 	pr->on_pre = NULL;
 	site->fn(5);
-	kpt_plain2(5);
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
-	KUNIT_EXPECT_EQ(test, victim->pre, 1);
 	/* Outside of a handler the calls are allowed. */
 	KUNIT_EXPECT_EQ(test, register_kprobe(&m->fresh), 0);
 	unregister_kprobe(&m->fresh);
@@ -326,7 +334,7 @@ static unsigned long enable_with_irqs_off(unsigned long p)
 /* In the interrupt of a timer. */
 struct misuse_timer {
 	struct hrtimer timer;
-	struct kpt_probe caller;
+	struct kpt_misuse *m;
 	bool done;
 };
 
@@ -334,14 +342,14 @@ static enum hrtimer_restart misuse_in_timer(struct hrtimer *timer)
 {
 	struct misuse_timer *mt = container_of(timer, struct misuse_timer, timer);
 
-	misuse_api(&mt->caller, NULL);
+	kpt_misuse(mt->m);
 	WRITE_ONCE(mt->done, true);
 	return HRTIMER_NORESTART;
 }
 
-static void misuse_in_hardirq(struct kpt_probe *caller)
+static void misuse_in_hardirq(struct kpt_misuse *m)
 {
-	struct misuse_timer mt = { .caller.arg = caller->arg };
+	struct misuse_timer mt = { .m = m };
 
 	hrtimer_init_on_stack(&mt.timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	mt.timer.function = misuse_in_timer;
@@ -351,33 +359,33 @@ static void misuse_in_hardirq(struct kpt_probe *caller)
 	destroy_hrtimer_on_stack(&mt.timer);
 }
 
-static void misuse_with_irqs_off(struct kpt_probe *caller)
+static void misuse_with_irqs_off(struct kpt_misuse *m)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
-	misuse_api(caller, NULL);
+	kpt_misuse(m);
 	local_irq_restore(flags);
 }
 
-static void misuse_with_softirqs_off(struct kpt_probe *caller)
+static void misuse_with_softirqs_off(struct kpt_misuse *m)
 {
 	local_bh_disable();
-	misuse_api(caller, NULL);
+	kpt_misuse(m);
 	local_bh_enable();
 }
 
-static void misuse_with_preemption_off(struct kpt_probe *caller)
+static void misuse_with_preemption_off(struct kpt_misuse *m)
 {
 	preempt_disable();
-	misuse_api(caller, NULL);
+	kpt_misuse(m);
 	preempt_enable();
 }
 
-static void misuse_in_rcu_reader(struct kpt_probe *caller)
+static void misuse_in_rcu_reader(struct kpt_misuse *m)
 {
 	rcu_read_lock();
-	misuse_api(caller, NULL);
+	kpt_misuse(m);
 	rcu_read_unlock();
 }
 
@@ -390,7 +398,7 @@ static void misuse_in_rcu_reader(struct kpt_probe *caller)
  */
 struct misuse_place {
 	const char *name;
-	void (*call)(struct kpt_probe *caller);
+	void (*call)(struct kpt_misuse *m);
 	bool counted;
 	bool reader;
 };
@@ -408,8 +416,7 @@ KUNIT_ARRAY_PARAM_DESC(misuse_places, misuse_places, name);
 static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test)
 {
 	const struct misuse_place *place = test->param_value;
-	struct misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct kpt_probe *caller = kunit_kzalloc(test, sizeof(*caller), GFP_KERNEL);
+	struct kpt_misuse *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
 
 	if (place->counted && !IS_ENABLED(CONFIG_PREEMPT_COUNT))
@@ -417,14 +424,10 @@ static void calls_that_must_not_sleep_fail_and_change_nothing(struct kunit *test
 	if (place->reader && !IS_ENABLED(CONFIG_PREEMPT_RCU))
 		kunit_skip(test, "this kernel does not count RCU readers");
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	KUNIT_ASSERT_NOT_NULL(test, caller);
-	misuse_init(m, victim, victim);
-	caller->arg = m;
-	place->call(caller);
+	kpt_misuse_init(m, victim, victim);
+	place->call(m);
 
-	expect_denied(test, m);
-	kpt_plain2(5);
-	KUNIT_EXPECT_EQ(test, victim->pre, 1);
+	kpt_expect_denied(test, m);
 	expect_no_flood(test, enable_with_irqs_off, (unsigned long)&victim->kp);
 }
 

@@ -2090,6 +2090,7 @@ static void check_ret_gone(struct kunit *test, unsigned int nr, unsigned int fir
 	unsigned int nth, i, hits;
 	bool more = true;
 	const char *what;
+	int ret;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	for (nth = 1; more && nth < MOST; nth++) {
@@ -2104,7 +2105,10 @@ static void check_ret_gone(struct kunit *test, unsigned int nr, unsigned int fir
 		for (i = 0; i < nr; i++)
 			KUNIT_EXPECT_EQ_MSG(test, r[i].returns, 0, "%u", nth);
 		fail_nth(nth);
-		hits = !enable_kretprobes(rps, nr);
+		ret = enable_kretprobes(rps, nr);
+		hits = !ret;
+		if (ret)
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
 		more |= has_failed();
 		call_all(test);
 		for (i = 0; i < nr; i++) {
@@ -2159,25 +2163,42 @@ static unsigned long memory_jprobe(unsigned long arg)
 	return 0;
 }
 
-static void check_jprobe(struct kunit *test)
+static void fill_jprobes(struct jprobe *jp, struct jprobe **jps, unsigned int nr)
 {
+	unsigned int i;
+
+	memset(jp, 0, nr * sizeof(*jp));
+	for (i = 0; i < nr; i++) {
+		jp[i].kp.addr = (kprobe_opcode_t *)probed[i];
+		jp[i].entry = JPROBE_ENTRY(memory_jprobe);
+		jps[i] = &jp[i];
+	}
+}
+
+static void expect_jprobe_hits(struct kunit *test, unsigned int hits, unsigned int nth)
+{
+	jprobe_hits = 0;
+	call_all(test);
+	KUNIT_EXPECT_EQ_MSG(test, jprobe_hits, hits, "%u", nth);
+}
+
+static void check_jprobes(struct kunit *test, unsigned int nr)
+{
+	struct jprobe *jp = kunit_kcalloc(test, NR_FNS, sizeof(*jp), GFP_KERNEL);
+	unsigned int nth, i, hits, failed = 0;
 	struct kprobe_counts before, now;
-	unsigned int nth, failed = 0;
+	struct jprobe *jps[NR_FNS];
 	bool more = true;
 	const char *what;
 	int ret;
 
+	KUNIT_ASSERT_NOT_NULL(test, jp);
 	for (nth = 1; more && nth < MOST; nth++) {
-		struct jprobe jp = {
-			.kp.addr = (kprobe_opcode_t *)kpt_plain,
-			.entry = JPROBE_ENTRY(memory_jprobe),
-		};
-
 		drain();
 		before = kpt_counts(false);
-		jprobe_hits = 0;
+		fill_jprobes(jp, jps, nr);
 		fail_nth(nth);
-		ret = register_jprobe(&jp);
+		ret = nr == 1 ? register_jprobe(jp) : register_jprobes(jps, nr);
 		more = has_failed();
 		if (ret) {
 			failed++;
@@ -2185,29 +2206,49 @@ static void check_jprobe(struct kunit *test)
 			now = kpt_counts(false);
 			what = kpt_differs(&before, &now);
 			KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
-			call_all(test);
-			KUNIT_EXPECT_EQ(test, jprobe_hits, 0);
-			KUNIT_EXPECT_PTR_EQ(test, (void *)jp.kp.addr, (void *)kpt_plain);
-			ret = register_jprobe(&jp);
-			KUNIT_EXPECT_EQ(test, ret, 0);
+			expect_jprobe_hits(test, 0, nth);
+			for (i = 0; i < nr; i++)
+				KUNIT_EXPECT_PTR_EQ(test, (void *)jp[i].kp.addr, probed[i]);
+			KUNIT_ASSERT_EQ(test, register_jprobes(jps, nr), 0);
 		}
-		call_all(test);
-		KUNIT_EXPECT_EQ_MSG(test, jprobe_hits, 1, "%u", nth);
+		expect_jprobe_hits(test, nr, nth);
 		fail_nth(nth);
-		unregister_jprobe(&jp);
+		for (i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ_MSG(test, disable_jprobe(jps[i]), 0, "%u", nth);
 		more |= has_failed();
-		call_all(test);
-		KUNIT_EXPECT_EQ_MSG(test, jprobe_hits, 1, "%u", nth);
+		expect_jprobe_hits(test, 0, nth);
+		fail_nth(nth);
+		for (i = 0, hits = 0; i < nr; i++) {
+			ret = enable_jprobe(jps[i]);
+			if (ret)
+				KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "%u", nth);
+			else
+				hits++;
+		}
+		more |= has_failed();
+		expect_jprobe_hits(test, hits, nth);
+		fail_nth(nth);
+		if (nr == 1)
+			unregister_jprobe(jp);
+		else
+			unregister_jprobes(jps, nr);
+		more |= has_failed();
+		expect_jprobe_hits(test, 0, nth);
+		kpt_wait_until((now = kpt_counts(false), !kpt_differs(&before, &now)));
+		what = kpt_differs(&before, &now);
+		KUNIT_EXPECT_NULL_MSG(test, what, "%u: %s", nth, what);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
-	KUNIT_EXPECT_GE(test, failed, no_pages ? 1 : 2);
+	KUNIT_EXPECT_GE(test, failed, no_pages ? 1 : 2 * nr);
 }
 
-static void registering_a_jprobe_without_memory_changes_nothing(struct kunit *test)
+static void jprobes_come_and_go_without_memory(struct kunit *test)
 {
-	check_jprobe(test);
+	check_jprobes(test, 1);
+	check_jprobes(test, NR_FNS);
 	no_pages = true;
-	check_jprobe(test);
+	check_jprobes(test, 1);
+	check_jprobes(test, NR_FNS);
 }
 #endif
 
@@ -2798,7 +2839,7 @@ static struct kunit_case memory_cases[] = {
 	KUNIT_CASE_PARAM(hit_allocates_nothing_and_takes_no_lock, kpt_state_gen),
 #endif
 #ifdef CONFIG_JPROBES
-	KUNIT_CASE(registering_a_jprobe_without_memory_changes_nothing),
+	KUNIT_CASE(jprobes_come_and_go_without_memory),
 #endif
 #ifdef MODULE
 	KUNIT_CASE(loading_marks_without_memory_changes_nothing),

@@ -114,6 +114,25 @@ static bool next_state(struct kunit *test, unsigned int *state, struct kprobe *k
 	return true;
 }
 
+static struct kpt_misuse *nmi_misuse;
+
+static unsigned long misuse_in_nmi(unsigned long arg)
+{
+	kpt_misuse(nmi_misuse);
+	return arg;
+}
+
+static void calls_in_an_nmi_fail_and_change_nothing(struct kunit *test)
+{
+	struct kpt_probe *victim = kpt_probe(test, kpt_plain2);
+
+	nmi_misuse = kunit_kzalloc(test, sizeof(*nmi_misuse), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, nmi_misuse);
+	kpt_misuse_init(nmi_misuse, victim, victim);
+	call_in_nmi(test, misuse_in_nmi);
+	kpt_expect_denied(test, nmi_misuse);
+}
+
 static void probe_hit_in_nmi_runs(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -458,6 +477,7 @@ static void fault_handler_in_nmi_over_a_fault_handler_runs(struct kunit *test)
 
 static struct kunit_case nmi_cases[] = {
 	SITE_CASE(probe_hit_in_nmi_runs),
+	KUNIT_CASE(calls_in_an_nmi_fail_and_change_nothing),
 	SITE_CASE(lone_probe_hit_in_nmi_runs),
 	SITE_CASE(hit_from_a_handler_in_nmi_is_missed),
 	SITE_CASE(breakpoint_hit_by_nmi_over_a_handler_runs),
