@@ -5,6 +5,7 @@
 #   ok - SUITE.CASE
 #   ok - SUITE.CASE (N parameters, M skipped)
 #   skip - SUITE.CASE: REASON
+#   skip - SUITE.CASE (N parameters, N skipped): REASON of the last one
 #   not ok - SUITE.CASE: WHY, if it was not an expectation
 #   pskip - SUITE.CASE: REASON, for each parameter that was skipped
 #
@@ -57,7 +58,8 @@ keep > 0 && !/^ +(not )?ok / { why[++nw] = $0; keep-- }
 	params++
 	if (/# SKIP/) {
 		skipped++
-		print "pskip - " suite "." param ": " reason($0)
+		last = reason($0)
+		print "pskip - " suite "." param ": " last
 	} else if ($1 == "not") {
 		why[++nw] = $0
 	}
@@ -78,6 +80,8 @@ keep > 0 && !/^ +(not )?ok / { why[++nw] = $0; keep-- }
 		failed++
 	} else if (/# SKIP/ && param == "") {
 		print "skip - " name ": " reason($0)
+	} else if (param != "" && skipped == params) {
+		print "skip - " name counts ": " last
 	} else {
 		print "ok - " name counts
 	}

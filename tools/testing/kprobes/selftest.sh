@@ -153,6 +153,19 @@ expected_lines "$tmp/list" "$results" 'kprobes_t*' | sees picked "with TEST= onl
 expectation "$results" >"$tmp/written"
 sort "$tmp/list" | grep -v '^#' | diff - "$tmp/written" | sed 's/^/not ok - /' |
 	sees written_list "the list that is written from a run is what the run needs" ''
+# A case of which all parameters were skipped proves nothing.
+: >"$results"
+sed 's/ok 1 on its first value/& # SKIP no such CPU/; s/ok 2 second/& # SKIP/' "$tmp/good" |
+	kunit_lines | record kunit '' >/dev/null
+count_results
+[ "$passed $skipped $parameters" = "2 2 2" ] && what='' || what="not ok - $passed $skipped $parameters"
+sees all_parameters_skipped "a case of which all parameters were skipped has not passed" '' <<<"$what"
+sed 's/one.second 1/one.second 2/' "$tmp/list" >"$tmp/list.two"
+expected_lines "$tmp/list.two" "$results" 'kprobes_*' |
+	sees all_parameters_allowed "its parameters may be skipped as often as the list says" ''
+expected_lines "$tmp/list" "$results" 'kprobes_*' |
+	sees all_parameters_counted "its parameters may not be skipped more often" \
+	"not ok - kunit kprobes_one.second: skipped more often than allowed: no such CPU"
 # unlisted DIR: the suites and guest tests that no list there names, so nobody would miss them
 unlisted()
 {
