@@ -43,8 +43,8 @@ known()
 
 	shift 2
 	printf '%s/.bench-%s-%s\n' "$build/$name" "$part" \
-		"$(cat "$build/$name/arch/x86/boot/bzImage" "$here/guest/jobs/bench_$part.sh" "$@" |
-		   sha1sum | cut -c1-16)"
+		"$(cat "$build/$name/arch/x86/boot/bzImage" "$here/guest/jobs/bench_$part.sh" "$@" \
+			"$here/guest.sh" <(emulator_version) | sha1sum | cut -c1-16)"
 }
 
 # guest PART KERNEL FILES [OPTIONS...]: the lines of the job, including those that it printed
@@ -90,7 +90,7 @@ part_crowd()
 	local name=$1 sites known
 
 	sites=$("$here/sites.sh" "$name")
-	known=$(known crowd "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko")
+	known=$(known crowd "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko" <(echo "$sites"))
 	if [ ! -s "$known" ]; then
 		guest crowd "$name" "$sites" -t 1200 "$build/$name" bench_crowd ||
 			known=$(kept "$name" "$known")
@@ -107,7 +107,7 @@ part_memory()
 	[ "$name" != "$patched" ] || kinds='ftrace return'
 	# All of them probe the same functions.
 	sites=$("$here/sites.sh" "${name/patched-/stock-}")
-	known=$(known memory "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko")
+	known=$(known memory "$name" "$build/$name/kprobes-modules/kprobe_crowd.ko" <(echo "$sites"))
 	if [ ! -s "$known" ]; then
 		for kind in $kinds; do
 			guest "memory-$kind" "$name" "$sites" -t 600 -m 2048 "$build/$name" \
@@ -227,8 +227,9 @@ part_coverage()
 {
 	local name=$1 known
 
-	known=$build/$name/.bench-coverage-$(cat "$build/$name/arch/x86/boot/bzImage" "$here/coverage.sh" \
-		"$build/$name/kprobes-modules/kprobe_coverage.ko" | sha1sum | cut -c1-16)
+	known=$build/$name/.bench-coverage-$(cat "$build/$name/arch/x86/boot/bzImage" \
+		"$here"/{coverage,guest}.sh "$here/guest/jobs/coverage.sh" \
+		"$build/$name/kprobes-modules/kprobe_coverage.ko" <(emulator_version) | sha1sum | cut -c1-16)
 	if [ ! -s "$known" ]; then
 		KERNEL=$name SEEDS=1 NR=6000 "$here/coverage.sh" >"$tmp/coverage" || {
 			cat "$tmp/coverage" >&2

@@ -8,7 +8,7 @@
 #               take less than 45. The rest is for slow machines.
 set -uo pipefail
 # These change what runs. They are common names for what a CI sets for itself.
-unset TEST QUICK AGAIN DENSE CONFIG KERNEL ARCH SEED NR CPUS POINTS PROBES CALLS ONLY PARTS
+unset TEST QUICK KPROBES_KEEP AGAIN DENSE CONFIG KERNEL ARCH SEED NR CPUS POINTS PROBES CALLS ONLY PARTS
 unset ABUSE_CALLS ABUSE_SEED FUZZ_DEFS FUZZ_SEED PERF_DEFS PERF_SEED
 unset STRESS_SECONDS TOGGLE_SECONDS RETURNS_SECONDS RETURNS_TASKS RETURNS_CALLS
 # shellcheck source=tools/testing/kprobes/common.sh

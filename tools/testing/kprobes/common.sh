@@ -315,6 +315,9 @@ emulator_patches()
 	printf '%s\n' "$here"/emulator/*.patch
 }
 
+# emulator_version: for what is kept of runs in guests
+emulator_version() { qemu-system-x86_64 --version 2>/dev/null | sed -n 1p; }
+
 # The kernel parameters that a guest needs to know the time. On a loaded machine the timers
 # that it measures its clocks with come late. It may then take the timer for broken and give
 # up; or believe that the TSC, which is this machine's, is ten times slower than it is, so that
@@ -455,6 +458,11 @@ config_packages()
 	esac
 	case $(config_options) in
 	*CONFIG_DEBUG_INFO_BTF=y*) echo pahole:dwarves ;;
+	esac
+	# Its guests need a program of theirs.
+	case $(config_arch) in
+	i386) printf '%s\n' i686-linux-gnu-gcc:gcc-i686-linux-gnu \
+		/usr/i686-linux-gnu/include/stdio.h:libc6-dev-i386-cross ;;
 	esac
 }
 

@@ -60,7 +60,17 @@ status=0
 	>"$tmp/out" || status=$?
 grep -E '^(failed|point) ' "$tmp/out" || true
 
-awk '
+case $name in
+stock-* | patched-*) ours='' ;;
+*) ours=1 ;;
+esac
+awk -v seeds="$(wc -w <<<"$seeds")" -v nr="$nr" -v ours="$ours" '
+	function few(what, is, least)
+	{
+		if (is >= least) return
+		printf "too few %s: %d, want at least %d\n", what, is, least
+		bad = 1
+	}
 	$1 == "seed" { s = ++n; seed[n] = $2 }
 	$1 == "reason" {
 		count = $2
@@ -84,7 +94,7 @@ awk '
 		return all["accepted"] - all["ftrace"]
 	}
 	END {
-		if (!n) exit 1
+		if (n < seeds) exit 1
 		printf "%-42s", "seed"
 		for (i = 1; i <= n; i++) printf " %9s", seed[i]
 		printf " %9s\n", "all"
@@ -111,5 +121,12 @@ awk '
 			for (j = 1; j <= n; j++) printf " %9d", why[words[i], j]
 			printf " %9d\n", all[words[i]]
 		}
+		# What stock does is only a figure.
+		for (i = 1; ours && i <= n; i++) {
+			few("probes set with seed " seed[i], value["accepted", i], nr)
+			few("jumps with seed " seed[i], value["jumps", i], points(i) / 2)
+			if (nr >= 1000) few("jumps hit with seed " seed[i], value["hit_jumps", i], 1)
+		}
+		exit bad
 	}' "$tmp/out" || status=1
 [ "$status" -eq 0 ] || die "coverage: failed: see build/logs/coverage-$name.*"

@@ -111,6 +111,7 @@ check()
 	local kernel status=0
 
 	[ "$(id -u)" -eq 0 ] || die "deb-check installs packages into its own root directory: use sudo"
+	need mmdebstrap:mmdebstrap
 	prepare
 	config=${DEB_CONFIG:-}
 	if [ -z "$config" ]; then

@@ -234,8 +234,17 @@ halve()
 
 mapfile -t files < <(for module in $modules; do module_file "$module"; done)
 [ ${#files[@]} -eq "$(wc -w <<<"$modules")" ] || exit 1
-id=$(cat "$kernel/vmlinux" "${files[@]}" "$0" "$here"/{everything-results,guest,common}.sh \
-	"$here"/guest/{init,lib.sh,jobs/everything.sh} | sha1sum | cut -c1-16)
+# The module that sets the probes and judges, and one that the workload loads
+mapfile -t -O ${#files[@]} files < <(module_file kprobe_coverage; module_file trace-printk)
+[ ${#files[@]} -eq $(($(wc -w <<<"$modules") + 2)) ] || exit 1
+id=$({
+	cat "$kernel/vmlinux" "${files[@]}" "$0" "$here"/{everything-results,guest,common}.sh \
+		"$here"/guest/{init,lib.sh,jobs/everything.sh}
+	echo "${WORK_SECONDS:-5}"
+	emulator_version
+	stress-ng --version 2>&1
+	trinity --help 2>&1
+} | sha1sum | cut -c1-16)
 # A window that is asked for runs in any case.
 if { [ -n "${AGAIN:-}" ] && [ -z "${WINDOW:-}" ]; } || [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	prepare

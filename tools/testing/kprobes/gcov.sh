@@ -5,7 +5,7 @@
 # guests report (guest/init), and prints a line for each file. build/$CONFIG-results/uncovered
 # has the lines that nothing has executed.
 #
-#   AGAIN=     empty: only count what the latest run has reported (default 1)
+#   AGAIN=     empty or 0: only count what the latest run has reported (default 1)
 #   LEAST=95   fails if the share of the lines is below this, in per cent
 #
 # A guest that crashes, as those of "oops" do, reports nothing. Code that may not be
@@ -19,12 +19,15 @@ kernel=$build/$CONFIG
 need python3:python3 gcov:gcc gcov-tool:gcc
 [ -e "$kernel/vmlinux" ] || die "no kernel in build/$CONFIG: make gcov builds it"
 mkdir -p "$out"
+only_one "$CONFIG"
 
 status=0
 if [ -n "${AGAIN-1}" ]; then
-	rm -f "$build"/logs/*-"$CONFIG"[.-]*out
+	rm -f "$build"/logs/*-"$CONFIG"[.-]*out "$out/tests.passed"
 	KERNEL=$CONFIG "$here/test.sh" | tee "$out/tests" || status=$?
+	[ $status -ne 0 ] || touch "$out/tests.passed"
 fi
+[ -e "$out/tests.passed" ] || status=1
 
 # add DIR: add its counts to the sum
 add()

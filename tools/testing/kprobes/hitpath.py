@@ -20,11 +20,13 @@ import struct
 import subprocess
 import sys
 
-# The entries of hits, by the option that brings them.
+# The entries of hits, and of ways back, by the options that bring them.
 ROOTS = {
     "KPROBES": "asm_exc_int3 exc_int3 kprobe_int3_handler",
-    "OPTPROBES": "detour_hit detour_post detour_changed detour_resched",
-    "KPROBES_ON_FTRACE": "ftrace_caller ftrace_regs_caller kprobe_ftrace_handler",
+    "OPTPROBES": "detour_hit detour_post detour_changed detour_resched detour_leave",
+    "KPROBES_ON_FTRACE": "ftrace_caller ftrace_regs_caller kprobe_ftrace_handler "
+                         "kprobe_ftrace_return kprobe_ftrace_return_far",
+    "KPROBES_ON_FTRACE X86_64": "kprobe_ftrace_trampoline",
     "KRETPROBES": "__kretprobe_trampoline kretprobe_return",
     "JPROBES": "x86_jprobe_call x86_jprobe_leave",
 }
@@ -180,7 +182,7 @@ def roots(symbol, options, wanted=ROOTS):
         for name in names.split():
             if all(part in symbol for part in name.split(":")):
                 yield name
-            elif option in options:
+            elif all(part in options for part in option.split()):
                 sys.exit("kprobes: hitpath: no %s in this kernel, which has %s" % (name, option))
 
 

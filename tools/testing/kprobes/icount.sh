@@ -34,7 +34,7 @@ measure()
 	sites=$("$here/sites.sh" "$name")
 	known=$kernel/.icount-$(cat "$kernel/arch/x86/boot/bzImage" "$here/guest/jobs/icount.sh" \
 		"$kernel/kprobes-modules/kprobe_cost.ko" "$kernel/kprobes-modules/kprobe_crowd.ko" \
-		"$here/sites.sh" <(echo "$part, $many, $cold, ${COUNT:-}") | sha1sum | cut -c1-16)
+		"$here/guest.sh" <(echo "$sites, $part, $many, $cold, ${COUNT:-}"; emulator_version) | sha1sum | cut -c1-16)
 	if [ ! -s "$known" ]; then
 		say "measuring $part of $name (build/logs/$log.*)" >&2
 		# Addresses as in vmlinux: no KASLR.

@@ -254,7 +254,7 @@ generate()
 {
 	local f date left value
 
-	need git:git patch:patch
+	need git:git patch:patch python3:python3
 	"$here/tree.sh" >/dev/null
 	mkdir -p "$out"
 	pristine
@@ -481,15 +481,15 @@ boot()
 	[ $status -eq 0 ] || { grep -v '^ok' "$log" | tail -n 5 >&2; return 1; }
 }
 
-# same y|n COMMIT: would make find nothing to do there? The .config is that of the last
-# build, and no file that differs from what was built then was read for it, nor says what
+# same y|n COMMIT: would make find nothing to do there? The .config and what judges are those of
+# the last build, and no file that differs from what was built then was read for it, nor says what
 # has to be built.
 same()
 {
 	local kout=$out/build-$1 last config changed
 
 	read -r last config <"$kout/.laid" 2>/dev/null || return
-	[ "$config" = "$(cksum <"$kout/.config")" ] || return
+	[ "$config" = "$judges $(cksum <"$kout/.config")" ] || return
 	changed=$(g diff --name-only "$last" "$2" 2>/dev/null) || return
 	changed=$(sed '/^$/d; /^Documentation\//d; /^tools\/testing\//d; /\(^\|\/\)Kconfig[^/]*$/d' <<<"$changed")
 	[ -n "$changed" ] || return 0
@@ -536,7 +536,7 @@ build_at()
 			printf '%s\n' "$warnings" | head -n 5 >&2
 			die "$at makes warnings with KPROBES=$y: see $log"
 		fi
-		echo "$(g rev-parse "$commit^{tree}") $(cksum <"$out/build-$y/.config")" >"$out/build-$y/.laid"
+		echo "$(g rev-parse "$commit^{tree}") $judges $(cksum <"$out/build-$y/.config")" >"$out/build-$y/.laid"
 		did="$did KPROBES=$y"
 		if [ -n "$boots" ]; then
 			boot $y || die "$at does not boot with KPROBES=$y: see $out/boot-$y.log"
@@ -566,7 +566,7 @@ prepare_tree()
 	touch "$out/built" "$out/touched"
 	# What else decides if a patch builds and boots
 	judges=$({
-		cat "$state/base" "$here"/{warnings.sh,guest/init,guest/jobs/series.sh}
+		cat "$state/base" "$here"/{series,warnings,guest}.sh "$here"/guest/{init,lib.sh,jobs/series.sh}
 		config_options
 		echo "$SPLATS"
 		gcc --version

@@ -24,8 +24,13 @@ kernel=$build/$name
 all='100 1000 10000'
 quiet='100 1000 10000 10100'
 cold='100 1000 10000 55000'
+names=''
+case $name in
+stock-*) names=$("$0" "${name#stock-}")/names ;;
+esac
 known=$kernel/.sites-$(cat "$kernel/arch/x86/boot/bzImage" "$here/guest/jobs/sites.sh" \
-	"$kernel/kprobes-modules/kprobe_crowd.ko" <(echo "$all, $quiet, $cold") | sha1sum | cut -c1-16)
+	"$kernel/kprobes-modules/kprobe_crowd.ko" "$0" "$here/guest.sh" ${names:+"$names"} \
+	<(emulator_version) | sha1sum | cut -c1-16)
 if [ -e "$known" ]; then
 	echo "$known"
 	exit
@@ -69,10 +74,6 @@ objdump -d --no-show-raw-insn -j .text "$kernel/vmlinux" | awk '
 spread 14500 <"$tmp/text" | awk -v dir="$tmp" '{ print $1 >(dir "/files" NR % 2 + 1 "/all") }'
 # These do not run once the machine is up.
 awk '$2 ~ /^acpi_(ds|ex|ns|ps|ut)_/ { print $1 }' "$tmp/text" >"$tmp/files1/acpi"
-case $name in
-stock-*) names=$("$0" "${name#stock-}")/names ;;
-*) names='' ;;
-esac
 
 say "finding where $name can be probed (build/logs/sites-$name-*)" >&2
 # find_half N WATCH: stock takes long, and the longer the more probes there are, so two

@@ -61,7 +61,10 @@ id()
 # kept in the folder, so that a run that is stopped, or has a failure, goes on from there.
 try()
 {
-	local run=("${interruptible[@]}" CONFIG="$1" TEST= KEEP="$2")
+	# These would change what a test proves, and not what its result is kept for.
+	unset STRESS_SECONDS TOGGLE_SECONDS RETURNS_SECONDS RETURNS_TASKS RETURNS_CALLS
+	unset ABUSE_CALLS ABUSE_SEED FUZZ_DEFS FUZZ_SEED PERF_DEFS PERF_SEED QUICK
+	local run=("${interruptible[@]}" CONFIG="$1" TEST= KPROBES_KEEP="$2")
 
 	{
 		"${run[@]}" "$here/tree.sh" && "${run[@]}" "$here/kernel.sh" && "${run[@]}" "$here/test.sh"

@@ -35,7 +35,7 @@ for scenario in $scenarios; do
 	. "$here/torture/$scenario"
 	kernel=$build/${KERNEL:-${ON:-$CONFIG}}
 	log=torture-$scenario
-	if [ -n "$ON" ] && [ -z "${KERNEL:-}" ] && [ -e "$kernel/vmlinux" ]; then
+	if [ -n "$ON" ] && [ -z "${KERNEL:-}" ] && { [ -n "${SCENARIO:-}" ] || [ -e "$kernel/vmlinux" ]; }; then
 		# make torture has built the default one only.
 		CONFIG=$ON "$here/kernel.sh"
 	elif [ -n "$ON" ] && [ -z "${SCENARIO:-}" ]; then

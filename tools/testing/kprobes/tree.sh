@@ -282,7 +282,8 @@ prepare_patched()
 	if [ "$(cat "$build/patched/base" 2>/dev/null)" = "$(stock_stamp; cat "${patches[@]}" | cksum)" ]; then
 		return
 	fi
-	rm -rf "$build/patched"
+	# A file that is not patched any more is older than its object.
+	rm -rf "$build/patched" "$build"/patched-*/
 	mkdir -p "$build/patched"
 	cp -al "$stock_src" "$build/patched/linux"
 	for p in "${patches[@]}"; do

@@ -175,9 +175,10 @@ def read(path):
     return values, details
 
 
-def rules(ours, parts):
+def rules(ours, parts, groups):
     """What must be so, whatever the figures are."""
-    broken = []
+    broken = [f"{title}: {label}: no figure of ours" for title, _, rows in groups
+              for _, label, _, _, value in rows if value is None]
     if "cpus" not in parts.split():
         return broken
     # The control: the plugin must report a line that is shared.
@@ -377,7 +378,7 @@ def main():
         print("\n`-`: not measured, because it cannot be done or did not finish in time; in the last column: no ratio.")
     else:
         text_table(groups)
-    broken = rules(ours, args.parts)
+    broken = rules(ours, args.parts, groups)
     for line in broken:
         print(f"broken: {line}", file=sys.stderr)
     for line in ours_by:

@@ -58,6 +58,7 @@ done
 for kind in entry inner; do
 	sed 's/+/ /; / /!s/$/ 0/' /tmp/$kind | /perf_probes "$NR" >/tmp/perf || echo "failed perf"
 	awk -v nr="$NR" -v kind=$kind '
-		$1 == "set" && $2 == nr { printf "perf_%s_open %.0f\n", kind, $3 * 1000 }
-		$1 == "closed" { printf "perf_%s_close %.0f\n", kind, $2 * 1000 }' /tmp/perf
+		$1 == "set" && $2 == nr { printf "perf_%s_open %.0f\n", kind, $3 * 1000; all = 1 }
+		$1 == "closed" { printf "perf_%s_close %.0f\n", kind, $2 * 1000 }
+		END { if (!all) print "failed perf_" kind }' /tmp/perf
 done
