@@ -76,6 +76,7 @@ awk -v seeds="$(wc -w <<<"$seeds")" -v nr="$nr" -v ours="$ours" '
 		count = $2
 		$1 = $2 = ""
 		sub(/^ +/, "")
+		sub(/: [^ ]+\+0x[^ ]*$/, "")	# what branches there
 		if (!($0 in known)) { words[++nw] = $0; known[$0] = 1 }
 		why[$0, s] += count
 		all[$0] += count
