@@ -21,7 +21,7 @@ oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:
 oops_names()
 {
 	# shellcheck disable=SC2086
-	printf 'oops.%s\n' $oops_goes_on $oops_panics panic_path in_reader | tr : _
+	printf 'oops.%s\n' $oops_goes_on $oops_panics panic_path crash_path in_reader | tr : _
 }
 
 # oops_verdict CONSOLE CASE PANICS: prints what is missing or wrong; nothing if all is well
@@ -142,6 +142,32 @@ panic_path_verdict()
 				print "few hits: " hits + 0 ", in panic() " on_panic + 0 ", on the other CPU " on_other + 0 ", returns " returns + 0
 		}'
 	# It reboots at once, which ends QEMU.
+	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
+}
+
+# crash_path_verdict CONSOLE GUEST: the same if the panic starts another kernel. The hits of the
+# other CPU are not printed any more.
+crash_path_verdict()
+{
+	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk '
+		/^kprobe_oops: crash_path: / {
+			gsub(/,/, "")
+			sites = $5; jumps = $7; breakpoints = $9
+		}
+		/^Kernel panic - not syncing: sysrq triggered crash$/ { panics++; next }
+		/^(Kernel panic|BUG|Oops|WARNING|UBSAN|INFO|rcu: INFO): / { print "one more report: " $0 }
+		/^p_native_machine_crash_shutdown_[0-9]+: / { shutdown++ }
+		/^p_crash_save_cpu_[0-9]+: / { saves++ }
+		/^r_[a-z_0-9]+: / { returns++ }
+		/^kprobe_oops: the crash kernel is up$/ { up++ }
+		END {
+			if (sites < 3 || jumps < 3 || breakpoints < 3)
+				print "few probes: ftrace sites " sites + 0 ", jumps " jumps + 0 ", breakpoints " breakpoints + 0
+			if (panics != 1) print panics + 0 " panics"
+			if (!shutdown || !saves || !returns)
+				print "few hits: in the shutdown " shutdown + 0 ", where registers are saved " saves + 0 ", returns " returns + 0
+			if (up != 1) print "the crash kernel is not up"
+		}'
 	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
 }
 

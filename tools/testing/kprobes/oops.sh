@@ -89,14 +89,15 @@ compare()
 	done
 }
 
-# alone CASE TEXT: one in a guest of its own, with a verdict of its own
+# alone CASE TEXT [OPTIONS...]: one in a guest of its own, with options for guest.sh and a
+# verdict of its own
 alone()
 {
 	local log=oops-$name-${1//_/-} bad status=0
 
 	[ -n "$(those "$1")" ] || return 0
 	new_console "$log"
-	"$here/guest.sh" -t 240 -l "$log" -s . "$kernel" oops CASES="$1" \
+	"$here/guest.sh" -t 240 -l "$log" -s . "${@:3}" "$kernel" oops CASES="$1" \
 		>"$build/logs/$log.txt" 2>&1 || status=$?
 	bad=$("$1_verdict" "$build/logs/$log.console" "$build/logs/$log.txt" $status)
 	cases=$((cases + 1))
@@ -133,6 +134,20 @@ stock-* | patched-*)
 	;;
 esac
 alone panic_path "a panic with probes on its way is as one without"
+if [ -n "$(those crash_path)" ]; then
+	if grep -qx CONFIG_KEXEC_FILE=y "$kernel/.config"; then
+		need gcc:gcc /usr/include/stdio.h:libc6-dev
+		scratch
+		mkdir "$tmp/files"
+		cp "$kernel/arch/x86/boot/bzImage" "$tmp/files/"
+		gcc -O2 -static -o "$tmp/files/kexec_crash" "$here/kexec_crash.c"
+		alone crash_path "a panic starts another kernel, with probes on its way" \
+			-f "$tmp/files" -a 'crashkernel=256M tp_printk'
+	else
+		echo "skip - oops.crash_path: this kernel starts no other one"
+		cases=$((cases + 1))
+	fi
+fi
 alone in_reader "a task that oopses in an RCU reader removes its probes while it dies"
 [ $cases -gt 0 ] || die "no case matches '${TEST:-}'"
 exit $failed
