@@ -1399,6 +1399,23 @@ panic_path_verdict "$tmp/panicked" "$tmp/panicked.txt" | sed 's/^/not ok - /' |
 not ok - few probes: ftrace sites 40, jumps 0, breakpoints 47
 not ok - few hits: 30, in panic() 29, on the other CPU 1, returns 0
 not ok - the guest: kprobes: guest: oops did not end within 240 s: see log"
+printf '[   10.8] %s\n' 'kprobe_oops: crash_path: ftrace sites 40, jumps 71, breakpoints 47' \
+	'Kernel panic - not syncing: sysrq triggered crash' \
+	'p_native_machine_crash_shutdown_0: (native_machine_crash_shutdown+0x0/0xe0)' \
+	'p_crash_save_cpu_5: (crash_save_cpu+0x5/0x100)' \
+	'r_crash_save_cpu: (kdump_nmi_callback+0x10/0x20 <- crash_save_cpu)' >"$tmp/crashed"
+echo 'kprobe_oops: the crash kernel is up' >>"$tmp/crashed"
+echo 'kprobes: guest: ended before the job did: see log' >"$tmp/crashed.txt"
+crash_path_verdict "$tmp/crashed" "$tmp/crashed.txt" | sed 's/^/not ok - /' |
+	sees crash_path_good "a panic that starts another kernel with probes on its way is good" ''
+sed -i 's/jumps 71/jumps 0/; /r_crash/d; /is up/d' "$tmp/crashed"
+echo 'BUG: unable to handle page fault' >>"$tmp/crashed"
+crash_path_verdict "$tmp/crashed" "$tmp/crashed.txt" | sed 's/^/not ok - /' |
+	sees crash_path_bad "a panic in which the other kernel does not come up is seen" \
+"not ok - one more report: BUG: unable to handle page fault
+not ok - few probes: ftrace sites 40, jumps 0, breakpoints 47
+not ok - few hits: in the shutdown 1, where registers are saved 1, returns 0
+not ok - the crash kernel is not up"
 
 printf '%s\n' '[    5.1] kernel BUG at /src/kprobe_oops.c:400!' '[    5.1] Oops: invalid opcode: 0000 [#1] SMP' \
 	'[    5.1] RIP: 0010:reader_write+0x10/0x20' >"$tmp/in_reader"
@@ -1622,6 +1639,7 @@ replaced 9000
 calls 100000
 hits 90000
 entries 90000
+posts 20000
 in_task 50000
 in_softirq 900
 in_hardirq 900

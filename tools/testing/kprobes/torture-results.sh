@@ -6,6 +6,7 @@
 TORTURE_COUNTS='
 calls 10000
 hits 5000
+posts 500
 in_task 1000
 in_softirq 100
 in_hardirq 100

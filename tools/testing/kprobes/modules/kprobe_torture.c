@@ -16,6 +16,7 @@
  *	hits in NMIs = calls from NMIs
  *	missed hits of each = calls from a handler
  *	entries of the return probe = its returns; with its missed calls: the hits
+ *	runs of the post-handler, which one of them has all the time = hits of its probe
  *
  * One target has a jump label. Each call goes on to one of its two sides, each of which has a
  * probe: hits of the one + hits of the other = calls, and the same for missed hits.
@@ -108,6 +109,7 @@ struct counts {
 	unsigned long inner;
 	unsigned long from_nmi;
 	unsigned long hits[2];
+	unsigned long posts;
 	unsigned long hits_in_nmi;
 	unsigned long entries;
 	unsigned long returns;
@@ -241,6 +243,11 @@ static int first_hit(struct kprobe *kp, struct pt_regs *regs)
 static int second_hit(struct kprobe *kp, struct pt_regs *regs)
 {
 	return count_hit(kp, 1);
+}
+
+static void second_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	this_cpu_inc(container_of(kp, struct target, kp[1])->counts->posts);
 }
 
 static int side_hit(struct kprobe *kp, struct pt_regs *regs)
@@ -927,6 +934,7 @@ static void count_all(unsigned int i)
 		totals[i].from_nmi += c->from_nmi;
 		totals[i].hits[0] += c->hits[0];
 		totals[i].hits[1] += c->hits[1];
+		totals[i].posts += c->posts;
 		totals[i].hits_in_nmi += c->hits_in_nmi;
 		totals[i].entries += c->entries;
 		totals[i].returns += c->returns;
@@ -982,6 +990,8 @@ static int run_for(unsigned int seconds)
 
 		t->kp[0] = (struct kprobe){ .addr = entry(t), .pre_handler = first_hit };
 		t->kp[1] = (struct kprobe){ .addr = entry(t), .pre_handler = second_hit };
+		if (i == BYTES_B)
+			t->kp[1].post_handler = second_post;
 		t->rp = (struct kretprobe){
 			.kp.addr = entry(t),
 			.entry_handler = count_entry,
@@ -1042,6 +1052,7 @@ static unsigned int inexact(unsigned int i)
 	struct counts *c = &totals[i];
 
 	return c->hits[0] != c->calls || missed[i][0] != c->inner ||
+	       c->posts != (i == BYTES_B ? c->hits[1] : 0) ||
 	       c->hits_in_nmi != c->from_nmi || (i == LABEL && sides_are(c) != 0);
 }
 
@@ -1052,6 +1063,7 @@ static unsigned int unequal(unsigned int i)
 	return c->hits[0] != c->hits[1] || missed[i][0] != missed[i][1] ||
 	       missed[i][0] != missed[i][2] || c->entries != c->returns ||
 	       c->entries + missed_returns[i] != c->hits[0] || c->hits[0] > c->calls ||
+	       c->posts > c->hits[1] ||
 	       missed[i][0] > c->inner || c->hits_in_nmi > c->from_nmi ||
 	       (i == LABEL && sides_are(c) > 0) ||
 	       (i == PATCHED && versions[ORIGINAL] + versions[REPLACED] != c->calls + c->inner);
@@ -1060,7 +1072,7 @@ static unsigned int unequal(unsigned int i)
 static int result_show(struct seq_file *m, void *unused)
 {
 	unsigned int i, nr_inexact = 0, nr_unequal = 0;
-	unsigned long calls = 0, hits = 0, hits_in_nmi = 0, entries = 0;
+	unsigned long calls = 0, hits = 0, posts = 0, hits_in_nmi = 0, entries = 0;
 
 	mutex_lock(&lock);
 	for (i = 0; i < NR_TARGETS; i++) {
@@ -1070,10 +1082,11 @@ static int result_show(struct seq_file *m, void *unused)
 		nr_unequal += unequal(i);
 		calls += c->calls + c->inner;
 		hits += c->hits[0];
+		posts += c->posts;
 		hits_in_nmi += c->hits_in_nmi;
 		entries += c->entries;
-		seq_printf(m, "# %s: calls %lu + %lu, hits %lu %lu, missed %lu %lu %lu, entries %lu, returns %lu, missed %u, in NMIs %lu %lu\n",
-			   targets[i].name, c->calls, c->inner, c->hits[0], c->hits[1],
+		seq_printf(m, "# %s: calls %lu + %lu, hits %lu %lu, posts %lu, missed %lu %lu %lu, entries %lu, returns %lu, missed %u, in NMIs %lu %lu\n",
+			   targets[i].name, c->calls, c->inner, c->hits[0], c->hits[1], c->posts,
 			   missed[i][0], missed[i][1], missed[i][2], c->entries, c->returns,
 			   missed_returns[i], c->from_nmi, c->hits_in_nmi);
 	}
@@ -1082,7 +1095,8 @@ static int result_show(struct seq_file *m, void *unused)
 	seq_printf(m, "key_flips %ld\nkey_off %lu\nkey_on %lu\n",
 		   atomic_long_read(&key_flips), sides[0].total, sides[1].total);
 	seq_printf(m, "original %lu\nreplaced %lu\n", versions[ORIGINAL], versions[REPLACED]);
-	seq_printf(m, "calls %lu\nhits %lu\nentries %lu\n", calls, hits, entries);
+	seq_printf(m, "calls %lu\nhits %lu\nposts %lu\nentries %lu\n", calls, hits, posts,
+		   entries);
 	seq_printf(m, "in_task %lu\nin_softirq %lu\nin_hardirq %lu\nin_nmi %lu\nin_handler %lu\n",
 		   by_context[IN_TASK], by_context[IN_SOFTIRQ], by_context[IN_HARDIRQ],
 		   by_context[IN_NMI], by_context[IN_HANDLER]);
