@@ -417,9 +417,13 @@ int arch_trampoline_kprobe(struct kprobe *p);
  *
  *	kprobe_mutex		arch_prepare_post(), arch_kprobes_batch(),
  *				arch_populate_kprobe_blacklist()
- *	kprobe_mutex or none	arch_kprobes_sync(); kprobe_lookup_name() and
- *				arch_adjust_kprobe_addr(), which must not take it
- *	none, in any context	arch_within_kprobe_blacklist(), kprobe_exceptions_notify()
+ *	kprobe_mutex, or both	arch_kprobes_sync(), which takes neither
+ *	it and cpus_read_lock(),
+ *	or none
+ *	kprobe_mutex or none	kprobe_lookup_name(), arch_adjust_kprobe_addr(), which do
+ *				not take it
+ *	any or none, in any	arch_within_kprobe_blacklist(), kprobe_exceptions_notify()
+ *	context
  *
  * ftrace knows a site by its first MCOUNT_INSN_SIZE bytes. An architecture on which it
  * patches more than these defines __ARCH_KPROBE_FTRACE_SIZE in asm/kprobes.h.

@@ -3,7 +3,7 @@
  * Kprobes: which handler runs on this CPU, and waiting for handlers, on architectures
  * with one current_kprobe for all contexts. running.c is for the others.
  *
- * Nobody looks at the current_kprobe of another CPU, so it needs no barrier. What orders a
+ * No CPU looks at the current_kprobe of another one, so it needs no barrier. What orders a
  * change of a point against hits is the grace period in kprobe_quiesce(), on arm64 and
  * powerpc as anywhere. A hit that began before it has ended before kprobe_quiesce() returns,
  * with all its accesses. A hit that begins after it sees all that was stored before. The

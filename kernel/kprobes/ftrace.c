@@ -115,12 +115,13 @@ void kprobe_ftrace_kill(void)
  *   call only, and leaves a note on top of that of the outer hit. The outer hit may take
  *   either: both first calls were made in MOVE_COUNTED, where all notes are the same.
  *
- * arm64 and powerpc may reorder what a call reads: the mark of the point, then the stage,
- * then the ops. The first two reads are acquires. The move sets up all of @move before it
- * sets a mark, and at the end it writes the ops, then the mark, then the stage; the last two
- * stores are releases. So a call that sees a mark sees at least MOVE_NOTED, and one that sees
- * no mark any more, or MOVE_NONE after a mark, sees the new ops. A CPU reads only its own
- * notes, and the first wait comes between the last call that used them and their clearing.
+ * powerpc, for one, may reorder what a call reads: the mark of the point, then the stage, then
+ * the ops. The first two reads are acquires. The move sets up all of @move before it sets a
+ * mark, and at the end it writes the ops, then the mark, then the stage; the last two stores
+ * are releases. So a call that sees a mark sees the stage MOVE_NOTED or a later one. One that
+ * sees no mark any more, or that the last stage is over, sees the new ops. A CPU reads only
+ * its own notes, and the first wait comes between the last call that used them and their
+ * clearing.
  */
 enum move_stage {
 	MOVE_NONE,

@@ -286,8 +286,8 @@ static int calls_cpu_online(unsigned int cpu)
 /*
  * An idle task never exits. Its CPU goes offline in the middle of the task's calls, and
  * the task starts over when the CPU comes back. The CPU is dead here, if it has been online.
- * One that did not come online in time may still be running; nothing tells it from one that
- * died when a later step of coming online failed, so the calls of that one are kept.
+ * One that did not come online in time may still be running. Nothing tells it from one that
+ * died when a later step of coming online failed, so the calls of both are kept.
  */
 static int calls_flush_idle(unsigned int cpu)
 {

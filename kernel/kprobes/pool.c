@@ -21,7 +21,8 @@
  *  - Both sides write one word and then read that of the other. A full barrier on each side
  *    between the two makes at least one of them see the other's: @attention of a search and
  *    the free bit of a call, @dead of the release and the same bit, @wanted of a call and
- *    @asked of the worker. If both see it, an atomic exchange decides who acts.
+ *    @asked of the worker. If both sides of the last two see it, an atomic exchange decides
+ *    which one acts. A search and a call may both act.
  *
  * Why not rethook with lib/objpool.c, which were made for this? Exact instructions, on
  * one kernel (x86-64, -icount), for a pre-handler that calls rethook_try_get() and

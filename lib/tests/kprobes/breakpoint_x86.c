@@ -1165,8 +1165,8 @@ static void debuggers_learn_what_a_probe_has_replaced(struct kunit *test)
 
 /*
  * Debuggers ask before they know whether there is memory at an address, and an oops asks
- * about any instruction pointer. The tombstones of
- * removed points in the table have a key that is not an address of text.
+ * about any instruction pointer. The tombstones of removed points in the table have a key
+ * that is not an address of text.
  */
 #define GONE_POINTS	32
 

@@ -1175,8 +1175,8 @@ static void instance_is_not_read_once_it_is_free(struct kunit *test)
 #define MANY_CALLS	8192
 
 /*
- * It would not end in a loop, nor while the task calls and returns all the time. And what
- * the list consists of is freed by RCU.
+ * Without a bound, the walk would not end in a loop, nor while the task calls and returns all
+ * the time. And what the list consists of is freed by RCU.
  */
 static void walk_of_another_task_ends(struct kunit *test)
 {
