@@ -459,9 +459,9 @@ config_packages()
 	case $(config_options) in
 	*CONFIG_DEBUG_INFO_BTF=y*) echo pahole:dwarves ;;
 	esac
-	# Its guests need a program of theirs.
-	case $(config_arch) in
-	i386) printf '%s\n' i686-linux-gnu-gcc:gcc-i686-linux-gnu \
+	# Tests in a 32-bit guest need a 32-bit program.
+	case $CONFIG in
+	i386 | gcov32) printf '%s\n' i686-linux-gnu-gcc:gcc-i686-linux-gnu \
 		/usr/i686-linux-gnu/include/stdio.h:libc6-dev-i386-cross ;;
 	esac
 }

@@ -110,6 +110,23 @@ alone()
 	fi
 }
 
+crash_path()
+{
+	[ -n "$(those crash_path)" ] || return 0
+	if ! grep -qx CONFIG_KEXEC_FILE=y "$kernel/.config"; then
+		echo "skip - oops.crash_path: this kernel starts no other one"
+		cases=$((cases + 1))
+		return
+	fi
+	need gcc:gcc /usr/include/stdio.h:libc6-dev
+	scratch
+	mkdir "$tmp/files"
+	cp "$kernel/arch/x86/boot/bzImage" "$tmp/files/"
+	gcc -O2 -static -o "$tmp/files/kexec_crash" "$here/kexec_crash.c"
+	alone crash_path "a panic starts another kernel, with probes on its way" \
+		-f "$tmp/files" -a 'crashkernel=256M tp_printk'
+}
+
 mkdir -p "$build/logs"
 need_qemu
 if [ -n "$(those pre:plain:jump:stack)" ] && is_32bit "$kernel"; then
@@ -131,23 +148,10 @@ stock-* | patched-*)
 	for c in $(those $oops_panics); do
 		crash "oops-$name-${c//:/-}" 1 "$c"
 	done
+	alone panic_path "a panic with probes on its way is as one without"
+	crash_path
+	alone in_reader "a task that oopses in an RCU reader removes its probes while it dies"
 	;;
 esac
-alone panic_path "a panic with probes on its way is as one without"
-if [ -n "$(those crash_path)" ]; then
-	if grep -qx CONFIG_KEXEC_FILE=y "$kernel/.config"; then
-		need gcc:gcc /usr/include/stdio.h:libc6-dev
-		scratch
-		mkdir "$tmp/files"
-		cp "$kernel/arch/x86/boot/bzImage" "$tmp/files/"
-		gcc -O2 -static -o "$tmp/files/kexec_crash" "$here/kexec_crash.c"
-		alone crash_path "a panic starts another kernel, with probes on its way" \
-			-f "$tmp/files" -a 'crashkernel=256M tp_printk'
-	else
-		echo "skip - oops.crash_path: this kernel starts no other one"
-		cases=$((cases + 1))
-	fi
-fi
-alone in_reader "a task that oopses in an RCU reader removes its probes while it dies"
 [ $cases -gt 0 ] || die "no case matches '${TEST:-}'"
 exit $failed

@@ -5,8 +5,9 @@
 # scenario is a file in torture/, which says on what kernel and machine it runs, with which
 # killers, and how often each of these must have done its work.
 #
-#   SCENARIO="a b"   only these (default: all; one that is for another kernel than the default
-#                    one runs if that was built before, and is named if it does not run)
+#   SCENARIO="a b"   only these, and the kernels that they are for are built (default: all; one
+#                    for another kernel than the default one runs if that was built before,
+#                    and is named if it does not run)
 #   MINUTES=n        how long each of them runs (default 3)
 #   KERNEL=name      $CONFIG or stock-$CONFIG in place of the scenario's kernel
 #

@@ -100,6 +100,7 @@ enum { BYTES_A, BYTES_B, LABEL, TRACED, PLAIN, NR_CHURNED, PATCHED = NR_CHURNED,
  * @inner:   calls from a handler
  * @from_nmi: calls from an NMI, which are in @calls as well
  * @hits:    hits of the target's two kprobes
+ * @posts:   runs of the post-handler of the second
  * @hits_in_nmi: hits of the first of them in an NMI
  * @entries: entries of the return probe
  * @returns: returns of the return probe
@@ -1052,7 +1053,6 @@ static unsigned int inexact(unsigned int i)
 	struct counts *c = &totals[i];
 
 	return c->hits[0] != c->calls || missed[i][0] != c->inner ||
-	       c->posts != (i == BYTES_B ? c->hits[1] : 0) ||
 	       c->hits_in_nmi != c->from_nmi || (i == LABEL && sides_are(c) != 0);
 }
 
@@ -1063,7 +1063,7 @@ static unsigned int unequal(unsigned int i)
 	return c->hits[0] != c->hits[1] || missed[i][0] != missed[i][1] ||
 	       missed[i][0] != missed[i][2] || c->entries != c->returns ||
 	       c->entries + missed_returns[i] != c->hits[0] || c->hits[0] > c->calls ||
-	       c->posts > c->hits[1] ||
+	       c->posts != (i == BYTES_B ? c->hits[1] : 0) ||
 	       missed[i][0] > c->inner || c->hits_in_nmi > c->from_nmi ||
 	       (i == LABEL && sides_are(c) > 0) ||
 	       (i == PATCHED && versions[ORIGINAL] + versions[REPLACED] != c->calls + c->inner);

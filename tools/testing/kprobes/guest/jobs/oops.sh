@@ -14,8 +14,8 @@ on_the_way()
 	echo 1 >$optimization
 	for fn; do
 		echo "r:kt/r_$fn $fn" >>$tracing/kprobe_events
-		# Its end runs without descriptors and per-CPU data, and has to be refused.
 		most=60
+		# Its end runs without descriptors and without per-CPU data, so it has to be refused.
 		[ "$fn" != machine_kexec ] || most=450
 		# Offsets inside an instruction are refused.
 		for offset in $(seq 0 $most); do
