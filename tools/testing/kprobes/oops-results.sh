@@ -118,57 +118,59 @@ oops_strays()
 		grep -aE "$SPLATS" | sed 's/^/a report that belongs to no case: /' || true
 }
 
-# panic_path_verdict CONSOLE GUEST: what is missing or wrong after a panic with probes on its way;
-# GUEST is what guest.sh has printed
-panic_path_verdict()
+# panic_verdict CASE CONSOLE GUEST RULES: what is missing or wrong after a panic with probes on its
+# way. GUEST is what guest.sh has printed; RULES, for awk, count the hits and have a function few()
+# that prints which are missing.
+panic_verdict()
 {
-	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk '
-		/^kprobe_oops: panic_path: / {
+	tr -d '\r' <"$2" | sed 's/^\[ *[0-9.]*\] //' | awk -v name="$1" "$4"'
+		index($0, "kprobe_oops: " name ": ") == 1 {
 			gsub(/,/, "")
 			sites = $5; jumps = $7; breakpoints = $9
 		}
 		/^Kernel panic - not syncing: sysrq triggered crash$/ { panics++; next }
 		/^(Kernel panic|BUG|Oops|WARNING|UBSAN|INFO|rcu: INFO): / { print "one more report: " $0 }
+		END {
+			if (sites < 3 || jumps < 3 || breakpoints < 3)
+				print "few probes: ftrace sites " sites + 0 ", jumps " jumps + 0 ", breakpoints " breakpoints + 0
+			if (panics != 1) print panics + 0 " panics"
+			few()
+		}'
+	# It reboots at once, which ends QEMU.
+	grep -q 'ended before the job did' "$3" || echo "the guest: $(tail -n 1 "$3")"
+}
+
+# panic_path_verdict CONSOLE GUEST: of a panic that prints the trace
+panic_path_verdict()
+{
+	panic_verdict panic_path "$1" "$2" '
 		# COMM-PID CPU FLAGS TIME EVENT: (FUNCTION+...
 		/ [pr]_[a-z_0-9]+: \([a-z_]+\+0x/ { hits++ }
 		/ p_panic_[0-9]+: / { on_panic++ }
 		/ p_stop_this_cpu_[0-9]+: / { on_other++ }
 		/ r_native_stop_other_cpus: / { returns++ }
-		END {
-			if (sites < 3 || jumps < 3 || breakpoints < 3)
-				print "few probes: ftrace sites " sites + 0 ", jumps " jumps + 0 ", breakpoints " breakpoints + 0
-			if (panics != 1) print panics + 0 " panics"
+		function few()
+		{
 			if (hits < 30 || !on_panic || !on_other || !returns)
 				print "few hits: " hits + 0 ", in panic() " on_panic + 0 ", on the other CPU " on_other + 0 ", returns " returns + 0
 		}'
-	# It reboots at once, which ends QEMU.
-	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
 }
 
-# crash_path_verdict CONSOLE GUEST: the same if the panic starts another kernel. The hits of the
-# other CPU are not printed any more.
+# crash_path_verdict CONSOLE GUEST: of a panic that starts another kernel. The hits of the other
+# CPU are not printed any more.
 crash_path_verdict()
 {
-	tr -d '\r' <"$1" | sed 's/^\[ *[0-9.]*\] //' | awk '
-		/^kprobe_oops: crash_path: / {
-			gsub(/,/, "")
-			sites = $5; jumps = $7; breakpoints = $9
-		}
-		/^Kernel panic - not syncing: sysrq triggered crash$/ { panics++; next }
-		/^(Kernel panic|BUG|Oops|WARNING|UBSAN|INFO|rcu: INFO): / { print "one more report: " $0 }
+	panic_verdict crash_path "$1" "$2" '
 		/^p_native_machine_crash_shutdown_[0-9]+: / { shutdown++ }
 		/^p_crash_save_cpu_[0-9]+: / { saves++ }
 		/^r_[a-z_0-9]+: / { returns++ }
 		/^kprobe_oops: the crash kernel is up$/ { up++ }
-		END {
-			if (sites < 3 || jumps < 3 || breakpoints < 3)
-				print "few probes: ftrace sites " sites + 0 ", jumps " jumps + 0 ", breakpoints " breakpoints + 0
-			if (panics != 1) print panics + 0 " panics"
+		function few()
+		{
 			if (!shutdown || !saves || !returns)
 				print "few hits: in the shutdown " shutdown + 0 ", where registers are saved " saves + 0 ", returns " returns + 0
 			if (up != 1) print "the crash kernel is not up"
 		}'
-	grep -q 'ended before the job did' "$2" || echo "the guest: $(tail -n 1 "$2")"
 }
 
 # in_reader_verdict CONSOLE GUEST STATUS: the same after an oops in an RCU reader; STATUS is that of
