@@ -233,7 +233,7 @@ runs_on()
 	[ ! -e "$build/$1/kprobes-modules/kprobe_target.ko" ] || sha1sum "$build/$1/kprobes-modules/kprobe_target.ko"
 	(cd "$here" && sha1sum guest/init guest/lib.sh guest/lib-clients.sh guest/jobs/clients.sh \
 		guest.sh bpf.sh bpf_insns.c clients.sh common.sh)
-	qemu-system-x86_64 --version
+	emulator_version
 	dpkg-query -W -f '${Package} ${Version}\n' | grep -E '^(linux-perf|bpftrace|libbpf|bpfcc|python3-bpfcc|systemtap|trace-cmd|strace|libtrace|gcc-|clang-)' || true
 }
 

@@ -570,7 +570,7 @@ prepare_tree()
 		config_options
 		echo "$SPLATS"
 		gcc --version
-		qemu-system-x86_64 --version || echo none
+		emulator_version
 	} 2>/dev/null | sha1sum | cut -c1-8)
 	g log --name-only --format= --all | sort -u | sed '/^$/d' >"$out/touched.new"
 	# Files that no series touches any more have to be the base's again.
