@@ -682,7 +682,7 @@ static void expect_refused(struct kunit *test, int ret, int err, const char *rea
 	char line[256] = "";
 
 	KUNIT_EXPECT_EQ_MSG(test, ret, err, "%s", reason);
-	kpt_log_last(test, "kprobes: ", line, sizeof(line));
+	kpt_log_last(test, 0, "kprobes: ", line, sizeof(line));
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, reason), "%s: %s", reason, line);
 }
 
@@ -791,8 +791,9 @@ static void switch_to(struct kunit *test, const char *state)
 static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 {
 	struct kpt_probe *pr[NR_ARMED];
-	unsigned int i, logged;
 	char line[128];
+	unsigned int i;
+	u64 from;
 
 	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	for (i = 0; i < NR_ARMED; i++)
@@ -804,10 +805,10 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	snprintf(line, sizeof(line),
 		 "kprobes: points that cannot be armed: 1, the first is %pS: %d",
 		 pr[NR_ARMED - 1]->kp.addr, -EBUSY);
-	logged = kpt_log_lines(test, line);
+	from = kpt_log_end();
 	switch_to(test, "1");
 	if (IS_ENABLED(CONFIG_PRINTK))
-		KUNIT_EXPECT_EQ_MSG(test, kpt_log_lines(test, line), logged + 1, "%s", line);
+		KUNIT_EXPECT_EQ_MSG(test, kpt_log_lines(test, from, line), 1, "%s", line);
 	KUNIT_EXPECT_STREQ(test, kpt_read(test, &kpt_debugfs, "kprobes/enabled"), "1\n");
 	call_armed(test);
 	wait_for_kprobe_optimizer();
@@ -845,8 +846,9 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 {
 	static const char name[] = "sys/kernel/ftrace_enabled";
 	struct kpt_probe *pr[NR_ARMED];
-	unsigned int i, logged, all;
 	char line[128];
+	unsigned int i;
+	u64 from;
 
 	if (!IS_ENABLED(CONFIG_PROC_SYSCTL))
 		kunit_skip(test, "no files in /proc/sys");
@@ -861,12 +863,11 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 		 "kprobes: points that cannot be armed: 2, the first is %pS: %d",
 		 pr[1]->kp.addr, -EBUSY);
 	KUNIT_ASSERT_PTR_EQ(test, (void *)armed[1], (void *)kpt_traced);
-	logged = kpt_log_lines(test, line);
-	all = kpt_log_lines(test, "kprobes: ");
+	from = kpt_log_end();
 	switch_to(test, "1");
 	if (IS_ENABLED(CONFIG_PRINTK)) {
-		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, line), logged + 1);
-		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, "kprobes: "), all + 1);
+		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, from, line), 1);
+		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, from, "kprobes: "), 1);
 	}
 	call_armed(test);
 	for (i = 0; i < NR_ARMED; i++)

@@ -1216,6 +1216,7 @@ static void code_of_user_space_is_shown_as_it_is(struct kunit *test)
 	struct pt_regs *regs = task_pt_regs(current), was = *regs;
 	char line[256] = "";
 	u8 nops[128];
+	u64 from;
 
 	KUNIT_ASSERT_NOT_NULL(test, show);
 	memset(nops, 0x90, sizeof(nops));
@@ -1223,9 +1224,10 @@ static void code_of_user_space_is_shown_as_it_is(struct kunit *test)
 	/* Only what the task itself has entered the kernel with is looked at. */
 	regs->cs = __USER_CS;
 	regs->ip = area + sizeof(nops) / 2;
+	from = kpt_log_end();
 	show(regs, KERN_INFO);
 	*regs = was;
-	KUNIT_ASSERT_GT(test, kpt_log_last(test, "Code: ", line, sizeof(line)), 0);
+	KUNIT_ASSERT_GT(test, kpt_log_last(test, from, "Code: ", line, sizeof(line)), 0);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, "90 <90> 90"), "%s", line);
 }
 

@@ -157,16 +157,27 @@ char *kpt_line_with(struct kunit *test, const char *text, const char *what)
 	return line;
 }
 
-/* The number of lines in the log that contain the text; the last of them is in @last. */
-unsigned int kpt_log_last(struct kunit *test, const char *what, char *last, size_t size)
+/*
+ * Where the log ends now. A case compares no counts over the whole log: a small one drops its
+ * oldest lines while new ones come.
+ */
+u64 kpt_log_end(void)
+{
+	struct kmsg_dump_iter iter = { };
+
+	kmsg_dump_rewind(&iter);
+	return iter.next_seq;
+}
+
+/* The number of lines since @from that contain the text; the last of them is in @last. */
+unsigned int kpt_log_last(struct kunit *test, u64 from, const char *what, char *last, size_t size)
 {
 	char *line = kunit_kzalloc(test, 1024, GFP_KERNEL);
-	struct kmsg_dump_iter iter;
+	struct kmsg_dump_iter iter = { .cur_seq = from };
 	unsigned int nr = 0;
 	size_t len;
 
 	KUNIT_ASSERT_NOT_NULL(test, line);
-	kmsg_dump_rewind(&iter);
 	while (kmsg_dump_get_line(&iter, false, line, 1024, &len)) {
 		line[min_t(size_t, len, 1023)] = '\0';
 		if (!strstr(line, what))
@@ -179,9 +190,9 @@ unsigned int kpt_log_last(struct kunit *test, const char *what, char *last, size
 	return nr;
 }
 
-unsigned int kpt_log_lines(struct kunit *test, const char *what)
+unsigned int kpt_log_lines(struct kunit *test, u64 from, const char *what)
 {
-	return kpt_log_last(test, what, NULL, 0);
+	return kpt_log_last(test, from, what, NULL, 0);
 }
 
 /* The line of kprobes/points on a probe, for a test to say why it failed. */

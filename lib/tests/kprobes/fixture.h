@@ -565,8 +565,9 @@ static inline void kpt_watch_stages(struct kunit *test, kprobe_stop_t look, void
 struct file *kpt_open_sysctl(struct kunit *test, const char *name);
 unsigned long kpt_user_area(struct kunit *test, size_t size);
 char *kpt_line_with(struct kunit *test, const char *text, const char *what);
-unsigned int kpt_log_last(struct kunit *test, const char *what, char *last, size_t size);
-unsigned int kpt_log_lines(struct kunit *test, const char *what);
+u64 kpt_log_end(void);
+unsigned int kpt_log_last(struct kunit *test, u64 from, const char *what, char *last, size_t size);
+unsigned int kpt_log_lines(struct kunit *test, u64 from, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);
 void kpt_queue_jumps(struct kunit *test);

@@ -704,7 +704,7 @@ static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_PTR_EQ(test, pr->arg, (void *)pr);
 	if (IS_ENABLED(CONFIG_PRINTK))
-		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, "jprobe_return() outside"), 1);
+		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, 0, "jprobe_return() outside"), 1);
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
