@@ -250,13 +250,13 @@ bool kprobe_has_text(unsigned long addr)
 	unsigned int __maybe_unused back;
 	struct kprobe *p;
 
-	/* This is not kernel text, and get_kprobe() must not be asked for ~0UL. */
-	if (addr < TASK_SIZE_MAX || addr == ~0UL)
+	/* Users probe their own text. */
+	if (addr < TASK_SIZE_MAX)
 		return false;
 	if (addr == READ_ONCE(preparing))
 		return true;
 	guard(preempt_notrace)();
-	p = get_kprobe((void *)addr);
+	p = text_point(addr);
 	if (p && !kprobe_ftrace(p))
 		return true;
 #ifdef CONFIG_OPTPROBES
