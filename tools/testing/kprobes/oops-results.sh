@@ -12,10 +12,13 @@ oops_goes_on='
 	insn:first:breakpoint:bad insn:first:jump:bad
 	pre:plain:jump:warn pre:plain:breakpoint:warn pre:traced:ftrace:warn
 	pre:plain:jump:fixed post:plain:breakpoint:fixed pre:traced:ftrace:fixed
-	pre:plain:jump:hang'
+	pre:plain:jump:hang post:plain:jump:hang return:plain:jump:hang
+	pre:traced:ftrace:hang post:traced:ftrace:hang pre:plain:breakpoint:hang'
 
 # These make it panic, so each has its own guest. A breakpoint counts as an NMI.
-oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:stack'
+oops_panics='pre:plain:breakpoint:null post:plain:breakpoint:bug pre:plain:jump:stack
+	post:plain:jump:stack return:plain:jump:stack pre:traced:ftrace:stack
+	pre:plain:breakpoint:stack'
 
 # The names of the tests: "oops.HOW_TARGET_STATE_WHAT"
 oops_names()

@@ -129,10 +129,14 @@ crash_path()
 
 mkdir -p "$build/logs"
 need_qemu
-if [ -n "$(those pre:plain:jump:stack)" ] && is_32bit "$kernel"; then
-	echo "skip - oops.pre_plain_jump_stack: no page guards a stack in this kernel"
-	oops_panics=${oops_panics/pre:plain:jump:stack/}
-	cases=1
+if is_32bit "$kernel"; then
+	# shellcheck disable=SC2086
+	for c in $(those $oops_panics); do
+		[[ $c == *:stack ]] || continue
+		echo "skip - oops.${c//:/_}: no page guards a stack in this kernel"
+		oops_panics=${oops_panics/$c/}
+		cases=$((cases + 1))
+	done
 fi
 case $name in
 stock-* | patched-*)
