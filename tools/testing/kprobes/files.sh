@@ -8,7 +8,7 @@
 # the files cannot be made.
 make_files()
 {
-	local dir=$1 kernel=$2 nr=$3 bits=64 gcc=gcc test makers
+	local dir=$1 kernel=$2 nr=$3 bits=64 gcc=gcc test makers name
 
 	shift 3
 	makers=$(for test; do
@@ -27,16 +27,18 @@ make_files()
 		gcc -O2 -static -o "$dir/bpf_insns" "$here/bpf_insns.c" || return
 		;;
 	esac
-	case $makers in
-	*perf_fuzz.c*)
-		if [ $bits = 64 ]; then
-			need gcc:gcc /usr/include/stdio.h:libc6-dev
-		else
-			need "$gcc:gcc-i686-linux-gnu" /usr/i686-linux-gnu/include/stdio.h:libc6-dev-i386-cross
-		fi
-		$gcc -O2 -static -o "$dir/perf_fuzz" "$here/perf_fuzz.c" || return
-		;;
-	esac
+	for name in perf_fuzz only_caps; do
+		case $makers in
+		*$name.c*)
+			if [ $bits = 64 ]; then
+				need gcc:gcc /usr/include/stdio.h:libc6-dev
+			else
+				need "$gcc:gcc-i686-linux-gnu" /usr/i686-linux-gnu/include/stdio.h:libc6-dev-i386-cross
+			fi
+			$gcc -O2 -static -o "$dir/$name" "$here/$name.c" || return
+			;;
+		esac
+	done
 	case $makers in
 	*README.md*)
 		make_calls "$dir" "$build/$kernel" || return
