@@ -555,6 +555,36 @@ BOOT_TIMEOUT=1 faulty 20 'true up; stays' | sees fault_boot "no mutant is caught
 faulty 20 'sleep 0.5; kill -9 $$' | sees fault_qemu "no mutant is caught by a QEMU that fails" ''
 faulty 20 'exits' -f "$tmp/missing" |
 	sees fault_none "no mutant is caught by a guest.sh that fails" ''
+# ended WHY [COMPLAINT]: the lines of a guest for mutants of another architecture that has ended so
+# shellcheck disable=SC2034,SC2317
+ended()
+{
+	local arch=arm64 console='' build=$tmp why=$1 splat=${2:-}
+
+	mkdir -p "$tmp/logs"
+	: >"$tmp/logs/ended.console"
+	run_arch ended 20 '' kprobes_hit
+}
+arch_suites()
+{
+	[ -z "$splat" ] || echo "not ok - $1: the kernel complained: $splat"
+	[ -z "$why" ] || echo "not ok - $1: the guest $why: see that"
+	[ "$4" = kprobes_hit ] || echo "not ok - it runs '$4'"
+}
+eval "$(sed -n '/^run_arch()/,/^}/p' "$here/mutants.sh")"
+{
+	ended ''
+	ended 'QEMU failed: that'
+	ended 'QEMU failed: that' BUG
+	ended 'did not end within 20 s'
+	ended 'ended before its suites did'
+} | sed 's/^not run/not ok - &/' |
+	sees fault_arch "on another architecture, too, a mutant is caught by its kernel only" \
+	"not ok - not run - the guest QEMU failed: that: see that
+not ok - the guest failed: the kernel complained: BUG
+not ok - not run - the guest QEMU failed: that: see that
+not ok - not run - the guest did not end within 20 s: see that
+not ok - the guest failed: the guest ended before its suites did: see that"
 # plays_suites PLAY: likewise, of a kernel without user space
 plays_suites()
 {
@@ -1165,6 +1195,9 @@ for mutant in "$here"/mutants/*.patch; do
 		*) grep -qrF "\"$suite\"" "$top/lib/test_kprobes.c" "$top/lib/tests/kprobes" ;;
 		esac || echo "not ok - $name: there is no $suite"
 	done
+	# A mutant for none would run nowhere.
+	arch=$(sed -n 's/^For: //p' "$mutant")
+	[ -z "$arch" ] || grep -q "^arches=.*\<$arch\>" "$here/arches.sh" || echo "not ok - $name: there is no $arch"
 done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
 
 # names_in FILE ARRAY...: the strings in these arrays, none of which may be without any
@@ -1688,6 +1721,12 @@ tortured 's/^inexact 0/inexact 1/' | sees torture_inexact "a lost hit is seen" \
 	"not ok - inexact: 1, wanted 0"
 tortured 's/^left_detours 0/left_detours -1/' | sees torture_left "a slot that is left is seen" \
 	"not ok - left_detours: -1, wanted 0"
+{
+	torture_verdict "$tmp/tortured" exact 'hotplug module nmi stalls memory keys livepatches' 2 1 rt leaks
+	printf '%s\n' 'leaks_seen 1' 'left_leaks 3' | cat "$tmp/tortured" - >"$tmp/spoilt"
+	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys livepatches' 2 1 rt leaks
+} | sed 's/^/not ok - /' | sees torture_leaks "memory that is lost is seen, and that nobody has looked for it" \
+	"not ok - leaks_seen: not told" "not ok - left_leaks: not told" "not ok - left_leaks: 3, wanted 0"
 tortured 's/^unarmed 0/unarmed 1/' | sees torture_unarmed "points that stay off are seen" \
 	"not ok - unarmed: 1, wanted 0"
 {

@@ -67,15 +67,16 @@ preemption_verdict()
 	grep -aqs "Dynamic Preempt: $how" "$1" || echo "preemption: the kernel does not say that it is $how"
 }
 
-# torture_verdict FILE MODE KILLERS CPUS MINUTES KERNEL: prints what is missing or wrong in what
-# a guest has printed; nothing if all is well.
+# torture_verdict FILE MODE KILLERS CPUS MINUTES KERNEL [WATCH]: prints what is missing or wrong
+# in what a guest has printed; nothing if all is well.
 torture_verdict()
 {
-	local counts=$TORTURE_COUNTS
+	local counts=$TORTURE_COUNTS zeros=$TORTURE_ZEROS
 
 	[[ $6 == stock-* ]] || counts+=$TORTURE_OURS
+	[ "${7:-}" != leaks ] || counts+=$'leaks_seen =1\n' zeros+=' left_leaks'
 	awk -v mode="$2" -v killers="$3" -v cpus="$4" -v minutes="$5" -v counts="$counts" \
-		-v of_killers="$TORTURE_KILLERS" -v zeros="$TORTURE_ZEROS" '
+		-v of_killers="$TORTURE_KILLERS" -v zeros="$zeros" '
 		function bad(what) { print what }
 		function at_least(name, min)
 		{

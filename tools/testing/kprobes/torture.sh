@@ -31,10 +31,11 @@ done
 only_one torture
 passed=0 failed='' left_out=0
 for scenario in $scenarios; do
-	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1 NMIS=''
+	CPUS=2 APPEND='' KILLERS='' MODE=exact ON='' SLOW=1 NMIS='' WATCH=''
 	# shellcheck disable=SC1090
 	. "$here/torture/$scenario"
 	kernel=$build/${KERNEL:-${ON:-$CONFIG}}
+	[ -z "${KERNEL:-}" ] || WATCH=''
 	log=torture-$scenario
 	if [ -n "$ON" ] && [ -z "${KERNEL:-}" ] && { [ -n "${SCENARIO:-}" ] || [ -e "$kernel/vmlinux" ]; }; then
 		# make torture has built the default one only.
@@ -53,7 +54,7 @@ for scenario in $scenarios; do
 	if [ -e "$kernel/vmlinux" ]; then
 		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "loglevel=7 $APPEND" \
 			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
-			MODE="$MODE" >"$build/logs/$log.txt" 2>&1 &
+			MODE="$MODE" WATCH="$WATCH" >"$build/logs/$log.txt" 2>&1 &
 		progress $! "torture: $scenario" "$build/logs/$log.txt" || status=$?
 	else
 		status=1
@@ -66,7 +67,7 @@ for scenario in $scenarios; do
 		bad=''
 	fi
 	{
-		torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}"
+		torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}" "$WATCH"
 		# A kernel without the option preempts in one way only.
 		! grep -qsx CONFIG_PREEMPT_DYNAMIC=y "$kernel/.config" ||
 			preemption_verdict "$build/logs/$log.console" "$APPEND"
