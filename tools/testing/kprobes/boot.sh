@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Boots kernels that have the KUnit suites built in and no user space. Sourced by
-# test-arch.sh and test-configs.sh, and by the self-test, after results.sh.
+# test-arch.sh, test-configs.sh and mutants.sh, and by the self-test, after results.sh.
 # shellcheck shell=bash disable=SC2034,SC2154
 # shellcheck source=tools/testing/kprobes/names.sh
 . "$here/names.sh"
@@ -69,4 +69,19 @@ boot_suites()
 		why="ended before its suites did"
 	ran=$(splats_in "$log.console" end | head -n 1) || true
 	ran=$(kunit_cases "${kunit_sources[@]}" | running "$log.console" "$ran")
+}
+
+# arch_suites NAME LOG SECONDS PICKS: the lines of these suites and cases, a line each, on the
+# architecture that arch_is() has set; of all if there is none
+arch_suites()
+{
+	local log=$2 glob='k*probe*' splat
+
+	[ -z "$4" ] || glob=$(kunit_glob <<<"$4")
+	# shellcheck disable=SC2086
+	boot_suites "$build/$1" "$log" "$3" 60 "$console kunit.filter_glob=$glob" $machine
+	splat=$(splats_in "$log.console" end | head -n 1) || true
+	[ -z "$splat" ] || echo "not ok - $1: the kernel complained$ran: $splat"
+	[ -z "$why" ] || echo "not ok - $1: the guest $why$ran: see $log.console"
+	kunit_lines "${4:+1}" <"$log.console" | picked_results
 }

@@ -4,7 +4,8 @@
 # deliberate breakage, to build/linux, builds the kernel, and runs the tests that the
 # patch names in its line "Caught-by:": KUnit suites, guest tests as "test:NAME", and
 # "run:ordering", which is ordering.sh.
-# "Booted-with:" has kernel parameters for that.
+# "Booted-with:" has kernel parameters for that. "For:" names another architecture, whose
+# mutants run with CONFIG=NAME, see arches.sh.
 #
 #   MUTANT=glob      only those with a matching name
 #   MINUTES=n        none is started after this many (default 60)
@@ -26,6 +27,10 @@ set -euo pipefail
 . "$here/known.sh"
 # shellcheck source=tools/testing/kprobes/files.sh
 . "$here/files.sh"
+# shellcheck source=tools/testing/kprobes/arches.sh
+. "$here/arches.sh"
+# shellcheck source=tools/testing/kprobes/boot.sh
+. "$here/boot.sh"
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
 
@@ -34,7 +39,19 @@ kernel=$build/$CONFIG
 state=$build/mutants-$CONFIG
 how_many MINUTES "$minutes"
 need_build
-need_qemu
+# The architecture, if it is not x86. Its kernels have the KUnit suites built in.
+arch='' qemu_pid=
+case " $arches " in
+*" $CONFIG "*)
+	arch=$CONFIG
+	arch_is "$arch"
+	mapfile -t packages < <(arch_packages "$arch")
+	need "${packages[@]}"
+	# Here, ARCH= would be the kernel's.
+	unset ARCH MAKEFLAGS MAKEOVERRIDES
+	;;
+*) need_qemu ;;
+esac
 mkdir -p "$state" "$build/logs"
 break_tree
 scratch
@@ -43,9 +60,10 @@ mapfile -t all < <(cd "$here/mutants" && printf '%s\n' *.patch | sed 's/\.patch$
 mutants=()
 for mutant in "${all[@]}"; do
 	# shellcheck disable=SC2053
-	[[ $mutant != ${MUTANT:-*} ]] || mutants+=("$mutant")
+	[[ $mutant != ${MUTANT:-*} ]] || [ "$(sed -n 's/^For: //p' "$here/mutants/$mutant.patch")" != "$arch" ] ||
+		mutants+=("$mutant")
 done
-[ ${#mutants[@]} -gt 0 ] || die "no mutant is named ${MUTANT:-}: see mutants/"
+[ ${#mutants[@]} -gt 0 ] || die "no mutant for $CONFIG is named ${MUTANT:-*}: see mutants/"
 
 "$here/tree.sh" >/dev/null
 # The results are valid only for these sources, tests and scripts.
@@ -105,12 +123,34 @@ run_guest()
 	fi
 }
 
+# run_arch LOG SECONDS PARAMETERS SUITE...: as run_suites, on $arch
+run_arch()
+{
+	local log=$build/logs/$1 end='not ok - the guest failed:' picks
+
+	picks=$(printf '%s\n' "${@:4}" | sed '/^all$/d')
+	console="$console $3" arch_suites "$arch" "$log" "$2" "$picks" >"$tmp/lines"
+	# That is this machine's fault. If it is merely slow, something is printed now and then.
+	case $why in
+	'QEMU failed: '* | 'was stopped: '*) end='not run -' ;;
+	'did not end within '*)
+		[ $(($(date +%s) - $(stat -c %Y "$log.console"))) -gt $(($2 / 2)) ] || end='not run -'
+		;;
+	esac
+	sed "s/^not ok - $arch: the guest /$end the guest /; s/^not ok - $arch: /not ok - the guest failed: /" \
+		"$tmp/lines"
+}
+
 # run_suites LOG SECONDS PARAMETERS SUITE...: the lines of these, as Caught-by: has them.
 # "all" is all KUnit suites.
 run_suites()
 {
 	local log=$1 seconds=$2 params=$3 suite kunit='' tests='' failed
 
+	if [ -n "$arch" ]; then
+		run_arch "$@"
+		return
+	fi
 	for suite in "${@:4}"; do
 		case $suite in
 		test:*) tests="$tests ${suite#test:}" ;;
@@ -217,7 +257,7 @@ try()
 	fi
 }
 
-trap 'restore; rm -rf "$tmp"' EXIT
+trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; restore; rm -rf "$tmp"' EXIT
 say "${#mutants[@]} mutants, ${minutes} minutes (build/logs/mutant-*, build/mutants-$CONFIG/results)"
 
 build_kernel || die "mutants: the kernel without them does not build: $why"

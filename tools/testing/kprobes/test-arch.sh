@@ -23,23 +23,6 @@ tmp=$(mktemp -d)
 qemu_pid=
 trap '[ -z "$qemu_pid" ] || kill $qemu_pid 2>/dev/null; rm -rf "$tmp"' EXIT
 
-splats() { splats_in "$1" end | head -n 3; }
-
-# boot NAME LOG PICKS: the suites and cases to run, a line each; all if there is none
-boot()
-{
-	local log=$2 glob='k*probe*'
-
-	[ -z "$3" ] || glob=$(kunit_glob <<<"$3")
-	# shellcheck disable=SC2086
-	boot_suites "$build/$1" "$log" "${BOOT_TIMEOUT:-1200}" 60 \
-		"$console kunit.filter_glob=$glob" $machine
-	[ -z "$(splats "$log.console")" ] ||
-		echo "not ok - $1: the kernel complained$ran: $(splats "$log.console" | head -n 1)"
-	[ -z "$why" ] || echo "not ok - $1: the guest $why$ran: see $log.console"
-	kunit_lines "${3:+1}" <"$log.console" | picked_results
-}
-
 # check NAME: sets what arch_is does, and picks to the suites and cases of TEST=
 check()
 {
@@ -84,7 +67,7 @@ test_one()
 	say "KUnit on $1"
 	results=$tmp/results
 	: >"$results"
-	boot "$1" "$log" "$picks" >"$tmp/lines"
+	arch_suites "$1" "$log" "${BOOT_TIMEOUT:-1200}" "$picks" >"$tmp/lines"
 	record kunit '' <"$tmp/lines"
 	[ -s "$results" ] || die "$1 has run no case that is named $TEST"
 	if [ -z "${TEST:-}" ]; then
