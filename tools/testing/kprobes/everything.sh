@@ -56,9 +56,10 @@ instructions()
 	objdump -d --no-show-raw-insn "$@" | perl -ne '
 		if (/^[0-9a-f]+ </) { $padding = /<__pfx_/ }
 		elsif (!$padding && /^ *([0-9a-f]+):\t(\S+)(?: +(\S+))?/) {
-			next if $2 eq "int3";
-			print "$1 ", $2 =~ /^(lock|rep|repz|repnz|notrack|bnd|cs|ds|data16)$/ ?
-				"$2-" . ($3 // "") : $2, "\n";
+			my ($at, $name, $next) = ($1, $2, $3 // "");
+			next if $name eq "int3";
+			$name .= "-$next" if $name =~ /^(lock|rep|repz|repnz|notrack|bnd|cs|ds|data16)$/;
+			print "$at $name\n";
 		}'
 }
 
@@ -349,7 +350,14 @@ awk -v all="$all" -v total="$total" '
 		for (i = 1; i <= nw; i++)
 			printf "  %-42s %9d\n", substr(why[i], 3), no[why[i]]
 	}' "$state"/result-*
-[ -z "$ours" ] || "$here/refusals.py" "$kernel/vmlinux" "$state/instructions" "$state"/result-*
+if [ -n "$ours" ]; then
+	args=()
+	for module in $modules; do
+		args+=(--module "$(module_file "$module")")
+	done
+	"$here/refusals.py" --module-instructions "$state/module-instructions" "${args[@]}" \
+		"$kernel/vmlinux" "$state/instructions" "$state"/result-*
+fi
 echo
 if [ -z "${WINDOW:-}" ]; then
 	none=$(no_hits "$state"/result-* | sed 's/^/FAILED: /')

@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Why were instructions refused? See everything.sh.
 
-refusals.py VMLINUX INSTRUCTIONS RESULT...
+refusals.py [--module-instructions FILE] [--module FILE.ko]... VMLINUX INSTRUCTIONS RESULT...
 
-INSTRUCTIONS has the address and mnemonic of each instruction. The results have lines
-"refused_at ADDRESS ERRNO blacklist" or, if the address is not on the blacklist, "-".
+INSTRUCTIONS has the address and mnemonic of each instruction, and FILE the module, the offset in
+its text, and the mnemonic. The results have lines "refused_at ADDRESS ERRNO blacklist" or, if
+the address is not on the blacklist, "-"; and "module NAME ADDRESS", where its text was.
 
 Prints how many were refused for each reason. Reasons come from the tables of the image and
-from the manual's list of instructions, not from kprobes. What has none may have been refused
-wrongly, so each of these is listed. Addresses in modules are skipped, as the tables of vmlinux
-do not have them.
+of the modules, and from the manual's list of instructions, not from kprobes. What has none may
+have been refused wrongly, so each of these is listed.
 """
+import argparse
 import collections
+import os
 import re
 import struct
 import sys
@@ -54,6 +56,57 @@ def patched(kernel):
     return kinds
 
 
+def text_relocations(path, table):
+    """the offsets in the text of a module that a table of its leads to"""
+    data = open(path, "rb").read()
+    wide = data[4] == 2
+    header = struct.unpack_from("<Q" if wide else "<I", data, 40 if wide else 32)[0]
+    size, count, names = struct.unpack_from("<HHH", data, 58 if wide else 46)
+    sections = []
+    for i in range(count):
+        part = struct.unpack_from("<IIQQQQIIQQ" if wide else "<10I", data, header + i * size)
+        # name, type, offset, size, link, info
+        sections.append((part[0], part[1], part[4], part[5], part[6], part[7]))
+
+    def named(section):
+        at = sections[names][2] + section[0]
+        return data[at:data.index(0, at)].decode()
+
+    for section in sections:
+        rela = section[1] == 4
+        if (not rela and section[1] != 9) or named(sections[section[5]]) != table:
+            continue
+        symbols = sections[section[4]][2]
+        each = (24 if rela else 16) if wide else (12 if rela else 8)
+        for at in range(section[2], section[2] + section[3], each):
+            where, info = struct.unpack_from("<QQ" if wide else "<II", data, at)
+            symbol = symbols + (info >> 32) * 24 if wide else symbols + (info >> 8) * 16
+            if wide:
+                index, value = struct.unpack_from("<HQ", data, symbol + 6)
+            else:
+                value, index = struct.unpack_from("<I6xH", data, symbol + 4)
+            if index >= count or named(sections[index]) != ".text":
+                continue
+            if rela:
+                add = struct.unpack_from("<q" if wide else "<i", data, at + each - each // 3)[0]
+            else:
+                add = struct.unpack_from("<i", data, sections[section[5]][2] + where)[0]
+            yield where, value + add
+
+
+def module_patched(path):
+    """what is patched in a module at run time: offset in its text -> its kind"""
+    # The first words of the entries only: others lead to labels, keys and functions.
+    sizes = {"__jump_table": ("jump label", 16 if open(path, "rb").read(5)[4] == 2 else 12),
+             ".static_call_sites": ("static call", 8), ".smp_locks": ("lock prefix", 4)}
+    kinds = {}
+    for table, (kind, size) in sizes.items():
+        for where, offset in text_relocations(path, table):
+            if where % size == 0:
+                kinds[offset] = kind
+    return kinds
+
+
 def freed(kernel, at):
     """is it in text that is freed after boot?"""
     return kernel.symbol["__init_begin"] <= at < kernel.symbol["__init_end"]
@@ -70,43 +123,70 @@ def reason(errno, listed, mnemonic, kind):
 
 
 def main():
-    vmlinux, instructions, *results = sys.argv[1:]
-    refused = set()
-    for result in results:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--module-instructions")
+    parser.add_argument("--module", action="append", default=[])
+    parser.add_argument("vmlinux")
+    parser.add_argument("instructions")
+    parser.add_argument("result", nargs="+")
+    args = parser.parse_args()
+    kernel = hitpath.Kernel(args.vmlinux)
+    kinds = patched(kernel)
+    counts, example, unknown = collections.Counter(), {}, []
+    refused, module_refused = set(), []
+    for result in args.result:
+        here, base = set(), {}
         for line in open(result):
             if line.startswith("refused_at "):
                 at, errno, listed = line.split()[1:4]
-                refused.add((int(at, 16), errno, listed))
+                here.add((int(at, 16), errno, listed))
+            elif line.startswith("module "):
+                base[line.split()[1]] = int(line.split()[2], 16)
+        # They are elsewhere in the next guest.
+        (module_refused.append((here, base)) if base else refused.update(here))
+
+    def account(why, where, name, mnemonic, errno):
+        if why:
+            counts[why] += 1
+            example.setdefault(why, where)
+        else:
+            unknown.append(f"  {name}: {mnemonic}: {errno}")
+
     wanted = {at for at, _, _ in refused}
     mnemonics = {}
-    for line in open(instructions):
+    for line in open(args.instructions):
         at, mnemonic = line.split()
         at = int(at, 16)
         if at in wanted:
             mnemonics[at] = mnemonic
-    kernel = hitpath.Kernel(vmlinux)
-    kinds = patched(kernel)
-    counts, example, unknown = collections.Counter(), {}, []
     for at, errno, listed in sorted(refused):
-        if at not in mnemonics:
-            continue
+        # Whatever is not in the list was not asked for.
+        mnemonic = mnemonics.get(at, "?")
         kind = "freed text" if freed(kernel, at) else kinds.get(at)
-        why = reason(errno, listed, mnemonics[at], kind)
-        if why:
-            counts[why] += 1
-            example.setdefault(why, at)
-        else:
-            start = kernel.function(at)
-            unknown.append(f"  {at:x} {kernel.name(start)}+{at - start:#x}: "
-                           f"{mnemonics[at]}: {errno}")
+        start = kernel.function(at)
+        account(reason(errno, listed, mnemonic, kind), f"{at:x}",
+                f"{at:x} {kernel.name(start)}+{at - start:#x}", mnemonic, errno)
+
+    module_kinds = {os.path.basename(path)[:-3]: module_patched(path) for path in args.module}
+    at_offset = {}
+    if args.module_instructions:
+        for line in open(args.module_instructions):
+            module, offset, mnemonic = line.split()
+            at_offset[module, int(offset, 16)] = mnemonic
+    for here, base in module_refused:
+        for at, errno, listed in sorted(here):
+            module = max((name for name in base if base[name] <= at), key=base.get, default="?")
+            offset = at - base.get(module, 0)
+            mnemonic = at_offset.get((module, offset), "?")
+            kind = module_kinds.get(module, {}).get(offset)
+            account(reason(errno, listed, mnemonic, kind), f"{module}+{offset:x}",
+                    f"{module}+{offset:#x}", mnemonic, errno)
     print("refused because")
     for why, n in counts.most_common():
-        print(f"  {why:<42} {n:9}   e.g. {example[why]:x}")
+        print(f"  {why:<42} {n:9}   e.g. {example[why]}")
     print(f"{'refused for no reason that is known':<44} {len(unknown):9}")
-    for line in unknown[:200]:
+    for line in unknown:
         print(line)
-    if len(unknown) > 200:
-        print(f"  and {len(unknown) - 200} more")
 
 
 if __name__ == "__main__":

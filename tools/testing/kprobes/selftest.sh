@@ -1726,7 +1726,9 @@ tortured 's/^left_detours 0/left_detours -1/' | sees torture_left "a slot that i
 	printf '%s\n' 'leaks_seen 1' 'left_leaks 3' | cat "$tmp/tortured" - >"$tmp/spoilt"
 	torture_verdict "$tmp/spoilt" exact 'hotplug module nmi stalls memory keys livepatches' 2 1 rt leaks
 } | sed 's/^/not ok - /' | sees torture_leaks "memory that is lost is seen, and that nobody has looked for it" \
-	"not ok - leaks_seen: not told" "not ok - left_leaks: not told" "not ok - left_leaks: 3, wanted 0"
+"not ok - leaks_seen: not told
+not ok - left_leaks: not told
+not ok - left_leaks: 3, wanted 0"
 tortured 's/^unarmed 0/unarmed 1/' | sees torture_unarmed "points that stay off are seen" \
 	"not ok - unarmed: 1, wanted 0"
 {
@@ -2699,6 +2701,34 @@ not ok - None"
 -EILSEQ - interrupt
 -ENOENT - mov
 END
+# What is patched in a module, by its tables: a jump label whose target and key are no places
+# that are patched, a static call, and one in another section
+cat >"$tmp/patched.s" <<'END'
+	.text
+	nop
+label:	nop
+call:	nop
+	.section .init.text, "ax"
+other:	nop
+	.section __jump_table, "a"
+	.long label - ., call - .
+	.quad 0
+	.section .static_call_sites, "a"
+	.long call - ., label - .
+	.long other - ., label - .
+END
+{
+	for bits in 64 32; do
+		[ $bits = 64 ] || sed -i 's/\.quad 0/.long 0/' "$tmp/patched.s"
+		gcc -c -m$bits -o "$tmp/patched.o" "$tmp/patched.s"
+		PYTHONPATH=$here python3 -B -c 'import sys, refusals
+for at, kind in sorted(refusals.module_patched(sys.argv[1]).items()): print("not ok -", at, kind)' "$tmp/patched.o"
+	done
+} | sees refusals_module "what is patched in a module is found in its tables" \
+"not ok - 1 jump label
+not ok - 2 static call
+not ok - 1 jump label
+not ok - 2 static call"
 # survive.sh, of a kernel that breaks
 stands_for guest.sh <<<'echo; exit 1'
 mkdir -p "$tmp/staged/"{x86_64,stock-x86_64}

@@ -128,6 +128,9 @@ load_modules()
 		echo "@$(sed 's/^0x//' "/sys/module/$module/sections/.text")"
 		cat "/windows/$1.d/$module"
 	done <"/windows/$1.d/modules" >"/windows/$1"
+	while read -r module; do
+		echo "module $module $(sed 's/^0x//' "/sys/module/$module/sections/.text")"
+	done <"/windows/$1.d/modules"
 }
 
 # The time since the start, in seconds.
@@ -209,7 +212,9 @@ run_window()
 	usleep 500000
 	work_ends
 	phase back
-	# Both lists are in ascending order, except for modules.
+	# With what the modules have brought.
+	sort $debug/kprobes/blacklist >/tmp/blacklist
+	[ -s /tmp/blacklist ] || fail "there is no blacklist"
 	sort $coverage/refused >/tmp/refused
 	awk 'NR == FNR { gsub(/0x/, ""); split($1, r, "-"); from[++n] = r[1] "x"; to[n] = r[2] "x"; next }
 		FNR == 1 { i = 1 }
@@ -235,8 +240,6 @@ export TMPDIR=/tmp
 sum=$(md5sum </bin/busybox)
 # For calls().
 echo 'nobody:x:65534:65534::/tmp:/bin/sh' >>/etc/passwd
-sort $debug/kprobes/blacklist >/tmp/blacklist
-[ -s /tmp/blacklist ] || exit 1
 for window in $WINDOWS; do
 	echo "window $window"
 	bounds="$(head -n 1 "/windows/$window" 2>/dev/null) to $(tail -n 1 "/windows/$window" 2>/dev/null)"
