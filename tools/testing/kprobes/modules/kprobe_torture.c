@@ -163,6 +163,8 @@ static unsigned int missed_returns[NR_TARGETS];
  * @irqs_off:	  with interrupts off
  * @over_handler: while a handler ran
  * @over_patch:	  while a jump or an ftrace call was being written or removed
+ * @over_copy:	  in a copy of an instruction
+ * @over_detour:  in a detour
  * @inside:	  an NMI is being handled
  * @handlers:	  number of running handlers
  * @sent:	  when the pending NMI was sent, in jiffies; 0 if none is pending
@@ -172,6 +174,8 @@ struct nmis {
 	unsigned long irqs_off;
 	unsigned long over_handler;
 	unsigned long over_patch;
+	unsigned long over_copy;
+	unsigned long over_detour;
 	bool inside;
 	unsigned int handlers;
 	unsigned long sent;
@@ -387,6 +391,16 @@ static bool is_being_patched(const struct target *t)
 	return false;
 }
 
+#if defined(KPROBES_TELL_COUNTS) && IS_ENABLED(CONFIG_KUNIT)
+static void count_slots(struct nmis *n, unsigned long ip)
+{
+	n->over_copy += is_kprobe_insn_slot(ip);
+	n->over_detour += is_kprobe_optinsn_slot(ip);
+}
+#else
+static void count_slots(struct nmis *n, unsigned long ip) { }
+#endif
+
 /* An NMI does not name its sender: this handler takes all of them. */
 static int handle_nmi(unsigned int type, struct pt_regs *regs)
 {
@@ -401,6 +415,7 @@ static int handle_nmi(unsigned int type, struct pt_regs *regs)
 	n->over_patch += is_being_patched(&targets[BYTES_A]) ||
 			 is_being_patched(&targets[BYTES_B]) ||
 			 is_being_patched(&targets[LABEL]) || is_being_patched(&targets[TRACED]);
+	count_slots(n, regs->ip);
 	WRITE_ONCE(n->inside, true);
 	call_targets(79, IN_NMI);
 	WRITE_ONCE(n->inside, false);
@@ -917,6 +932,8 @@ static void count_nmis(void)
 		all_nmis.irqs_off += n->irqs_off;
 		all_nmis.over_handler += n->over_handler;
 		all_nmis.over_patch += n->over_patch;
+		all_nmis.over_copy += n->over_copy;
+		all_nmis.over_detour += n->over_detour;
 		*n = (struct nmis){ };
 	}
 }
@@ -1104,6 +1121,8 @@ static int result_show(struct seq_file *m, void *unused)
 	seq_printf(m, "hits_in_nmi %lu\nnmis %lu\nnmis_irqs_off %lu\nnmis_over_handler %lu\nnmis_over_patch %lu\n",
 		   hits_in_nmi, all_nmis.all, all_nmis.irqs_off, all_nmis.over_handler,
 		   all_nmis.over_patch);
+	seq_printf(m, "nmis_over_copy %lu\nnmis_over_detour %lu\n", all_nmis.over_copy,
+		   all_nmis.over_detour);
 	seq_printf(m, "rounds %ld\nsingles %ld\nbatches %ld\nreturns %ld\nmistakes %ld\n",
 		   atomic_long_read(&rounds), atomic_long_read(&singles),
 		   atomic_long_read(&batches), atomic_long_read(&returns),
