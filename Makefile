@@ -58,7 +58,8 @@ help:
 #: make soak     torture, abuse, random events and other stress tests, at once (MINUTES=30)
 #: make survive  which wrong calls and torture stock survives, next to ours (ROWS="glob...")
 #: make mutants  do the tests notice broken code? Applies tools/testing/kprobes/mutants/
-#:               one by one (MUTANT=glob, MINUTES=60; resumes where it stopped)
+#:               one by one (MUTANT=glob, MINUTES=60; resumes where it stopped;
+#:               CONFIG=arm64, arm or s390x: in files that x86 does not build)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: parisc sh; kprobes compiled,
 #:               not linked: sparc64 arc

@@ -476,7 +476,8 @@ static void kprobe_users_free(struct list_head *leaving)
  * registered, its addr is cleared, and the others are removed as usual. NULL in
  * the array is skipped.
  *
- * Context: may sleep. Not from a handler.
+ * Context: may sleep. From a handler, or if the caller must not sleep, this only logs a
+ * warning: the probes stay set, and must not be freed.
  */
 void unregister_kprobes(struct kprobe **kps, int num)
 {
@@ -506,7 +507,7 @@ EXPORT_SYMBOL_GPL(unregister_kprobes);
  * On return no handler of the probe is running or will run: it may be freed. For a
  * probe that is not registered, this only clears its addr.
  *
- * Context: may sleep. Not from a handler.
+ * Context: as for unregister_kprobes().
  */
 void unregister_kprobe(struct kprobe *p)
 {
@@ -558,7 +559,7 @@ EXPORT_SYMBOL_GPL(register_kretprobes);
  * On return no handler of the probe is running or will run: it may be freed.
  * Calls in flight return normally.
  *
- * Context: may sleep. Not from a handler.
+ * Context: as for unregister_kprobes().
  */
 void unregister_kretprobe(struct kretprobe *rp)
 {
@@ -573,7 +574,7 @@ EXPORT_SYMBOL_GPL(unregister_kretprobe);
  *
  * The guarantees are those of unregister_kretprobe() and unregister_kprobes().
  *
- * Context: may sleep. Not from a handler.
+ * Context: as for unregister_kprobes().
  */
 void unregister_kretprobes(struct kretprobe **rps, int num)
 {
@@ -620,7 +621,7 @@ EXPORT_SYMBOL_GPL(register_jprobes);
  *
  * On return its handler is not running and will not run: the jprobe may be freed.
  *
- * Context: may sleep. Not from a handler.
+ * Context: as for unregister_kprobes().
  */
 void unregister_jprobe(struct jprobe *jp)
 {
@@ -635,7 +636,7 @@ EXPORT_SYMBOL_GPL(unregister_jprobe);
  *
  * The guarantees are those of unregister_jprobe() and unregister_kprobes().
  *
- * Context: may sleep. Not from a handler.
+ * Context: as for unregister_kprobes().
  */
 void unregister_jprobes(struct jprobe **jps, int num)
 {

@@ -17,8 +17,8 @@
 #ifdef CONFIG_KPROBES
 
 /*
- * For functions on the hit path: neither probes nor the function tracer may touch
- * them, and they are not instrumented, because the functions of sanitizers allow both.
+ * For functions on the hit path: they may be neither probed nor traced. Nor are they
+ * instrumented, because the functions of sanitizers can be probed and traced.
  */
 #define __kprobe_hit	__noinstr_section(".kprobes.text")
 
@@ -405,7 +405,7 @@ int arch_trampoline_kprobe(struct kprobe *p);
  * what that returns, and the sum is treated like any address.
  * arch_kprobes_sync() returns when all breakpoints that were being handled at the
  * call are done. An architecture with ARCH_HAS_KPROBE_CONTEXTS has to implement it, by
- * interrupting every CPU; optprobe.c has that of the others. arch_prepare_post() is
+ * interrupting every CPU; for the others, optprobe.c implements it. arch_prepare_post() is
  * called before a probe with a post-handler is added to a point, unless that is on an
  * ftrace site, even if the point has one already. arch_kprobes_batch() is called before
  * and after the points of a batch, or their detours, are prepared in order of address, and
@@ -417,9 +417,8 @@ int arch_trampoline_kprobe(struct kprobe *p);
  *
  *	kprobe_mutex		arch_prepare_post(), arch_kprobes_batch(),
  *				arch_populate_kprobe_blacklist()
- *	kprobe_mutex, or both	arch_kprobes_sync(), which takes neither
- *	it and cpus_read_lock(),
- *	or none
+ *	kprobe_mutex or none	arch_kprobes_sync(), also with cpus_read_lock() held; it
+ *				takes neither
  *	kprobe_mutex or none	kprobe_lookup_name(), arch_adjust_kprobe_addr(), which do
  *				not take it
  *	any or none, in any	arch_within_kprobe_blacklist(), kprobe_exceptions_notify()
@@ -634,17 +633,18 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
 
 /*
  * With KRETPROBES and without rethook: the architecture's __kretprobe_trampoline()
- * is where probed functions return to. An address that is less than
- * __ARCH_KRETPROBE_CALL after its beginning means the trampoline.
+ * is where probed functions return to. A return address in its first
+ * __ARCH_KRETPROBE_CALL bytes counts as the trampoline.
  *
  * arch_prepare_kretprobe() puts that address in place of the return address, which
  * it keeps in the instance, with the frame pointer for unwinders or NULL. It neither reads
  * nor writes anything else of the instance, which may be a copy. The trampoline calls
  * kretprobe_trampoline_handler() and returns to what that returns.
  * arch_kretprobe_fixup_return() may store the true return address where else the
- * architecture keeps it, for instance in a register. By default it does nothing. The
- * former is called by the hit at the entry, the latter by the return, before the handlers.
- * They run with preemption off, in any context, without a lock, and must not be probed.
+ * architecture keeps it, for instance in a register. By default it does nothing. The hit
+ * at the entry calls the former, arch_prepare_kretprobe(). The return calls the latter,
+ * before the handlers. Both run with preemption off, in any context, without a lock, and
+ * must not be probed.
  *
  * With ARCH_HAS_KRETPROBE_ON_STACK, the return address is on top of the stack at a
  * function's entry, and right below the stack pointer after its return, so there is
@@ -671,11 +671,10 @@ kretprobe_trampoline_handler(struct pt_regs *regs, void *frame_pointer)
 }
 
 /*
- * Where a conditional store fails after an exception, and arch_prepare_kprobe() does not
- * refuse such places itself, asm/kprobes.h defines __ARCH_KPROBE_LINK_STEP, the bytes from
- * one instruction to where the next one may begin, and functions that tell what a u32 of
- * text is: arch_kprobe_insn_links() the load before such a store, and
- * arch_kprobe_insn_needs_link() the store.
+ * An exception may make a conditional store fail. If arch_prepare_kprobe() does not refuse
+ * such places itself, asm/kprobes.h defines __ARCH_KPROBE_LINK_STEP, the smallest distance
+ * between instructions in bytes, and two tests of a u32 of text: arch_kprobe_insn_links()
+ * for the load before the store, arch_kprobe_insn_needs_link() for the store.
  */
 
 #else /* !CONFIG_KPROBES */

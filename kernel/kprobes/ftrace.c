@@ -161,7 +161,7 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 }
 
 /*
- * True if @ops is that one of our ops that the point is not armed in. Where ftrace has
+ * True if @ops is one of ours, but not the one that the point is armed in. Where ftrace has
  * one trampoline for all ops, a task that was preempted in it may pass the ops of another
  * user, or none, after ours have become the only ones.
  */

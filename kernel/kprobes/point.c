@@ -283,7 +283,7 @@ void kprobe_release_point(struct kprobe_point *pt)
 
 /*
  * A point is always ready for the post-handlers of its users, even of disabled ones,
- * so that enabling cannot fail for lack of memory. On an ftrace site, the caller has to
+ * so that enabling needs no memory, except at ftrace sites. For these, the caller has to
  * call kprobe_ftrace_choose().
  */
 static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)

@@ -101,7 +101,8 @@ static struct irq_work pool_irq_work = IRQ_WORK_INIT_HARD(pool_queue_work);
 /*
  * Called in any context, even in an NMI, so it cannot queue a worker directly. A CPU that is
  * coming online or going offline may lose the interrupt. Then the work would stay pending,
- * and with it all other irq_work of the CPU. It leaves the list to kretprobe_pool_kick().
+ * and with it all other irq_work of the CPU. Such a CPU leaves the list to
+ * kretprobe_pool_kick().
  */
 static noinline void __kprobe_hit pool_ask_worker(struct kretprobe_pool *pool)
 {

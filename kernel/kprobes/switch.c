@@ -184,13 +184,14 @@ EXPORT_SYMBOL_GPL(disable_kprobe);
  * @kps: registered probes
  * @num: how many
  *
- * The text is patched in one round for all.
+ * The text is patched in one round for all. While all probes are switched off, by "enabled" in
+ * debugfs, the handlers run once they are on again.
  *
  * Context: may sleep. Not from a handler.
  * Return: 0, even if some were already on. With nothing changed: -EINVAL if one of
  * them is not registered or its text is gone, if @num is not positive, or @kps is
- * NULL; -EDEADLK from a handler, or if the caller must not sleep; an error from ftrace
- * if a probe is on an ftrace site.
+ * NULL; -EDEADLK from a handler, or if the caller must not sleep; -ENOMEM or another
+ * error from ftrace if a probe is on an ftrace site.
  */
 int enable_kprobes(struct kprobe **kps, int num)
 {

@@ -5,7 +5,7 @@
 #   debug   KASAN, UBSAN, lockdep, RCU debugging, sleeping in the wrong place, objects that
 #           are used before or after their time; preempts fully
 #   kcsan   data races, by the strict rules; preempts fully
-#   rt      PREEMPT_RT, KFENCE, kmemleak after each suite and test; all once more while
+#   rt      PREEMPT_RT, KFENCE, kmemleak after each suite and test; most of it once more while
 #           all functions, and the times with interrupts or preemption off, are traced
 #
 #   test-debug.sh         all that these sources have not passed yet: of a kernel that has

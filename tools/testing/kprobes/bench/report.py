@@ -203,7 +203,8 @@ def figure(value):
 def ratio(stock, ours):
     if not stock or not ours or ours < 0:
         return "-"
-    return f"{stock / ours:,.0f}" if stock >= 10 * ours else f"{stock / ours:.2f}"
+    value = stock / ours
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}" if value >= 0.01 else f"{value:.2g}"
 
 
 def collect(ours, stock, patched, parts):
