@@ -247,7 +247,7 @@ static int kprobe_arm_possible(struct list_head *points, struct list_head *refus
  *	trampoline of return probes
  *
  * Points that cannot be armed stay off, and the log names the first. After switching off,
- * no handler of a hit is running.
+ * no handler of a hit is running, nor of a point that stayed off after switching on.
  *
  * Context: may sleep.
  */
@@ -278,6 +278,8 @@ void kprobes_switch(bool on)
 			pt = list_first_entry(&refused, struct kprobe_point, kp.list);
 			pr_warn("points that cannot be armed: %zu, the first is %pS: %d\n",
 				list_count_nodes(&refused), pt->kp.addr, ret);
+			/* A site may have been armed until another one was refused. */
+			kprobe_quiesce(&refused);
 		}
 		kprobe_batch_end(&refused);
 		list_for_each_entry(pt, &batch, kp.list)

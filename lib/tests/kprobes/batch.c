@@ -882,6 +882,124 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 1);
 }
 
+/**
+ * struct unarmed - a switch that arms a site, until another one is refused
+ * @test:   the test
+ * @task:   who switches
+ * @arming: rounds of arming in this switch
+ * @hold:   the handler of the first site waits from here on
+ * @inside: it does
+ * @off:    ftrace was switched off while it did, so the site stays off
+ * @go:	    the handler may go on
+ * @done:   it has gone on
+ */
+struct unarmed {
+	struct kunit *test;
+	struct task_struct *task;
+	unsigned int arming;
+	bool hold;
+	bool inside;
+	bool off;
+	bool go;
+	bool done;
+};
+
+static int hold_here(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(KPT_TIMEOUT_MS);
+	struct unarmed *u = pr->arg;
+
+	if (!READ_ONCE(u->hold))
+		return 0;
+	WRITE_ONCE(u->inside, true);
+	while (!READ_ONCE(u->go) && time_before(jiffies, end))
+		cpu_relax();
+	WRITE_ONCE(u->done, true);
+	return 0;
+}
+
+/* The second round is for one of the two sites alone. */
+static void refuse_the_rest(enum kprobe_stage stage, void *arg)
+{
+	struct unarmed *u = arg;
+
+	if (stage != KPROBE_STAGE_ARMING || current != u->task)
+		return;
+	u->arming++;
+	WRITE_ONCE(u->hold, u->arming == 1 || READ_ONCE(u->inside));
+	if (u->arming == 2 && READ_ONCE(u->inside))
+		WRITE_ONCE(u->off, kpt_write_sysctl(u->test, "sys/kernel/ftrace_enabled",
+						    "0\n") == 2);
+}
+
+static int let_it_go_on(void *arg)
+{
+	struct unarmed *u = arg;
+
+	while (!kthread_should_stop()) {
+		if (READ_ONCE(u->off)) {
+			msleep(100);
+			WRITE_ONCE(u->go, true);
+		}
+		usleep_range(1000, 2000);
+	}
+	WRITE_ONCE(u->go, true);
+	return 0;
+}
+
+static int call_the_first(void *arg)
+{
+	while (!kthread_should_stop()) {
+		kpt_traced(7);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* A site is refused after another one was armed, which then cannot be armed again. */
+static void switching_off_waits_for_a_site_that_was_refused(struct kunit *test)
+{
+	struct kpt_probe *first = kpt_alloc(test, kpt_traced), *second;
+	struct unarmed *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	unsigned int round, cpu = cpumask_last(cpu_online_mask);
+
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	if (num_online_cpus() < 2 || !IS_ENABLED(CONFIG_PROC_SYSCTL))
+		kunit_skip(test, "needs two CPUs and /proc/sys");
+	u->test = test;
+	u->task = current;
+	first->on_pre = hold_here;
+	first->arg = u;
+	kpt_register(test, first);
+	second = kpt_probe_post(test, kpt_traced2);
+	switch_to(test, "0");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
+	add_rival(test, second->kp.addr);
+	KUNIT_ASSERT_EQ(test, kunit_add_action(test, switch_ftrace_on, test), 0);
+	kpt_thread(test, call_the_first, NULL, cpu, "calls");
+	kpt_thread(test, let_it_go_on, u, -1, "lets_go");
+	kpt_watch_stages(test, refuse_the_rest, u);
+	for (round = 0; round < 100; round++) {
+		u->arming = 0;
+		switch_to(test, "1");
+		if (u->off)
+			break;
+		/* It was not hit in time. */
+		WRITE_ONCE(u->hold, false);
+		WRITE_ONCE(u->go, true);
+		switch_to(test, "0");
+		u->inside = false;
+		u->go = false;
+		u->done = false;
+	}
+	kpt_unwatch_stages(test);
+	switch_to(test, "0");
+	KUNIT_EXPECT_TRUE(test, u->off);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->done));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(u->done)));
+}
+
 #ifdef CONFIG_X86
 static void count_rounds(enum kprobe_stage stage, void *arg)
 {
@@ -1262,6 +1380,7 @@ static struct kunit_case batch_cases[] = {
 #endif
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
 	KUNIT_CASE(switch_logs_one_line_however_many_cannot_be_armed),
+	KUNIT_CASE(switching_off_waits_for_a_site_that_was_refused),
 #ifdef CONFIG_X86
 	KUNIT_CASE(one_refused_site_does_not_arm_the_others_one_by_one),
 #endif
