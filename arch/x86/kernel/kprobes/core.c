@@ -356,9 +356,9 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_unwind);
  * @first: its first byte
  * @last:  its last byte
  *
- * With a single CPU online, each lock prefix is replaced by a prefix without effect.
- * alternatives_text_reserved() knows all of them, but walks a list, so it is called
- * only if one of the two prefixes is there.
+ * With a single CPU online, each lock prefix is replaced by a prefix without effect. A second
+ * CPU brings it back, for good. alternatives_text_reserved() knows all of these places, but
+ * walks a list, so it is called only if the other prefix is there.
  *
  * Context: kprobe_mutex held; may sleep.
  * Return: true if so.
@@ -372,8 +372,8 @@ bool x86_lock_prefix_within(unsigned long first, unsigned long last)
 	for (at = first; at <= last; at++) {
 		if (copy_from_kernel_nofault(&byte, (void *)at, 1))
 			continue;
-		/* LOCK, DS (SDM Vol. 2, 2.1.1), or a breakpoint on it */
-		if (byte == 0xf0 || byte == 0x3e || byte == INT3_INSN_OPCODE)
+		/* DS (SDM Vol. 2, 2.1.1), or a breakpoint on it */
+		if (byte == 0x3e || byte == INT3_INSN_OPCODE)
 			maybe = true;
 	}
 	if (!maybe)
