@@ -49,6 +49,22 @@ int kprobe_test_oops(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops);
 
+#ifdef CONFIG_X86
+/**
+ * kprobe_test_oops_at - report an oops, as if this instruction had crashed
+ * @ip: the address of the instruction
+ *
+ * Context: any.
+ */
+void kprobe_test_oops_at(unsigned long ip)
+{
+	struct pt_regs regs = { .ip = ip, .cs = __KERNEL_CS };
+
+	notify_die(DIE_OOPS, "a test", &regs, 0, 0, 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_oops_at);
+#endif
+
 #ifdef CONFIG_X86_MCE
 /**
  * kprobe_test_mce_recovers - test if the kernel could go on after an error of memory
@@ -691,6 +707,20 @@ void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu)
 	return &ri->pool->first[cpu];
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_chain_word);
+
+/**
+ * kprobe_test_first_nr - count the instances that a CPU looks at first
+ * @ri:	 an instance of the same pool
+ * @cpu: a possible CPU
+ *
+ * Context: any; the probe stays registered.
+ * Return: kretprobe_chunk::nr of the first chunk of its chain.
+ */
+unsigned int kprobe_test_first_nr(struct kretprobe_instance *ri, unsigned int cpu)
+{
+	return READ_ONCE(ri->pool->first[cpu])->nr;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_first_nr);
 #endif
 
 /* -------------------------------- Text ---------------------------------- */

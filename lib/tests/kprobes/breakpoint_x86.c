@@ -878,6 +878,83 @@ static void every_cpu_sees_a_breakpoint_before_registration_ends(struct kunit *t
 	KUNIT_EXPECT_GT(test, c->seen, 0);
 }
 
+#ifdef CONFIG_TASKS_RCU
+/**
+ * struct held_up - a grace period of tasks-RCU that waits for the task that patches text
+ * @task: the task
+ * @from: it waits from this stage on
+ * @to:	  the stage to look at
+ * @held: it still waits there
+ */
+struct held_up {
+	struct task_struct *task;
+	enum kprobe_stage from, to;
+	bool held;
+};
+
+/* A grace period sets this, and waits until the task clears it. */
+static void note_held_up(enum kprobe_stage stage, void *arg)
+{
+	struct held_up *h = arg;
+
+	if (current != h->task)
+		return;
+	if (stage == h->from)
+		WRITE_ONCE(current->rcu_tasks_holdout, true);
+	if (stage == h->to)
+		h->held = READ_ONCE(current->rcu_tasks_holdout);
+}
+
+static struct held_up *hold_up(struct kunit *test, enum kprobe_stage from, enum kprobe_stage to)
+{
+	struct held_up *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	*h = (struct held_up){ .task = current, .from = from, .to = to, .held = true };
+	kpt_watch_stages(test, note_held_up, h);
+	return h;
+}
+
+/* There may be thousands of points, and jumps are made only after such grace periods. */
+static void tasks_rcu_goes_on_while_breakpoints_are_written(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	struct held_up *h;
+
+	kpt_forbid_jumps(test);
+	h = hold_up(test, KPROBE_STAGE_ARMING, KPROBE_STAGE_ARMED);
+	kpt_register(test, pr);
+	KUNIT_EXPECT_FALSE(test, h->held);
+}
+
+static void tasks_rcu_goes_on_while_breakpoints_are_removed(struct kunit *test)
+{
+	struct kpt_probe *pr;
+	struct held_up *h;
+
+	kpt_forbid_jumps(test);
+	pr = kpt_probe(test, kpt_plain);
+	h = hold_up(test, KPROBE_STAGE_LEAVING, KPROBE_STAGE_DISARMED);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_FALSE(test, h->held);
+}
+
+#ifdef CONFIG_OPTPROBES
+static void tasks_rcu_goes_on_while_jumps_are_removed(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
+	struct held_up *h;
+
+	wait_for_kprobe_optimizer();
+	KUNIT_ASSERT_TRUE_MSG(test, kprobe_optimized(&pr->kp), "%s",
+			      kpt_jump_reason(test, &pr->kp));
+	h = hold_up(test, KPROBE_STAGE_LEAVING, KPROBE_STAGE_DISARMED);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_FALSE(test, h->held);
+}
+#endif
+#endif
+
 #ifdef CONFIG_PERF_EVENTS
 static int pre_perf_event_text_poke(struct kprobe *p, struct pt_regs *regs)
 {
@@ -1269,6 +1346,13 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(copies_that_are_given_back_are_erased),
 	KUNIT_CASE(slots_without_code_hold_breakpoints),
 	KUNIT_CASE(every_cpu_sees_a_breakpoint_before_registration_ends),
+#ifdef CONFIG_TASKS_RCU
+	KUNIT_CASE(tasks_rcu_goes_on_while_breakpoints_are_written),
+	KUNIT_CASE(tasks_rcu_goes_on_while_breakpoints_are_removed),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(tasks_rcu_goes_on_while_jumps_are_removed),
+#endif
+#endif
 #ifdef CONFIG_PERF_EVENTS
 	KUNIT_CASE(perf_learns_of_each_breakpoint),
 	KUNIT_CASE(perf_learns_what_a_free_slot_has_held),

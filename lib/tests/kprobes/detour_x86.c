@@ -1165,6 +1165,39 @@ static void emulated_calls_and_returns_are_left_to_the_dispatcher(struct kunit *
 	}
 }
 
+/* The number of lines that an oops at @ip gets for that, and in how many this is the place. */
+static unsigned int told(struct kunit *test, unsigned long ip, const u8 *place,
+			 unsigned int *right)
+{
+	char line[KSYM_SYMBOL_LEN + 32];
+	u64 from = kpt_log_end();
+
+	kprobe_test_oops_at(ip);
+	snprintf(line, sizeof(line), " is displaced from %pS", place);
+	*right = kpt_log_lines(test, from, line);
+	return kpt_log_lines(test, from, " is displaced from ");
+}
+
+/* The report has an address that no symbol covers. */
+static void oops_in_a_displaced_instruction_tells_where_it_is_from(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, AT(late_copied));
+	const struct x86_detour *d;
+	unsigned int i, right;
+
+	if (!IS_ENABLED(CONFIG_PRINTK))
+		kunit_skip(test, "no log in this kernel");
+	settle(test, pr);
+	d = detour_of(test, AT(late_copied));
+	for (i = 0; i < d->nr; i++) {
+		KUNIT_EXPECT_EQ_MSG(test, told(test, x86_detour_exec(d, i),
+					       d->addr + d->map[i].from, &right), 1, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, right, 1, "%u", i);
+	}
+	KUNIT_EXPECT_EQ(test, told(test, (unsigned long)kpt_text(kpt_plain), d->addr, &right), 0);
+	KUNIT_EXPECT_EQ(test, told(test, 0, d->addr, &right), 0);
+}
+
 static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(emulated_calls_and_returns_are_left_to_the_dispatcher),
 	KUNIT_CASE(late_hit_of_a_probe_that_left_is_none),
@@ -1202,6 +1235,7 @@ static struct kunit_case detour_cases[] = {
 	KUNIT_CASE(exception_in_a_displaced_call_is_one_of_the_call),
 	KUNIT_CASE(exception_after_the_operand_of_a_displaced_call_is_none_of_it),
 	KUNIT_CASE(exception_after_a_displaced_nop_is_none_of_the_nop),
+	KUNIT_CASE(oops_in_a_displaced_instruction_tells_where_it_is_from),
 #ifdef CONFIG_UNWINDER_ORC
 	KUNIT_CASE(no_caller_is_missing_at_a_push_of_one_byte),
 	KUNIT_CASE(no_caller_is_missing_at_a_pop_of_one_byte),

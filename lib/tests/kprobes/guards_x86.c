@@ -368,6 +368,36 @@ static void text_of_a_point_is_read_under_its_lock(struct kunit *test)
 	unwatch_lock(test, &l);
 }
 
+#ifdef CONFIG_SMP
+extern u8 kpt_guards_ds[];
+
+/* A prefix that stands for LOCK as long as there is one CPU, but not here. */
+static noinline void guards_unlocked(int *v)
+{
+	asm volatile("kpt_guards_ds:\n\t"
+		     ANNOTATE_NOENDBR
+		     ".byte 0x3e; incl %0" : "+m" (*v));
+}
+
+/* Modules that come and go add theirs to the list. */
+static void list_of_lock_prefixes_is_read_under_its_lock(struct kunit *test)
+{
+	const void *list = kprobe_test_symbol("smp_alt_modules");
+	struct kpt_probe *pr = kpt_alloc(test, kpt_guards_ds);
+	struct locked l;
+	int v = 0;
+
+	if (!list)
+		kunit_skip(test, "needs the symbols of data");
+	watch_lock(test, &l, "text_mutex", list, sizeof(long));
+	kpt_register(test, pr);
+	unwatch_lock(test, &l);
+	guards_unlocked(&v);
+	KUNIT_EXPECT_EQ(test, v, 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+}
+#endif
+
 #ifdef MODULE
 static void module_has_come(void *unused)
 {
@@ -589,6 +619,68 @@ static void check_lock(struct kunit *test, const char *lock, const void *word, s
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+/**
+ * struct worker_looks - what the optimizer's worker reads of a module
+ * @worker: the worker, when it looks at a point
+ * @held:   the lock that keeps the module
+ * @times:  accesses
+ * @bare:   accesses without the lock and with preemption on
+ */
+struct worker_looks {
+	struct task_struct *worker;
+	void *held;
+	unsigned int times;
+	unsigned int bare;
+};
+
+static void note_worker(enum kprobe_stage stage, void *arg)
+{
+	struct worker_looks *l = arg;
+
+	if (stage == KPROBE_STAGE_CHOSEN)
+		WRITE_ONCE(l->worker, current);
+}
+
+static void count_looks(struct kpt_watch *w, struct pt_regs *regs)
+{
+	struct kpt_watch counts = { .arg = &(unsigned int){ 0 } };
+	struct worker_looks *l = w->arg;
+
+	if (current != READ_ONCE(l->worker))
+		return;
+	l->times++;
+	if (mutex_is_locked(l->held))
+		return;
+	kpt_watch_preemptible(&counts, regs);
+	l->bare += *(unsigned int *)counts.arg;
+}
+
+/* That module may be freed meanwhile, or another one next to it in the tree. */
+static void worker_looks_for_modules_with_preemption_off(struct kunit *test)
+{
+	struct worker_looks *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	struct kpt_probe *pr;
+	unsigned int cpu;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		kunit_skip(test, "preemption is not counted");
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->held = kprobe_test_symbol("module_mutex");
+	if (!l->held)
+		kunit_skip(test, "needs the symbols of data");
+	for_each_online_cpu(cpu)
+		kpt_watch(test, &THIS_MODULE->state, sizeof(THIS_MODULE->state), cpu,
+			  count_looks, l);
+	kpt_watch_stages(test, note_worker, l);
+	pr = kpt_probe(test, KPT_JUMP_AT(two));
+	wait_for_kprobe_optimizer();
+	kpt_unwatch_stages(test);
+	WRITE_ONCE(l->worker, NULL);
+	expect_jump(test, pr);
+	KUNIT_EXPECT_GE(test, l->times, 2);
+	KUNIT_EXPECT_EQ(test, l->bare, 0);
+}
+
 /* The entries of init text may leave the table. */
 static void exception_table_of_a_module_is_read_under_its_lock(struct kunit *test)
 {
@@ -676,6 +768,9 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(debuggers_keep_out_while_the_text_of_a_point_is_read),
 	KUNIT_CASE(text_of_a_point_is_read_under_its_lock),
 	KUNIT_CASE(text_of_a_copy_for_post_handlers_is_read_under_its_lock),
+#ifdef CONFIG_SMP
+	KUNIT_CASE(list_of_lock_prefixes_is_read_under_its_lock),
+#endif
 #if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
 	KUNIT_CASE(static_calls_of_a_module_that_comes_are_read_under_their_lock),
 #endif
@@ -689,6 +784,7 @@ static struct kunit_case guards_cases[] = {
 	KUNIT_CASE(jump_shows_its_point_with_preemption_off),
 	KUNIT_CASE(detour_to_go_on_in_is_looked_up_with_preemption_off),
 #ifdef MODULE
+	KUNIT_CASE(worker_looks_for_modules_with_preemption_off),
 	KUNIT_CASE(exception_table_of_a_module_is_read_under_its_lock),
 #ifdef CONFIG_JUMP_LABEL
 	KUNIT_CASE(jump_labels_of_a_module_are_read_under_their_lock),

@@ -643,6 +643,23 @@ static void calls_of_an_idle_task_are_freed_if_its_cpu_is_dead(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, kpt_traced(8), KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 2);
 }
+
+/* Once it is free, its pool may be, too. */
+static void calls_of_a_dead_cpu_are_given_back_with_preemption_off(struct kunit *test)
+{
+	struct late_probe *p = late_probe(test, kpt_traced, 2);
+	unsigned int cpu = raw_smp_processor_id();
+	struct kpt_reader *r;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpu));
+	KUNIT_EXPECT_EQ(test, kpt_traced(7), KPT_RESULT(7ul));
+	KUNIT_ASSERT_NOT_NULL(test, p->ri);
+	r = kpt_watch_reader(test, kprobe_test_attention(p->ri), sizeof(atomic_t),
+			     kpt_watch_preemptible);
+	KUNIT_EXPECT_FALSE(test, kprobe_test_idle_keeps(p->ri, cpu, true, false));
+	kpt_unwatch_reader(test, r);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
 #endif
 
 /* --- From a softirq ----------------------------------------------------------- */
@@ -968,6 +985,7 @@ static struct kunit_case late_cases[] = {
 	KUNIT_CASE(address_of_another_task_s_call_is_not_found),
 #ifdef CONFIG_HOTPLUG_CPU
 	KUNIT_CASE(calls_of_an_idle_task_are_freed_if_its_cpu_is_dead),
+	KUNIT_CASE(calls_of_a_dead_cpu_are_given_back_with_preemption_off),
 #endif
 #endif
 #if defined(CONFIG_HOTPLUG_CPU) && defined(CONFIG_GENERIC_SMP_IDLE_THREAD)

@@ -1454,6 +1454,56 @@ static void pages_of_slots_stay_as_long_as_a_reader_has_found_them(struct kunit 
 }
 #endif
 
+#if defined(CONFIG_X86) && defined(CONFIG_TASKS_RCU)
+/**
+ * struct erases - pages of slots that a worker erases
+ * @page: the latest of them
+ * @nr:	  how many
+ * @held: the grace period of tasks-RCU waited from one page to the next
+ */
+struct erases {
+	unsigned long page;
+	unsigned int nr;
+	unsigned int held;
+};
+
+/* A grace period sets this, and waits until the task clears it. */
+static int look_at_holdout(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	unsigned long page = regs_get_kernel_argument(regs, 0) & PAGE_MASK;
+	struct erases *e = pr->arg;
+
+	if (!(current->flags & PF_WQ_WORKER) || page == e->page)
+		return 0;
+	e->held += e->nr && READ_ONCE(current->rcu_tasks_holdout);
+	e->page = page;
+	e->nr++;
+	WRITE_ONCE(current->rcu_tasks_holdout, true);
+	return 0;
+}
+
+/* The grace period of the optimizer, for instance. */
+static void tasks_rcu_goes_on_while_slots_are_erased(struct kunit *test)
+{
+	struct slots *s = take_pages_of_slots(test);
+	struct kpt_probe *pr = kpt_alloc(test, NULL);
+	struct erases *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	pr->kp.symbol_name = "text_poke_set";
+	pr->on_pre = look_at_holdout;
+	pr->arg = e;
+	kpt_register(test, pr);
+	/* As if hits had been sent there. */
+	while (s->nr)
+		free_insn_slot(s->slot[--s->nr], 1);
+	kpt_counts(true);
+	kpt_unregister(test, pr);
+	KUNIT_EXPECT_GE(test, e->nr, NR_PAGES / 2);
+	KUNIT_EXPECT_EQ(test, e->held, 0);
+}
+#endif
+
 /* A page that was full has a slot for the next probe as soon as one is given back. */
 static void slots_of_full_pages_are_used_again(struct kunit *test)
 {
@@ -2321,6 +2371,9 @@ static struct kunit_case order_cases[] = {
 	KUNIT_CASE_SLOW(pages_of_slots_stay_as_long_as_a_reader_has_found_them),
 #endif
 	KUNIT_CASE(slots_of_full_pages_are_used_again),
+#if defined(CONFIG_X86) && defined(CONFIG_TASKS_RCU)
+	KUNIT_CASE(tasks_rcu_goes_on_while_slots_are_erased),
+#endif
 #ifdef CONFIG_X86
 	KUNIT_CASE(blocks_of_pages_grow_with_their_number),
 #endif

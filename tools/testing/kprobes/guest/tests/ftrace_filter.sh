@@ -52,10 +52,10 @@ patched "by events alone" kprobe_target_add 1 kprobe_target_recurse 1
 calls "by events alone" 0 10
 
 # On a CPU that comes online, and for a debugger, these run before or without exceptions.
-for name in load_current_idt kgdb_ll_trap __kgdb_notify; do
+for name in load_current_idt do_int3 kgdb_ll_trap __kgdb_notify; do
 	is "the tracer's $name" "$(grep -cx "$name" $tracing/available_filter_functions)" 0
 done
-at_least "functions not to be traced that are there" "$(grep -cE ' (load_current_idt|__kgdb_notify)$' /proc/kallsyms)" 1
+at_least "functions not to be traced that are there" "$(grep -cE ' (load_current_idt|do_int3|__kgdb_notify)$' /proc/kallsyms)" 2
 
 # A filter that becomes empty selects all functions.
 echo function >$tracing/current_tracer
