@@ -570,7 +570,6 @@ static void call_through_the_heap_is_emulated(struct kunit *test)
 	}
 }
 
-#ifdef CONFIG_X86_64
 /* A CPU does not put a call to the next instruction into its return stack buffer. */
 static void calls_that_return_nowhere_do_not_call_what_follows(struct kunit *test)
 {
@@ -593,6 +592,7 @@ static void calls_that_return_nowhere_do_not_call_what_follows(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, nr, 2);
 }
 
+#ifdef CONFIG_X86_64
 /* The trap of the latest fault. */
 static int far_trap;
 
@@ -1333,8 +1333,8 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(vector_instructions_run_as_copies),
 	KUNIT_CASE(copy_of_an_indirect_call_does_not_call),
 	KUNIT_CASE(call_through_the_heap_is_emulated),
-#ifdef CONFIG_X86_64
 	KUNIT_CASE(calls_that_return_nowhere_do_not_call_what_follows),
+#ifdef CONFIG_X86_64
 	KUNIT_CASE(branch_to_the_heap_goes_there),
 	KUNIT_CASE(branch_to_nowhere_faults_where_it_is),
 #ifdef CONFIG_OPTPROBES
