@@ -707,20 +707,6 @@ void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu)
 	return &ri->pool->first[cpu];
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_chain_word);
-
-/**
- * kprobe_test_first_nr - count the instances that a CPU looks at first
- * @ri:	 an instance of the same pool
- * @cpu: a possible CPU
- *
- * Context: any; the probe stays registered.
- * Return: kretprobe_chunk::nr of the first chunk of its chain.
- */
-unsigned int kprobe_test_first_nr(struct kretprobe_instance *ri, unsigned int cpu)
-{
-	return READ_ONCE(ri->pool->first[cpu])->nr;
-}
-EXPORT_SYMBOL_IF_KUNIT(kprobe_test_first_nr);
 #endif
 
 /* -------------------------------- Text ---------------------------------- */

@@ -132,7 +132,6 @@ bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, boo
 			    bool again);
 unsigned int kprobe_test_instances(struct kretprobe *rp);
 void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu);
-unsigned int kprobe_test_first_nr(struct kretprobe_instance *ri, unsigned int cpu);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
