@@ -645,11 +645,12 @@ static void count_looks(struct kpt_watch *w, struct pt_regs *regs)
 {
 	struct kpt_watch counts = { .arg = &(unsigned int){ 0 } };
 	struct worker_looks *l = w->arg;
+	struct mutex *held = l->held;
 
 	if (current != READ_ONCE(l->worker))
 		return;
 	l->times++;
-	if (mutex_is_locked(l->held))
+	if (mutex_is_locked(held))
 		return;
 	kpt_watch_preemptible(&counts, regs);
 	l->bare += *(unsigned int *)counts.arg;
