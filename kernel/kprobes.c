@@ -157,8 +157,12 @@ static int kprobe_users_arm(struct kprobe_user **users, int num)
 			kprobe_batch_add(pt, &arm);
 	}
 	ret = kprobe_ftrace_choose(&armed, true);
-	if (!ret)
+	if (!ret) {
 		ret = kprobe_points_arm(&arm);
+		/* As in kprobes_switch(): other probes of the points may have been hit. */
+		if (ret)
+			kprobe_quiesce(&arm);
+	}
 	kprobe_batch_end(&armed);
 	kprobe_batch_end(&arm);
 	return ret;

@@ -332,7 +332,7 @@ core_initcall(calls_hotplug_init);
  * @online: it had been online; otherwise it has not come online in time
  * @again:  it has not come online in time once before
  *
- * Context: any, preemption off.
+ * Context: any; the caller stays on @cpu.
  * Return: true if the call is kept.
  */
 bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, bool online,

@@ -118,6 +118,9 @@ static int kprobe_users_enable(struct kprobe **kps, int num)
 			kprobe_batch_add(user->point, &arm);
 	}
 	ret = kprobe_points_arm(&arm);
+	/* As in kprobes_switch(): other probes of the points may have been hit. */
+	if (ret)
+		kprobe_quiesce(&arm);
 	kprobe_batch_end(&arm);
 	if (ret)
 		return ret;

@@ -5,6 +5,8 @@
  * probes are set, whatever the other threads do to the points meanwhile.
  */
 #include <linux/completion.h>
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/ftrace.h>
 #include <linux/log2.h>
 #include <linux/string.h>
@@ -882,20 +884,21 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 1);
 }
 
+#ifdef CONFIG_X86
 /**
- * struct unarmed - a switch that arms a site, until another one is refused
- * @test:   the test
- * @task:   who switches
- * @arming: rounds of arming in this switch
- * @hold:   the handler of the first site waits from here on
- * @inside: it does
- * @off:    ftrace was switched off while it did, so the site stays off
- * @go:	    the handler may go on
- * @done:   it has gone on
+ * struct unarmed - a site that is armed, until another one is refused
+ * @task:    who arms them
+ * @file:    ftrace_enabled
+ * @arming:  rounds of arming so far
+ * @hold:    the handler of the first site waits from here on
+ * @inside:  it does
+ * @off:     the site stays off meanwhile
+ * @go:	     the handler may go on
+ * @done:    it has gone on
  */
 struct unarmed {
-	struct kunit *test;
 	struct task_struct *task;
+	struct file *file;
 	unsigned int arming;
 	bool hold;
 	bool inside;
@@ -922,22 +925,31 @@ static int hold_here(struct kpt_probe *pr, struct pt_regs *regs)
 static void refuse_the_rest(enum kprobe_stage stage, void *arg)
 {
 	struct unarmed *u = arg;
+	loff_t pos = 0;
 
 	if (stage != KPROBE_STAGE_ARMING || current != u->task)
 		return;
 	u->arming++;
 	WRITE_ONCE(u->hold, u->arming == 1 || READ_ONCE(u->inside));
 	if (u->arming == 2 && READ_ONCE(u->inside))
-		WRITE_ONCE(u->off, kpt_write_sysctl(u->test, "sys/kernel/ftrace_enabled",
-						    "0\n") == 2);
+		WRITE_ONCE(u->off, kernel_write(u->file, "0\n", 2, &pos) == 2);
 }
 
+static void hold_while_arming(enum kprobe_stage stage, void *arg)
+{
+	struct unarmed *u = arg;
+
+	if (stage == KPROBE_STAGE_ARMING && current == u->task)
+		WRITE_ONCE(u->hold, true);
+}
+
+/* The arming task may wait for the handler. */
 static int let_it_go_on(void *arg)
 {
 	struct unarmed *u = arg;
 
 	while (!kthread_should_stop()) {
-		if (READ_ONCE(u->off)) {
+		if (READ_ONCE(u->off) || (!u->file && READ_ONCE(u->inside))) {
 			msleep(100);
 			WRITE_ONCE(u->go, true);
 		}
@@ -956,29 +968,59 @@ static int call_the_first(void *arg)
 	return 0;
 }
 
-/* A site is refused after another one was armed, which then cannot be armed again. */
-static void switching_off_waits_for_a_site_that_was_refused(struct kunit *test)
+static void put_file(void *file)
+{
+	fput(file);
+}
+
+/* Two points that are off: the site of the first, and one that the rival has. */
+static struct unarmed *two_sites(struct kunit *test, struct kprobe **kps)
 {
 	struct kpt_probe *first = kpt_alloc(test, kpt_traced), *second;
 	struct unarmed *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
-	unsigned int round, cpu = cpumask_last(cpu_online_mask);
 
 	KUNIT_ASSERT_NOT_NULL(test, u);
 	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
 	if (num_online_cpus() < 2 || !IS_ENABLED(CONFIG_PROC_SYSCTL))
 		kunit_skip(test, "needs two CPUs and /proc/sys");
-	u->test = test;
 	u->task = current;
 	first->on_pre = hold_here;
 	first->arg = u;
 	kpt_register(test, first);
 	second = kpt_probe_post(test, kpt_traced2);
+	kps[0] = &first->kp;
+	kps[1] = &second->kp;
 	switch_to(test, "0");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
 	add_rival(test, second->kp.addr);
 	KUNIT_ASSERT_EQ(test, kunit_add_action(test, switch_ftrace_on, test), 0);
-	kpt_thread(test, call_the_first, NULL, cpu, "calls");
+	return u;
+}
+
+static void start_threads(struct kunit *test, struct unarmed *u)
+{
+	kpt_thread(test, call_the_first, NULL, cpumask_last(cpu_online_mask), "calls");
 	kpt_thread(test, let_it_go_on, u, -1, "lets_go");
+}
+
+static void switched_off_after_the_handler(struct kunit *test, struct unarmed *u)
+{
+	kpt_unwatch_stages(test);
+	switch_to(test, "0");
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->done));
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(u->done)));
+}
+
+/* A site is refused after another one was armed, which then cannot be armed again. */
+static void switching_off_waits_for_a_site_that_was_refused(struct kunit *test)
+{
+	struct kprobe *kps[2];
+	struct unarmed *u = two_sites(test, kps);
+	unsigned int round;
+
+	u->file = kpt_open_sysctl(test, "sys/kernel/ftrace_enabled");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, u->file), 0);
+	start_threads(test, u);
 	kpt_watch_stages(test, refuse_the_rest, u);
 	for (round = 0; round < 100; round++) {
 		u->arming = 0;
@@ -993,14 +1035,29 @@ static void switching_off_waits_for_a_site_that_was_refused(struct kunit *test)
 		u->go = false;
 		u->done = false;
 	}
-	kpt_unwatch_stages(test);
-	switch_to(test, "0");
 	KUNIT_EXPECT_TRUE(test, u->off);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->done));
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(u->done)));
+	switched_off_after_the_handler(test, u);
 }
 
-#ifdef CONFIG_X86
+/* The same, after both had been refused once. */
+static void switching_off_waits_for_a_site_that_was_refused_again(struct kunit *test)
+{
+	static const char name[] = "sys/kernel/ftrace_enabled";
+	struct kprobe *kps[2];
+	struct unarmed *u = two_sites(test, kps);
+	unsigned int round;
+
+	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
+	switch_to(test, "1");
+	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "1\n"), 2l);
+	start_threads(test, u);
+	kpt_watch_stages(test, hold_while_arming, u);
+	for (round = 0; round < 100 && !READ_ONCE(u->inside); round++)
+		KUNIT_EXPECT_EQ(test, enable_kprobes(kps, 2), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->inside));
+	switched_off_after_the_handler(test, u);
+}
+
 static void count_rounds(enum kprobe_stage stage, void *arg)
 {
 	unsigned int *rounds = arg;
@@ -1380,7 +1437,10 @@ static struct kunit_case batch_cases[] = {
 #endif
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
 	KUNIT_CASE(switch_logs_one_line_however_many_cannot_be_armed),
+#ifdef CONFIG_X86
 	KUNIT_CASE(switching_off_waits_for_a_site_that_was_refused),
+	KUNIT_CASE(switching_off_waits_for_a_site_that_was_refused_again),
+#endif
 #ifdef CONFIG_X86
 	KUNIT_CASE(one_refused_site_does_not_arm_the_others_one_by_one),
 #endif

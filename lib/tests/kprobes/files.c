@@ -234,7 +234,7 @@ struct file *kpt_open_sysctl(struct kunit *test, const char *name)
 {
 	if (!procfs.mnt)
 		kunit_skip(test, "no files in /proc/sys");
-	return kpt_open(test, &procfs, name, O_RDONLY);
+	return kpt_open(test, &procfs, name, O_RDWR);
 }
 
 #ifdef CONFIG_OPTPROBES

@@ -1500,7 +1500,8 @@ static void tasks_rcu_goes_on_while_slots_are_erased(struct kunit *test)
 	kpt_counts(true);
 	kpt_unregister(test, pr);
 	KUNIT_EXPECT_GE(test, e->nr, NR_PAGES / 2);
-	KUNIT_EXPECT_EQ(test, e->held, 0);
+	/* A real grace period may begin at any time. */
+	KUNIT_EXPECT_LT(test, e->held, e->nr / 2);
 }
 #endif
 

@@ -49,6 +49,7 @@ case " $arches " in
 	need "${packages[@]}"
 	# Here, ARCH= would be the kernel's.
 	unset ARCH MAKEFLAGS MAKEOVERRIDES
+	TEST=''
 	;;
 *) need_qemu ;;
 esac
@@ -67,7 +68,13 @@ done
 
 "$here/tree.sh" >/dev/null
 # The results are valid only for these sources, tests and scripts.
-id=$(tested | sha1sum | cut -c1-16)
+id=$({
+	tested
+	if [ -n "$arch" ]; then
+		other_compilers
+		"$qemu" --version
+	fi
+} | sha1sum | cut -c1-16)
 if [ "$(cat "$state/id" 2>/dev/null)" != "$id" ]; then
 	: >"$state/results"
 	echo "$id" >"$state/id"
@@ -126,7 +133,7 @@ run_guest()
 # run_arch LOG SECONDS PARAMETERS SUITE...: as run_suites, on $arch
 run_arch()
 {
-	local log=$build/logs/$1 end='not ok - the guest failed:' picks
+	local log=$build/logs/$1 end='not ok - the guest failed:' picks why=${why-}
 
 	picks=$(printf '%s\n' "${@:4}" | sed '/^all$/d')
 	console="$console $3" arch_suites "$arch" "$log" "$2" "$picks" >"$tmp/lines"

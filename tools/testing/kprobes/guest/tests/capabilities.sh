@@ -4,6 +4,7 @@
 # needs: what bpf_insns.c makes
 . "${0%/*}/../lib.sh"
 
+[ -x /only_caps ] || skip "no program that drops capabilities: only_caps.c makes it"
 paranoid=/proc/sys/kernel/perf_event_paranoid
 restrict=/proc/sys/kernel/kptr_restrict
 was=$(cat $paranoid)
