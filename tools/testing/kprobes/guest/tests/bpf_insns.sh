@@ -111,24 +111,4 @@ echo "$out" | awk '
 	$1 == "attached" { n = $2; to = $3 }
 	$1 == "detached" { printf "# %d instructions: attached in %.3f s, detached in %.3f s\n", n, to, $2 }'
 is "the list" "$(cat $kp/list)" ""
-
-# A link gives back what it has taken, at the latest when RCU and its workers are done.
-free() { awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo; }
-little() { lost=$((before - $(free))); [ $lost -lt $((rounds * 50)) ]; }
-rounds=60
-links()
-{
-	round=0
-	while [ $round -lt "$1" ]; do
-		/bpf_insns $insns true <$tmp/addresses >/dev/null || fail "round $round"
-		round=$((round + 1))
-	done
-}
-links 10
-sleep $((2 * ${SLOW:-1}))
-before=$(free)
-links $rounds
-await little || fail "$rounds links have taken $lost kB"
-echo "# $rounds links to 1000 instructions: kB lost $lost"
-is "the list in the end" "$(cat $kp/list)" ""
 done_testing
