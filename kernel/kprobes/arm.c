@@ -75,7 +75,9 @@ static void split_ftrace(struct list_head *points, struct list_head *ftrace)
  * @points: the batch; its order may change
  *
  * Context: kprobe_mutex held; may sleep.
- * Return: 0, or an error from ftrace with none of them armed.
+ * Return: 0, or an error from ftrace with none of them armed. Some sites may have been armed
+ * until another one was refused. The caller waits by kprobe_quiesce(), not this function:
+ * kprobe_arm_possible() fails for each halving, and needs to wait only once.
  */
 int kprobe_points_arm(struct list_head *points)
 {
