@@ -32,7 +32,7 @@ guests := run test stress abuse slots execute test-everything torture soak survi
 	shell ftracetest kselftest test-clients icount bench coverage gcov test-configs test-debug \
 	deb-check
 export KPROBES_NEEDS := \
-	$(if $(filter-out help tree series series-check expect clean,$(MAKECMDGOALS)),build) \
+	$(if $(filter-out help tree series series-check expect runs clean,$(MAKECMDGOALS)),build) \
 	$(if $(ARCH),,$(if $(filter $(guests),$(MAKECMDGOALS)),guest)) \
 	$(filter test-everything kselftest,$(MAKECMDGOALS))
 
@@ -95,6 +95,7 @@ help:
 #:               (RANGE=nobuild: without building)
 #: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
 #: make deb-check  make a small package, boot it with Debian's systemd (as root)
+#: make runs     when each target ran here last, on which commit, for how long, its counts
 #: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)
@@ -235,6 +236,9 @@ deb-check:
 deb:
 	@$(T)/deb.sh
 
+runs:
+	@$(T)/runs.sh
+
 compile_commands: kernel
 	@$(T)/compile_commands.sh
 
@@ -247,6 +251,6 @@ series-check:
 clean:
 	rm -rf build
 
-.PHONY: help tree kernel stock patched run run-offset test test-names test-arch-name test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench bench-parts coverage gcov lint deb deb-check compile_commands series series-check clean
+.PHONY: help tree kernel stock patched run run-offset test test-names test-arch-name test-arches test-configs test-builds test-debug expect stress abuse slots execute test-everything torture soak survive mutants shell ftracetest kselftest test-clients test-clients-names icount bench bench-parts coverage gcov lint deb deb-check runs compile_commands series series-check clean
 # The scripts do their own parallel building.
 .NOTPARALLEL:

@@ -48,5 +48,5 @@ late()
 run x86_64 make -C "$top" --no-print-directory test
 late arm64 || run arm64 make -C "$top" --no-print-directory test ARCH=arm64
 late i386 || run i386 make -C "$top" --no-print-directory test CONFIG=i386 TEST=hitpath
-echo "$passed passed, $failed failed"
+counted "$passed passed, $failed failed"
 [ $failed -eq 0 ]

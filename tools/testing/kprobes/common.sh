@@ -26,6 +26,18 @@ case $top:$build in *[[:space:]]* | *:*:*) echo "kprobes: no blanks or colons in
 # What was given to make is not for the builds of kernels and tools: -j, for instance.
 unset MAKEFLAGS MAKEOVERRIDES MFLAGS
 
+# What was asked for: the script, what it was given, and the variables that choose what runs.
+asked=${0##*/}
+asked=${asked%.sh}${*:+ $*}
+for given in CONFIG KERNEL TEST QUICK KERNELS BUILDS SCENARIO MUTANT ROWS CLIENTS PARTS MINUTES CALLS \
+		CPUS POINTS PROBES NR SEED SECONDS_EACH ONLY WINDOW DENSE KPROBES_BASE; do
+	case $given=${!given:-} in
+	*= | CONFIG=x86_64) ;;
+	*) asked+=" $given=${!given}" ;;
+	esac
+done
+runs=${KPROBES_RUNS:-$build/runs}
+
 # Guests end with the process that started all this: make, or the first script.
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
 
@@ -61,6 +73,20 @@ WRITTEN_TWICE='text patching: written twice for this emulator'
 
 say() { printf 'kprobes: %s\n' "$*"; }
 die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
+
+# kept COUNTS: keeps what a target has counted for "make runs", with the commit that it is about
+kept()
+{
+	local commit
+
+	commit=$(git -C "$top" rev-parse --short=8 HEAD 2>/dev/null) || commit=-
+	[ "$commit" = - ] || git -C "$top" diff --quiet HEAD 2>/dev/null || commit+=+
+	mkdir -p "${runs%/*}"
+	printf '%s\t%s\t%s\t%s\t%s\n' "$(date -u '+%F %R')" "$commit" "$SECONDS" "$asked" "$1" >>"$runs" || true
+}
+
+# counted COUNTS: prints and keeps it
+counted() { printf '%s\n' "$1"; kept "$1"; }
 
 # how_many NAME VALUE [LEAST]: is it a number that is large enough? Not one that a shell takes
 # for an octal one.

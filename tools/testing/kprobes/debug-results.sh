@@ -64,6 +64,6 @@ debug_sum()
 		fi
 	done
 	echo
-	echo "$p passed, $f failed; kernels left: $left"
+	counted "$p passed, $f failed; kernels left: $left"
 	[ $f -eq 0 ] && [ $p -gt 0 ]
 }

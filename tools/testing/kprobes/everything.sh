@@ -368,7 +368,7 @@ if [ -z "${WINDOW:-}" ]; then
 fi
 [ ! -s "$state/bad" ] || { echo "points that failed, by window, of all runs:"; sed 's/^/  /' "$state/bad"; }
 left=$((total - $(wc -l <"$state/done")))
-say "$((total - left)) of $total windows done, $left left; $failures failed now"
+counted "kprobes: $((total - left)) of $total windows done, $left left; $failures failed now"
 [ "$failures" -eq 0 ] || exit 1
 # A single window answers for itself.
 [ -n "${WINDOW:-}" ] || [ ! -s "$state/bad" ] ||

@@ -48,6 +48,8 @@ grep '^differs' "$out" | head -n 20 | sed 's/^/    # /' || true
 if [ $status -eq 0 ] && grep -qx end "$out"; then
 	echo "ok - execute: instructions do under a probe what they do without"
 else
+	status=1
 	echo "not ok - execute: instructions do under a probe what they do without: see $out"
-	exit 1
 fi
+counted "$(awk '$1 == "run" { run = $2 } $1 == "differences" { n = $2 } END { printf "%d encodings run, %d differences", run, n }' "$out")"
+exit $status

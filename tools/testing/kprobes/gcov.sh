@@ -55,5 +55,7 @@ for log in "$build"/logs/*-"$CONFIG"[.-]*out; do
 done
 [ $guests -gt 0 ] || die "no guest has reported what it executed: see build/logs/*-$CONFIG*"
 say "$guests guests have reported what they executed"
-"$here/gcov.py" "$out/sum" "$kernel" "$out/uncovered" "${LEAST:-95}" || status=$?
+"$here/gcov.py" "$out/sum" "$kernel" "$out/uncovered" "${LEAST:-95}" >"$out/shares" || status=$?
+sed '$d' "$out/shares"
+counted "$(tail -n 1 "$out/shares")"
 [ $status -eq 0 ] || die "gcov: tests failed, or too few lines were executed: see above and build/$CONFIG-results/"

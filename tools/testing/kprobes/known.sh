@@ -106,7 +106,7 @@ known_sum()
 	done
 	echo
 	[ $impossible -eq 0 ] || echo "$impossible impossible"
-	echo "$good passed, $bad failed, $left left, of $((good + bad + impossible + left)) $1"
+	counted "$good passed, $bad failed, $left left, of $((good + bad + impossible + left)) $1"
 	[ $((good + bad)) -gt 0 ] || [ $left -eq 0 ] || say "none of the $1 was done in time: MINUTES= gives more" >&2
 	[ $bad -eq 0 ] && [ $good -gt 0 ]
 }

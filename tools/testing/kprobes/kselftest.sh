@@ -30,4 +30,5 @@ grep -qx 'ok 1 selftests: kprobes: kprobes.sh' "$log.out" || status=1
 skips=$here/expected/$CONFIG
 [ -e "$skips" ] || skips=/dev/null
 kselftest_skips "$skips" "$log.out" || status=1
+kept "$(sed -n 's/^# # Totals: //p' "$log.out" | tail -n 1)"
 [ $status -eq 0 ] || die "kselftest: a test failed or did not run: see $log.out"

@@ -301,6 +301,6 @@ echo
 for mutant in $other; do
 	echo "$mutant: $(verdict_of "$mutant"): $(head -n 1 "$here/mutants/$mutant.patch")"
 done
-echo "$caught caught, $(echo "$other" | wc -w) not, $left left, of ${#mutants[@]}"
+counted "$caught caught, $(echo "$other" | wc -w) not, $left left, of ${#mutants[@]}"
 [ -n "$other" ] || [ $caught -gt 0 ] || die "mutants: none was tried in $minutes minutes: MINUTES= gives more"
 [ -z "$other" ]

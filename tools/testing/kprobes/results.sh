@@ -119,11 +119,11 @@ count_results()
 	parameters=$(grep -c '^pskip	' "$results") || true
 }
 
-# outcome VARIABLE: prints how many have passed and failed. Fails if one has failed, and if none
+# outcome VARIABLE: prints and keeps how many have passed and failed. Fails if one has failed, and if none
 # has passed: tests that were all skipped prove nothing. VARIABLE selects what they run on.
 outcome()
 {
-	echo "$passed passed, $failed failed"
+	counted "$passed passed, $failed failed"
 	[ "$failed" -eq 0 ] || return 1
 	[ "$passed" -gt 0 ] ||
 		die "nothing has passed$(awk -F '\t' '$1 == "skip" { print "; " $3 " was skipped: " $5; exit }' "$results"): choose another kernel with $1, or other tests with TEST="

@@ -40,6 +40,8 @@ unset TEST KERNEL QUICK MINUTES CALLS SECONDS_EACH TIMEOUT JOBS
 
 scratch
 results=$tmp/results
+runs=$tmp/runs
+export KPROBES_RUNS=$runs
 prepared=$build/linux
 
 # sees NAME PROVES WANTED: standard input has that line; "" means no failure at all
@@ -2288,6 +2290,25 @@ not ok - ok other b 0 -
 not ok - ok good a 0 -
 not ok - not ok aside aside 0 ended with status 1"
 
+# What "make runs" shows. Each run is a line; the latest of what was asked for is shown.
+{
+	: >"$runs"
+	passed=3 failed=0
+	asked='one CONFIG=i386' outcome CONFIG= >/dev/null
+	asked=two counted '1 passed, 2 failed' >/dev/null
+	asked='one CONFIG=i386' counted 'kprobes: all is well' >/dev/null
+	cut -f4,5 "$runs" | tr '\t' ' ' | sed 's/^/not ok - /'
+	SECONDS=0
+	"$here/runs.sh" | sed -E 's/^[0-9-]{10} [0-9:]{5}  [0-9a-f-]+\+? +[0-9]+ s  /not ok - /'
+	rm "$runs"
+	{ "$here/runs.sh" 2>&1 || true; } | sed 's/^/not ok - /'
+} | sees runs "each target keeps what it has counted" 'not ok - one CONFIG=i386 3 passed, 0 failed
+not ok - two 1 passed, 2 failed
+not ok - one CONFIG=i386 kprobes: all is well
+not ok - one CONFIG=i386: all is well
+not ok - two: 1 passed, 2 failed
+not ok - kprobes: nothing has run here yet: make test, for instance'
+
 # kselftests
 # The name may be made from a variable.
 { grep -L '^# needs: ' "$here"/guest/tests/*.sh || true; } |
@@ -2741,7 +2762,7 @@ touch "$tmp/staged/"{x86_64,stock-x86_64}/vmlinux "$tmp/staged/logs/survive-"{x8
 	KERNEL=x86_64 ROWS=torture.alone staged "$stage/survive.sh"
 	KERNEL=stock-x86_64 ROWS=torture.alone staged "$stage/survive.sh"
 } | tr -s ' ' | sees survive_kernel "each kernel of ours has to survive, and stock does not have to" \
-	"not ok - torture.alone fails: "
+	"not ok - x86_64 survives 0 of 1"
 # Each kind of call has to be in a row.
 sed -n '/call_kinds\[\] = {/,/^};/s/^\t{ "\([a-z_]*\)", .*/\1/p' "$here/modules/kprobe_abuse.c" |
 	while read -r kind; do

@@ -678,4 +678,4 @@ check_planted
 [ "$range" = build ] || check_patches
 [ "$range" = nobuild ] || check_build
 [ $bad -eq 0 ] || die "series: $bad complaints, above"
-say "series: all is well"
+counted "kprobes: series: all is well"

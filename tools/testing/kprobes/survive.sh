@@ -80,7 +80,7 @@ survives()
 			>"$build/logs/$log.txt" 2>&1 || status=$?
 		;;
 	everything.*)
-		KERNEL=$kernel POINTS=$points WINDOW=${name#everything.} NARROW=0 AGAIN='' \
+		KPROBES_RUNS=/dev/null KERNEL=$kernel POINTS=$points WINDOW=${name#everything.} NARROW=0 AGAIN='' \
 			"$here/everything.sh" >"$build/logs/$log.txt" 2>&1 || status=$?
 		window_verdict $status "$build/logs/$log.txt"
 		return
@@ -112,4 +112,12 @@ while read -r name list kinds; do
 done <<<"$rows"
 # shellcheck disable=SC2086
 survive_table $kernels <"$tmp/results" | tee "$build/logs/survive.txt"
+# shellcheck disable=SC2086
+counted "$(awk -F '\t' -v kernels="$kernels" '
+	{ rows[$2]++; good[$2] += $3 == "survives" }
+	END {
+		n = split(kernels, kernel, " ")
+		for (i = 1; i <= n; i++)
+			printf "%s%s survives %d of %d", i == 1 ? "" : ", ", kernel[i], good[kernel[i]], rows[kernel[i]]
+	}' "$tmp/results")"
 ! awk -F '\t' '$2 !~ /^(stock|patched)-/ && $3 != "survives" || $3 ~ /^not run/' "$tmp/results" | grep -q .

@@ -87,5 +87,5 @@ for scenario in $scenarios; do
 	fi
 done
 echo
-echo "$passed passed, $(echo "$failed" | wc -w) failed$([ $left_out -eq 0 ] || echo ", $left_out not run")"
+counted "$passed passed, $(echo "$failed" | wc -w) failed$([ $left_out -eq 0 ] || echo ", $left_out not run")"
 [ -z "$failed" ] && [ $passed -gt 0 ]
