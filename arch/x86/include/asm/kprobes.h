@@ -108,6 +108,7 @@ int kprobe_fault_handler(struct pt_regs *regs, int trapnr);
 
 #include <linux/string.h>
 #include <linux/types.h>
+#include <linux/uaccess.h>
 
 struct pt_regs;
 
@@ -121,7 +122,8 @@ static inline unsigned long kprobe_original_ip(unsigned long ip)
 
 static inline void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 {
-	memcpy(buf, (void *)addr, len);
+	if (copy_from_kernel_nofault(buf, (void *)addr, len))
+		memset(buf, 0, len);
 }
 
 static inline bool kprobe_has_text(unsigned long addr) { return false; }
