@@ -72,6 +72,18 @@ static struct kretprobe probe = {
 	.data_size = sizeof(struct call),
 };
 
+static const char *hint(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "choose a function that is in /proc/kallsyms";
+	case -EINVAL:
+		return "choose a function that is not in kprobes/blacklist";
+	default:
+		return "see register_kretprobe()";
+	}
+}
+
 static int __init kretprobe_example_init(void)
 {
 	int err;
@@ -80,9 +92,7 @@ static int __init kretprobe_example_init(void)
 
 	err = register_kretprobe(&probe);
 	if (err) {
-		pr_err("cannot watch %s: %pe: %s\n", func, ERR_PTR(err),
-		       err == -ENOENT ? "choose a function that is in /proc/kallsyms" :
-		       "choose a function that is not in kprobes/blacklist");
+		pr_err("cannot watch %s: %pe: %s\n", func, ERR_PTR(err), hint(err));
 		return err;
 	}
 

@@ -25,8 +25,11 @@ make -C "$src/tools/testing/selftests" TARGETS=kprobes FORCE_TARGETS=1 KDIR="$bu
 }
 status=0
 "$here/guest.sh" -r -t 1800 -l "kselftest-$CONFIG" "$build/$CONFIG" cmd \
-	CMD="cd '/host$to' && KSELFTEST_KPROBES_SH_ARGS='$*' ./run_kselftest.sh -c kprobes" | tee "$log.out" || status=$?
+	CMD="cd '/host$to' && echo 1 >/proc/sys/kernel/kptr_restrict &&
+		KSELFTEST_KPROBES_SH_ARGS='$*' ./run_kselftest.sh -c kprobes &&
+		echo kptr_restrict: \$(cat /proc/sys/kernel/kptr_restrict)" | tee "$log.out" || status=$?
 grep -qx 'ok 1 selftests: kprobes: kprobes.sh' "$log.out" || status=1
+grep -qx 'kptr_restrict: 1' "$log.out" || { echo 'not ok - kselftest: kptr_restrict is not put back'; status=1; }
 skips=$here/expected/$CONFIG
 [ -e "$skips" ] || skips=/dev/null
 kselftest_skips "$skips" "$log.out" || status=1

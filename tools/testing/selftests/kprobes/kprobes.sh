@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Run tests of tools/testing/kprobes/guest/tests on this machine: those that need nothing
-# special of it. They remove all kprobe events, change settings of tracing, and clear the
-# kernel's log.
+# special of it. They need a machine without probes, remove all kprobe events, switch all events
+# off, and clear the trace and the kernel's log. Other settings are put back.
 #
 #   kprobes.sh [NAME...]	only these; with kselftest, by KSELFTEST_KPROBES_SH_ARGS=
 #
@@ -32,6 +32,20 @@ export KPROBES_TMP
 trap 'rm -rf "$KPROBES_TMP"' EXIT
 # shellcheck source=tools/testing/kprobes/guest/lib.sh
 . "$guest/lib.sh"
+
+for setting in /proc/sys/kernel/kptr_restrict "$optimization" "$kp/enabled"; do
+	[ ! -e "$setting" ] || printf '%s %s\n' "$(cat "$setting")" "$setting"
+done >"$KPROBES_TMP.settings"
+put_back()
+{
+	while read -r value setting; do
+		echo "$value" >"$setting"
+	done <"$KPROBES_TMP.settings"
+	rm -rf "$KPROBES_TMP" "$KPROBES_TMP.settings"
+}
+trap put_back EXIT
+clean >/dev/null 2>&1
+[ -z "$(head -n 1 "$kp/list")" ] || skip_all 'others have set probes: see kprobes/list'
 
 names=("$@")
 if [ $# -eq 0 ]; then
