@@ -364,7 +364,8 @@ void kprobe_busy_end(void);
  *
  * arch_prepare_kprobe() checks the instruction and copies it; arch_remove_kprobe()
  * undoes that. Once a point is armed, it is hit; once it is disarmed, new hits
- * do not occur. These functions may sleep. They run under these locks, taken in
+ * do not occur, but on arc and sh, where the end of a step may write the breakpoint
+ * back. These functions may sleep. They run under these locks, taken in
  * this order:
  *
  *	kprobe_mutex		all but arch_init_kprobes(), which runs at boot without locks

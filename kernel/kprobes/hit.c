@@ -109,7 +109,8 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
  * This writes to the callers' structures while another point is shown as running, so with
  * contexts kprobe_quiesce() does not see it in progress. But interrupts are off here, and
  * the CPU takes the interrupt of kprobe_quiesce() only after this is done. Without contexts
- * kprobe_quiesce() waits for a grace period, and preemption is off.
+ * kprobe_quiesce() waits for a grace period, and preemption is off. There, functions that
+ * enable interrupts may be probed: a hit in one of them is counted here, so do not call it.
  */
 static __always_inline void count_missed(struct kprobe *p, bool post)
 {
@@ -118,12 +119,14 @@ static __always_inline void count_missed(struct kprobe *p, bool post)
 	unsigned long flags;
 
 	BUILD_BUG_ON(sizeof(user->kp->nmissed) != sizeof(atomic_long_t));
-	raw_local_irq_save(flags);
+	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS))
+		raw_local_irq_save(flags);
 	list_for_each_entry_lockless(user, &pt->users, list) {
 		if (READ_ONCE(user->enabled) && (!post || user->run.post))
 			raw_atomic_long_inc((atomic_long_t *)&user->kp->nmissed);
 	}
-	raw_local_irq_restore(flags);
+	if (IS_ENABLED(CONFIG_ARCH_HAS_KPROBE_CONTEXTS))
+		raw_local_irq_restore(flags);
 }
 
 /**

@@ -70,6 +70,7 @@
  *		jump_label_mutex
  *		  static_call_mutex
  *		    text_mutex		(patching, see kprobe_text_lock())
+ *	  ei_mutex			(a leaf: functions that allow error injection)
  *	  module_mutex			(a leaf: symbols and exception tables of modules)
  *	  slot_mutex			(a leaf: executable memory)
  *	  pool_mutex			(a leaf: instances of return probes)
