@@ -401,7 +401,8 @@ calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **
 			continue;
 		}
 		ri = calls_instance(node);
-		if (READ_ONCE(ri->fp) != fp)
+		/* The place before the address, and once more after it. */
+		if (smp_load_acquire(&ri->fp) != fp)
 			continue;
 		addr = (unsigned long)READ_ONCE(ri->ret_addr);
 		smp_rmb();	/* pairs with the barrier between the two stores */
