@@ -650,6 +650,36 @@ static void right_is_given_back_when_a_batch_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, there->pre, 1);
 }
 
+/*
+ * ftrace gives the right to one site after the other, by address. The last one is refused, with
+ * the first user of the right, and with one that is there already.
+ */
+static void right_is_given_back_at_each_site_of_a_refused_batch(struct kunit *test)
+{
+	struct kpt_probe *site[] = { kpt_probe(test, kpt_traced), kpt_probe(test, kpt_traced2) };
+	bool swap = site[0]->kp.addr > site[1]->kp.addr;
+	void *low = site[swap]->kp.addr, *high = site[!swap]->kp.addr;
+	struct kprobe *kps[] = {
+		&kpt_alloc_with(test, kpt_traced, true, true)->kp,
+		&kpt_alloc_with(test, kpt_traced2, true, true)->kp,
+	};
+	unsigned int there;
+
+	kpt_unregister(test, site[0]);
+	kpt_unregister(test, site[1]);
+	for (there = 0; there < 2; there++) {
+		if (there)
+			kpt_probe_post(test, kpt_many_traced);
+		add_rival(test, high);
+		KUNIT_EXPECT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), -EBUSY);
+		kunit_release_action(test, remove_rival, high);
+		add_rival(test, low);
+		kunit_release_action(test, remove_rival, low);
+		KUNIT_ASSERT_EQ(test, register_kprobes(kps, ARRAY_SIZE(kps)), 0);
+		unregister_kprobes(kps, ARRAY_SIZE(kps));
+	}
+}
+
 #if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390)
 /* The rival is registered later, so ftrace calls it before the probe's handler. */
 static void redirected_call_stays_redirected(struct kunit *test)
@@ -1059,6 +1089,29 @@ static void switching_off_waits_for_a_site_that_was_refused_again(struct kunit *
 	switched_off_after_the_handler(test, u);
 }
 
+/* The same in a batch that is refused: its points are there already, and off. */
+static void switching_off_waits_for_a_site_of_a_refused_batch(struct kunit *test)
+{
+	static const char name[] = "sys/kernel/ftrace_enabled";
+	struct kprobe *kps[2];
+	struct unarmed *u = two_sites(test, kps);
+	struct kprobe *more[] = {
+		&kpt_alloc(test, kpt_traced)->kp,
+		&kpt_alloc_with(test, kpt_traced2, true, true)->kp,
+	};
+	unsigned int round;
+
+	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
+	switch_to(test, "1");
+	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "1\n"), 2l);
+	start_threads(test, u);
+	kpt_watch_stages(test, hold_while_arming, u);
+	for (round = 0; round < 100 && !READ_ONCE(u->inside); round++)
+		KUNIT_EXPECT_EQ(test, register_kprobes(more, 2), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->inside));
+	switched_off_after_the_handler(test, u);
+}
+
 static void count_rounds(enum kprobe_stage stage, void *arg)
 {
 	unsigned int *rounds = arg;
@@ -1426,6 +1479,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(direct_trampoline_that_cannot_share_is_ebusy),
 #endif
 	KUNIT_CASE(right_is_given_back_when_a_batch_is_refused),
+	KUNIT_CASE(right_is_given_back_at_each_site_of_a_refused_batch),
 #if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390)
 	KUNIT_CASE(redirected_call_stays_redirected),
 #endif
@@ -1441,6 +1495,7 @@ static struct kunit_case batch_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(switching_off_waits_for_a_site_that_was_refused),
 	KUNIT_CASE(switching_off_waits_for_a_site_that_was_refused_again),
+	KUNIT_CASE(switching_off_waits_for_a_site_of_a_refused_batch),
 	KUNIT_CASE(one_refused_site_does_not_arm_the_others_one_by_one),
 #endif
 #endif

@@ -789,31 +789,37 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 }
 #endif
 
+#define LINKED_FAR	".rept	14\n\tnop\n\t.endr\n"
 #if defined(CONFIG_ARM64)
 #define LINKED_PAIR	"ldxr	%w0, [%2]\n\t"			\
-			"add	%w0, %w0, #1\n"		\
+			"add	%w0, %w0, #1\n\t"		\
+			LINKED_FAR				\
 	"kpt_linked_store: stxr	%w1, %w0, [%2]\n"		\
 	"kpt_linked_after: cbnz	%w1, kpt_linked_load"
 #elif defined(CONFIG_ARM) && !defined(CONFIG_THUMB2_KERNEL) && __LINUX_ARM_ARCH__ >= 6
 #define LINKED_PAIR	"ldrex	%0, [%2]\n\t"			\
-			"add	%0, %0, #1\n"			\
+			"add	%0, %0, #1\n\t"			\
+			LINKED_FAR				\
 	"kpt_linked_store: strex	%1, %0, [%2]\n"	\
 	"kpt_linked_after: teq	%1, #0\n\t"			\
 			"bne	kpt_linked_load"
 #elif defined(CONFIG_MIPS) && !defined(CONFIG_CPU_R3000)
 #define LINKED_PAIR	"ll	%0, 0(%2)\n\t"			\
-			"addiu	%1, %0, 1\n"			\
+			"addiu	%1, %0, 1\n\t"			\
+			LINKED_FAR				\
 	"kpt_linked_store: sc	%1, 0(%2)\n"			\
 	"kpt_linked_after: beqz	%1, kpt_linked_load\n\t"	\
 			"addiu	%0, %0, 1"
 #elif defined(CONFIG_PPC)
 #define LINKED_PAIR	"lwarx	%0, 0, %2\n\t"			\
-			"addi	%0, %0, 1\n"			\
+			"addi	%0, %0, 1\n\t"			\
+			LINKED_FAR				\
 	"kpt_linked_store: stwcx.	%0, 0, %2\n"		\
 	"kpt_linked_after: bne-	kpt_linked_load"
 #elif defined(CONFIG_RISCV)
 #define LINKED_PAIR	"lr.w	%0, (%2)\n\t"			\
-			"addi	%0, %0, 1\n"			\
+			"addi	%0, %0, 1\n\t"			\
+			LINKED_FAR				\
 	"kpt_linked_store: sc.w	%1, %0, (%2)\n"		\
 	"kpt_linked_after: bnez	%1, kpt_linked_load"
 #endif
@@ -855,6 +861,8 @@ static void between_linked_load_and_store_is_refused(struct kunit *test)
 	char *at;
 	u32 n = 6;
 
+	/* As far apart as in the longest loops of the kernel. */
+	KUNIT_EXPECT_GE(test, kpt_linked_store - kpt_linked_load, 32);
 	for (at = kpt_linked_load; at < kpt_linked_after; at++)
 		KUNIT_EXPECT_LT_MSG(test, kpt_refused(at), 0, "at %td", at - kpt_linked_load);
 	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_linked_load), -EINVAL);

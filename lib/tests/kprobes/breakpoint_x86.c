@@ -609,7 +609,15 @@ static const struct far {
 	kpt_fn_t fn;
 	const u32 *at;
 	const u32 *done;
-} fars[] = { FAR(call), FAR(call_mem), FAR(call_11), FAR(jmp), FAR(jmp_mem), FAR(ret) };
+} fars[] = {
+	FAR(call), FAR(call_mem), FAR(call_11), FAR(call_rip), FAR(jmp), FAR(jmp_mem), FAR(ret),
+};
+
+static unsigned long far_to(const struct far *far, unsigned long target)
+{
+	WRITE_ONCE(kpt_far_word, target);
+	return far->fn(target);
+}
 
 /*
  * If the exception returned to such an address, that return would fault. A jump without a
@@ -642,9 +650,9 @@ static void check_far(struct kunit *test, const struct far *far, bool post, bool
 		pr->pre = 0;
 		pr->post = 0;
 		far_trap = 0;
-		KUNIT_EXPECT_EQ_MSG(test, far->fn(good), 0ul, "%s", far->name);
+		KUNIT_EXPECT_EQ_MSG(test, far_to(far, good), 0ul, "%s", far->name);
 		KUNIT_EXPECT_EQ(test, pr->post, post);
-		KUNIT_EXPECT_EQ_MSG(test, far->fn(nowhere[i]), (unsigned long)KPT_FAULTED,
+		KUNIT_EXPECT_EQ_MSG(test, far_to(far, nowhere[i]), (unsigned long)KPT_FAULTED,
 				    "%s to %lx", far->name, nowhere[i]);
 		/* A jump executes the branch, which is not an instruction of the probe any more. */
 		if (!jump || post)

@@ -4,6 +4,7 @@
  * itself is recursion: it is missed and counted. A hit from an interrupt that
  * arrives over the handler is not recursion: its handlers run.
  */
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
@@ -11,6 +12,7 @@
 #include <linux/ktime.h>
 #include <linux/smp.h>
 #include <linux/timekeeping.h>
+#include <linux/uaccess.h>
 
 #include "fixture.h"
 #include "fprobe.h"
@@ -1160,6 +1162,71 @@ static void hits_after_an_oops_in_a_handler_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_log_lines(test, from, "in a handler of"), 0);
 }
 
+#ifdef CONFIG_PPC
+/**
+ * struct step_intrusion - an interrupt that arrives before an instruction is stepped, and faults
+ * @work: raises it
+ * @bad:  what cannot be read
+ * @ret:  the result of reading it
+ * @over: the hit was in progress
+ */
+struct step_intrusion {
+	struct irq_work work;
+	void *bad;
+	long ret;
+	bool over;
+};
+
+static void fault_in_irq_work(struct irq_work *work)
+{
+	struct step_intrusion *in = container_of(work, struct step_intrusion, work);
+	long word;
+
+	in->over = kprobe_running();
+	in->ret = copy_from_kernel_nofault(&word, in->bad, sizeof(word));
+}
+
+static int pre_raises_fault(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct step_intrusion *in = pr->arg;
+
+	irq_work_queue(&in->work);
+	/* The interrupt becomes pending. */
+	udelay(100);
+	return 0;
+}
+
+extern char kpt_mftb[];
+
+/* Emulation does not know this instruction, so it is stepped. */
+static noinline __noclone notrace unsigned long read_time(void)
+{
+	unsigned long time;
+
+	asm volatile("kpt_mftb: mftb %0" : "=r" (time));
+	return time;
+}
+
+static void fault_of_an_interrupt_is_not_that_of_the_step(struct kunit *test)
+{
+	struct step_intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
+	struct kpt_probe *pr = kpt_alloc(test, kpt_mftb);
+
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->bad = kpt_bad_address(test);
+	in->work = IRQ_WORK_INIT_HARD(fault_in_irq_work);
+	pr->on_pre = pre_raises_fault;
+	pr->arg = in;
+	kpt_register(test, pr);
+	read_time();
+	irq_work_sync(&in->work);
+	KUNIT_EXPECT_TRUE(test, in->over);
+	KUNIT_EXPECT_EQ(test, in->ret, (long)-EFAULT);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_FALSE(test, kprobe_running());
+}
+#endif
+
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /* The report of a stack overflow comes from another context than the handler. */
 static void oops_names_the_probe_of_every_context(struct kunit *test)
@@ -1280,6 +1347,9 @@ static struct kunit_case context_cases[] = {
 	SITE_CASE(probe_hit_in_hardirq_runs),
 	SITE_CASE(probe_hit_in_softirq_runs),
 	SITE_CASE(hits_after_an_oops_in_a_handler_run),
+#ifdef CONFIG_PPC
+	KUNIT_CASE(fault_of_an_interrupt_is_not_that_of_the_step),
+#endif
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	KUNIT_CASE(oops_names_the_probe_of_every_context),
 #else

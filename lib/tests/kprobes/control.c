@@ -523,6 +523,45 @@ static void call_times(struct kunit *test, const struct kpt_site *site, unsigned
 		KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
 }
 
+/**
+ * struct only_user - what a point calls if it has only one user
+ * @word: where that is
+ * @then: what it was when the last user had left
+ * @left: it has
+ */
+struct only_user {
+	void **word;
+	void *then;
+	bool left;
+};
+
+static void note_only_user(enum kprobe_stage stage, void *arg)
+{
+	struct only_user *only = arg;
+
+	if (stage != KPROBE_STAGE_LEAVING || only->left)
+		return;
+	only->then = READ_ONCE(*only->word);
+	only->left = true;
+}
+
+/* A task may still be on its way to the point. The counter goes with the last probe. */
+static void hits_are_not_counted_once_the_last_probe_has_left(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, kpt_addr(kpt_site(test)));
+	struct only_user *only = kunit_kzalloc(test, sizeof(*only), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, only);
+	only->word = kprobe_test_only_word(&pr->kp);
+	count_hits(test);
+	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(*only->word));
+	kpt_watch_stages(test, note_only_user, only);
+	kpt_unregister(test, pr);
+	kpt_unwatch_stages(test);
+	KUNIT_EXPECT_TRUE(test, only->left);
+	KUNIT_EXPECT_NULL(test, only->then);
+}
+
 static void hits_are_counted_when_that_is_on(struct kunit *test)
 {
 	const struct kpt_site *site = kpt_site(test);
@@ -1111,6 +1150,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(points_show_what_each_point_is),
 	KUNIT_CASE(points_add_up_what_probes_have_missed),
 	SITE_CASE(hits_are_counted_when_that_is_on),
+	SITE_CASE(hits_are_not_counted_once_the_last_probe_has_left),
 	SITE_CASE(hits_of_a_new_point_are_counted_from_the_first),
 	SITE_CASE(hits_of_all_cpus_add_up),
 #ifdef CONFIG_X86

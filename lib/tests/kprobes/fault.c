@@ -1126,14 +1126,20 @@ static void call_through_a_null_pointer_is_dealt_with(struct kunit *test)
 			false, mend_return);
 }
 
-/* The operand is not canonical: both ends of that range. */
+/* The operand is not canonical. An emulation that reads it warns. */
 static void call_through_no_address_is_dealt_with(struct kunit *test)
 {
 #ifdef CONFIG_X86_64
-	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, 0x5a5a5a5a5a5a5a5aul,
-			X86_TRAP_GP, false, mend_return);
-	check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, 0xa5a5a5a5a5a5a5a5ul,
-			X86_TRAP_GP, false, mend_return);
+	/* What freed memory may hold, and both ends of that range. */
+	const unsigned long operands[] = {
+		0x5a5a5a5a5a5a5a5aul, 0xa5a5a5a5a5a5a5a5ul,
+		1ul << __VIRTUAL_MASK_SHIFT, (-1ul << __VIRTUAL_MASK_SHIFT) - sizeof(long),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(operands); i++)
+		check_displaced(test, at(kpt_call_at, kpt_call_at_at), run_call, operands[i],
+				X86_TRAP_GP, false, mend_return);
 #else
 	kunit_skip(test, "64-bit only");
 #endif

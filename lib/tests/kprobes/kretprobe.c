@@ -11,7 +11,7 @@
 #include <linux/timekeeping.h>
 
 #include "fixture.h"
-#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+#ifdef CONFIG_X86
 #include <asm/text-patching.h>
 #endif
 
@@ -612,6 +612,13 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 	r->rp.maxactive = ((u64)si_mem_available() << PAGE_SHIFT) / 8 * 5 / KRETPROBE_MAX_DATA_SIZE;
 	r->rp.kp.addr = kpt_text(kpt_plain);
 	KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
+	/* In 32 bits, this product is 0. */
+	if (si_mem_available() < SZ_2G >> PAGE_SHIFT) {
+		r->rp.maxactive = SZ_1M;
+		r->rp.data_size = SZ_4K - sizeof(struct kretprobe_instance);
+		r->rp.kp.addr = kpt_text(kpt_plain);
+		KUNIT_EXPECT_EQ(test, ret_refused(&r->rp), -ENOMEM);
+	}
 	si_meminfo(&after);
 	/* Other code may allocate meanwhile. */
 	KUNIT_EXPECT_LT(test, before.freeram, after.freeram + 4096);
@@ -628,27 +635,58 @@ static void bound_that_does_not_fit_is_enomem_without_pressure(struct kunit *tes
 }
 
 #ifndef CONFIG_X86
+/**
+ * struct before_entry - what is found while an entry handler runs
+ * @seen:  any address that is not 0
+ * @place: where the latest call was, before it returned
+ * @found: an unwinder has found a call there
+ */
+struct before_entry {
+	unsigned long seen;
+	void *place;
+	bool found;
+};
+
 static int note_no_retaddr(struct ret_probe *r, struct kretprobe_instance *ri,
 			   struct pt_regs *regs)
 {
-	*(unsigned long *)r->arg |= get_kretprobe_retaddr(ri);
+	struct before_entry *b = r->arg;
+	struct llist_node *cur = NULL;
+
+	b->seen |= get_kretprobe_retaddr(ri);
+#ifndef CONFIG_KRETPROBE_ON_RETHOOK
+	/* Nor does an unwinder find the call that has had the instance before. */
+	if (b->place)
+		kretprobe_calls_find(current, b->place, &cur);
+#endif
+	b->found |= !!cur;
 	return 0;
+}
+
+static void note_place(struct ret_probe *r, struct kretprobe_instance *ri,
+		       struct pt_regs *regs)
+{
+#ifndef CONFIG_KRETPROBE_ON_RETHOOK
+	((struct before_entry *)r->arg)->place = ri->fp;
+#endif
 }
 
 /* It is not known yet. The second call takes the same instance as the first. */
 static void entry_handler_sees_no_return_address(struct kunit *test)
 {
 	struct ret_probe *r = ret_alloc(test, kpt_plain);
-	unsigned long seen = 0;
+	struct before_entry b = {};
 
 	r->rp.maxactive = 1;
 	r->on_entry = note_no_retaddr;
-	r->arg = &seen;
+	r->on_return = note_place;
+	r->arg = &b;
 	ret_register(test, r);
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, kpt_plain(8), KPT_RESULT(8ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->entries), 2);
-	KUNIT_EXPECT_EQ(test, seen, 0);
+	KUNIT_EXPECT_EQ(test, b.seen, 0);
+	KUNIT_EXPECT_FALSE(test, b.found);
 }
 #endif
 
@@ -1431,13 +1469,15 @@ static void stack_trace_in_a_handler_shows_the_caller(struct kunit *test)
 	expect_in_trace(test, trace, r->retaddr);
 }
 
-#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+#if defined(CONFIG_X86) && (defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER))
 /**
  * struct at_trampoline - traces of a call as if it had been interrupted on its way back
  * @first:  at the first instruction of the trampoline, from the handler of the interrupt
  * @regs:   the same, from the registers that it has saved
  * @frame:  the same, from where it has not saved them yet
  * @called: by the trampoline's own call, which leaves its return address in the slot
+ *
+ * A frame pointer says nothing of the last three.
  */
 struct at_trampoline {
 	struct kpt_trace first;
@@ -1464,10 +1504,14 @@ static int trace_at_trampoline(struct kpt_probe *pr, struct pt_regs *regs)
 	regs->ip = *slot;
 	regs->sp += sizeof(long);
 	kpt_ret_trace_inner((unsigned long)&at->first);
-	kpt_walk(&at->regs, regs);
-	kpt_walk(&at->frame, &entry);
+	if (IS_ENABLED(CONFIG_UNWINDER_ORC)) {
+		kpt_walk(&at->regs, regs);
+		kpt_walk(&at->frame, &entry);
+	}
 	regs->sp -= sizeof(long);
 	regs->ip = ip;
+	if (!IS_ENABLED(CONFIG_UNWINDER_ORC))
+		return 0;
 
 	*slot += CALL_INSN_SIZE;
 	kpt_ret_trace_inner((unsigned long)&at->called);
@@ -1488,6 +1532,8 @@ static void stack_trace_at_the_trampoline_shows_the_caller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	expect_in_trace(test, &at->first, r->retaddr);
+	if (!IS_ENABLED(CONFIG_UNWINDER_ORC))
+		return;
 	expect_in_trace(test, &at->frame, r->retaddr);
 	expect_in_trace(test, &at->called, r->retaddr);
 	/* After the registers, whose address it does not translate, it is in this function. */
@@ -1558,7 +1604,7 @@ static struct kunit_case kretprobe_cases[] = {
 	KUNIT_CASE(stack_trace_shows_true_return_addresses),
 	ENTRY_CASE(stack_trace_in_a_return_handler_shows_the_caller),
 	KUNIT_CASE(stack_trace_in_a_handler_shows_the_caller),
-#if defined(CONFIG_X86) && defined(CONFIG_UNWINDER_ORC)
+#if defined(CONFIG_X86) && (defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER))
 	KUNIT_CASE(stack_trace_at_the_trampoline_shows_the_caller),
 #endif
 #endif

@@ -271,9 +271,16 @@ FAR_BRANCH call_mem, {disp32} call *0(%rsp)
 /* The same with prefixes that mean nothing: of 11 and 12 bytes. */
 FAR_BRANCH call_11, .byte 0x2e, 0x2e, 0x2e, 0x2e, 0xff, 0x94, 0x24, 0, 0, 0, 0
 FAR_BRANCH call_12, .byte 0x2e, 0x2e, 0x2e, 0x2e, 0x2e, 0xff, 0x94, 0x24, 0, 0, 0, 0
+/* What it reads is in kpt_far_word, too. */
+FAR_BRANCH call_rip, call *kpt_far_word(%rip)
 FAR_BRANCH jmp, jmp *%rdi
 FAR_BRANCH jmp_mem, jmp *(%rsp)
 FAR_BRANCH ret, ret
+
+	.pushsection .data, "aw"
+	.balign	8
+SYM_DATA(kpt_far_word, .quad 0)
+	.popsection
 #endif
 
 SYM_FUNC_START(kpt_call_user)

@@ -145,9 +145,13 @@ KPT_FAR_BRANCH(call);
 KPT_FAR_BRANCH(call_mem);
 KPT_FAR_BRANCH(call_11);
 KPT_FAR_BRANCH(call_12);
+KPT_FAR_BRANCH(call_rip);
 KPT_FAR_BRANCH(jmp);
 KPT_FAR_BRANCH(jmp_mem);
 KPT_FAR_BRANCH(ret);
+
+/* Where kpt_far_call_rip() reads its argument once more. */
+extern unsigned long kpt_far_word;
 #endif
 
 /* The same from user memory, which the instruction has access to. */

@@ -106,7 +106,8 @@ static int load(int map, int type, bool override)
 		MOV(BPF_REG_1, BPF_REG_6),
 		CALL(BPF_FUNC_get_func_ip),
 		STORE(BPF_REG_7, offsetof(struct hits, func_ip), BPF_REG_0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
+		/* This must not say that the program has changed where execution resumes. */
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
 	const struct bpf_insn replace[] = {

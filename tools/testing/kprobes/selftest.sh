@@ -1199,7 +1199,7 @@ for mutant in "$here"/mutants/*.patch; do
 	done
 	# A mutant for none would run nowhere.
 	arch=$(sed -n 's/^For: //p' "$mutant")
-	[ -z "$arch" ] || grep -q "^arches=.*\<$arch\>" "$here/arches.sh" || echo "not ok - $name: there is no $arch"
+	[ "${arch:-i386}" = i386 ] || grep -q "^arches=.*\<$arch\>" "$here/arches.sh" || echo "not ok - $name: there is no $arch"
 done | sees mutants_apply "each mutant applies to the sources and names tests that are there" ''
 
 # names_in FILE ARRAY...: the strings in these arrays, none of which may be without any
@@ -1226,6 +1226,15 @@ names_in()
 		<(names_in lib/tests/kprobes/blacklist.c ftrace_callers)
 } | sed 's/^/not ok - /' |
 	sees refused_names "each name on a list of what is refused is on that of its test, and the other way round" ''
+
+# What no emulator does: a guest whose memory is encrypted, and the recovery from bad memory.
+{
+	grep -qx '	if (!ret && cc_platform_has(CC_ATTR_GUEST_STATE_ENCRYPT))' "$top/arch/x86/kernel/kprobes/core.c" &&
+		grep -A1 'CC_ATTR_GUEST_STATE_ENCRYPT' "$top/arch/x86/kernel/kprobes/core.c" |
+			grep -q 'x86_refuse_names(vc_path, ARRAY_SIZE(vc_path))' || echo 'not ok - #VC'
+	grep -B1 'if (!fixup_exception(regs, X86_TRAP_MC' "$prepared/arch/x86/kernel/cpu/mce/core.c" |
+		grep -qx '			kprobe_leave_copy(regs);' || echo 'not ok - #MC'
+} | sees not_emulated "what is done for machines that are not emulated is still there" ''
 
 # The manual: lines of kprobes/points, and as many columns as the test of that file wants.
 manual=$top/Documentation/trace/kprobes.rst

@@ -68,6 +68,15 @@ echo kprobe_target_recurse >$tracing/set_ftrace_filter
 patched "with a filter again" kprobe_target_add 1 kprobe_target_recurse 2
 filter kprobe_target_recurse
 patched "with the same filter" kprobe_target_add 1 kprobe_target_recurse 2
+# What goes and what comes in the same change, each one and two.
+echo kernel_clone >$tracing/set_ftrace_filter
+patched "with a function replaced" kernel_clone 1 kprobe_target_add 1 kprobe_target_recurse 1
+echo kprobe_target_add kprobe_target_recurse >$tracing/set_ftrace_filter
+patched "with two for one" kprobe_target_add 2 kprobe_target_recurse 2
+echo kernel_clone >$tracing/set_ftrace_filter
+patched "with one for two" kernel_clone 1 kprobe_target_add 1 kprobe_target_recurse 1
+calls "with one for two" 0 10
+echo kprobe_target_recurse >$tracing/set_ftrace_filter
 echo nop >$tracing/current_tracer
 calls "when the tracer has gone" 0 10
 
@@ -75,5 +84,5 @@ event_off kt/recurse
 event_off kt/add
 patched "in the end"
 call recurse 3
-is "calls made in all" "$(awk '$1 == "add" { print $2 }' $target/calls)" 80
+is "calls made in all" "$(awk '$1 == "add" { print $2 }' $target/calls)" 90
 done_testing
