@@ -59,7 +59,7 @@ help:
 #: make survive  which wrong calls and torture stock survives, next to ours (ROWS="glob...")
 #: make mutants  do the tests notice broken code? Applies tools/testing/kprobes/mutants/
 #:               one by one (MUTANT=glob, MINUTES=60; resumes where it stopped;
-#:               CONFIG=arm64, arm or s390x: in files that x86 does not build)
+#:               CONFIG=i386, arm64, arm or s390x: in what x86_64 does not build)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
 #:               s390x ppc64le ppc64 arm mips; built only: parisc sh; kprobes compiled,
 #:               not linked: sparc64 arc
@@ -95,7 +95,7 @@ help:
 #:               (RANGE=nobuild: without building)
 #: make deb      a kernel package for a real machine (DEB_CONFIG=: from that .config)
 #: make deb-check  make a small package, boot it with Debian's systemd (as root)
-#: make runs     when each target ran here last, on which commit, for how long, its counts
+#: make runs     the latest run of each target that counts: when, which commit, how long
 #: make compile_commands  compile_commands.json for editors, for the files here
 #: make clean    remove build/
 #: CONFIG=name   another kernel: one of tools/testing/kprobes/configs/ (default x86_64)

@@ -363,8 +363,8 @@ void kprobe_busy_end(void);
  * architecture only tests it there, and calls kprobe_run_post().
  *
  * arch_prepare_kprobe() checks the instruction and copies it; arch_remove_kprobe()
- * undoes that. Once a point is armed, it is hit; once it is disarmed, new hits
- * do not occur, but on arc and sh, where the end of a step may write the breakpoint
+ * undoes that. Once a point is armed, it is hit; once it is disarmed, no new
+ * hits occur, except on arc and sh, where the end of a step may write the breakpoint
  * back. These functions may sleep. They run under these locks, taken in
  * this order:
  *

@@ -110,7 +110,8 @@ void __kprobe_hit kprobe_run_post(struct kprobe *p, struct pt_regs *regs,
  * contexts kprobe_quiesce() does not see it in progress. But interrupts are off here, and
  * the CPU takes the interrupt of kprobe_quiesce() only after this is done. Without contexts
  * kprobe_quiesce() waits for a grace period, and preemption is off. There, functions that
- * enable interrupts may be probed: a hit in one of them is counted here, so do not call it.
+ * enable interrupts may be probed. A hit in one of them is counted here, so this must not
+ * call them.
  */
 static __always_inline void count_missed(struct kprobe *p, bool post)
 {

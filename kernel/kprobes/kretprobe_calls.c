@@ -376,8 +376,10 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * instance, and those after it, belong to other calls. But all of them were in use at some
  * time since the walk began, and chunks are freed only after an RCU grace period, so they
  * stay in memory while preemption is off. A call is identified by its place on the stack,
- * which its instance gets before the address: if the place is the same after the address was
- * read, both are of one call. A task that calls and returns all the time could keep the walk
+ * which its instance gets before the address: if the place is the same before and after the
+ * address was read, both are of one call, unless the instance is just getting its second one
+ * at that place or has not got the address yet. So a trace of a running task may show where
+ * an earlier call returned to. It is out of date anyway. A task that calls and returns all the time could keep the walk
  * busy, so it is bounded, by more calls than a stack has room for: dozens of probes on each
  * frame of a deep recursion. The call that @cur points to is compared but not dereferenced:
  * it may have been freed, and then nothing is found.

@@ -782,7 +782,8 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 		"__ret_from_irq", "resume_kernel", "restore_all", "restore_partial",
 		"handle_int", "handle_sys", "handle_tlbl", "handle_tlbs", "handle_tlbm",
 		"handle_ri", "tlb_do_page_fault_0", "tlb_do_page_fault_1",
-		"tlbmiss_handler_setup_pgd",
+		"tlbmiss_handler_setup_pgd", "arch_local_irq_disable", "arch_local_irq_save",
+		"arch_local_irq_restore",
 	};
 
 	check_names(test, names, ARRAY_SIZE(names), 16);

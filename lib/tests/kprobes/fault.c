@@ -1126,7 +1126,7 @@ static void call_through_a_null_pointer_is_dealt_with(struct kunit *test)
 			false, mend_return);
 }
 
-/* The operand is not canonical. An emulation that reads it warns. */
+/* The operand is not canonical. */
 static void call_through_no_address_is_dealt_with(struct kunit *test)
 {
 #ifdef CONFIG_X86_64

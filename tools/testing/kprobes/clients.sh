@@ -277,9 +277,10 @@ done
 
 # The table, and what it means.
 status=0
-clients_verdict "$build/logs/clients-stock-$CONFIG.results" "$build/logs/clients-$CONFIG.results" \
-	"$here/expected/clients" "${1:+some}" <"$wanted" | tee "$build/logs/clients.txt" || status=1
-kept "$(tail -n 1 "$build/logs/clients.txt")"
+verdict=$(clients_verdict "$build/logs/clients-stock-$CONFIG.results" "$build/logs/clients-$CONFIG.results" \
+	"$here/expected/clients" "${1:+some}" <"$wanted") || status=1
+printf '%s\n' "$verdict"
+noted "$(tail -n 1 <<<"$verdict")"
 cat "$build/logs/clients-stock-$CONFIG.deaths" "$build/logs/clients-$CONFIG.deaths"
 [ ! -s "$build/logs/clients-$CONFIG.deaths" ] || status=1
 exit $status

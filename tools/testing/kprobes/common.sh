@@ -37,6 +37,12 @@ for given in CONFIG KERNEL TEST QUICK KERNELS BUILDS SCENARIO MUTANT ROWS CLIENT
 	esac
 done
 runs=${KPROBES_RUNS:-$build/runs}
+# The commit when it began, with a + if there were changes.
+if [ -z "${KPROBES_COMMIT:-}" ]; then
+	KPROBES_COMMIT=$(git -C "$top" rev-parse --short=8 HEAD 2>/dev/null) || KPROBES_COMMIT=-
+	[ -z "$(git -C "$top" status --porcelain 2>/dev/null)" ] || KPROBES_COMMIT+=+
+	export KPROBES_COMMIT
+fi
 
 # Guests end with the process that started all this: make, or the first script.
 export KPROBES_OWNER=${KPROBES_OWNER:-$$}
@@ -74,19 +80,16 @@ WRITTEN_TWICE='text patching: written twice for this emulator'
 say() { printf 'kprobes: %s\n' "$*"; }
 die() { printf 'kprobes: %s\n' "$*" >&2; exit 1; }
 
-# kept COUNTS: keeps what a target has counted for "make runs", with the commit that it is about
-kept()
+# noted COUNTS: notes what a target has counted for "make runs"
+noted()
 {
-	local commit
-
-	commit=$(git -C "$top" rev-parse --short=8 HEAD 2>/dev/null) || commit=-
-	[ "$commit" = - ] || git -C "$top" diff --quiet HEAD 2>/dev/null || commit+=+
+	[ -n "$1" ] || return 0
 	mkdir -p "${runs%/*}"
-	printf '%s\t%s\t%s\t%s\t%s\n' "$(date -u '+%F %R')" "$commit" "$SECONDS" "$asked" "$1" >>"$runs" || true
+	printf '%s\t%s\t%s\t%s\t%s\n' "$(date -u '+%F %R')" "$KPROBES_COMMIT" "$SECONDS" "$asked" "$1" >>"$runs" || true
 }
 
-# counted COUNTS: prints and keeps it
-counted() { printf '%s\n' "$1"; kept "$1"; }
+# counted COUNTS: prints and notes it
+counted() { printf '%s\n' "$1"; noted "$1"; }
 
 # how_many NAME VALUE [LEAST]: is it a number that is large enough? Not one that a shell takes
 # for an octal one.

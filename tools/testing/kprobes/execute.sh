@@ -36,7 +36,7 @@ run=$((nr * 2 / 3))
 say "$nr encodings of $bits bits, SEED=$seed"
 python3 "$here/execute.py" $bits "$nr" "$seed" "$tmp/files/execute"
 : >"$out"
-status=0
+status=0 verdict=''
 # With one CPU there is no waiting for others.
 "$here/guest.sh" -t $((300 + nr / 50)) -c 1 -l "execute-$name" -f "$tmp/files" "$kernel" execute \
 	EXECUTE_RUN=$run >"$out" 2>&1 &
@@ -48,8 +48,8 @@ grep '^differs' "$out" | head -n 20 | sed 's/^/    # /' || true
 if [ $status -eq 0 ] && grep -qx end "$out"; then
 	echo "ok - execute: instructions do under a probe what they do without"
 else
-	status=1
+	status=1 verdict=FAILED,
 	echo "not ok - execute: instructions do under a probe what they do without: see $out"
 fi
-counted "$(awk '$1 == "run" { run = $2 } $1 == "differences" { n = $2 } END { printf "%d encodings run, %d differences", run, n }' "$out")"
+counted "${verdict:+$verdict }$(awk '$1 == "run" { run = $2 } $1 == "differences" { n = $2 } END { printf "%d encodings run, %d differences", run, n }' "$out")"
 exit $status

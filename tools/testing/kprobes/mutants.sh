@@ -4,8 +4,8 @@
 # deliberate breakage, to build/linux, builds the kernel, and runs the tests that the
 # patch names in its line "Caught-by:": KUnit suites, guest tests as "test:NAME", and
 # "run:ordering", which is ordering.sh.
-# "Booted-with:" has kernel parameters for that. "For:" names another architecture, whose
-# mutants run with CONFIG=NAME, see arches.sh.
+# "Booted-with:" has kernel parameters for that. "For:" names i386, or an architecture of
+# arches.sh, whose mutants run with CONFIG=NAME.
 #
 #   MUTANT=glob      only those with a matching name
 #   MINUTES=n        none is started after this many (default 60)
@@ -53,6 +53,8 @@ case " $arches " in
 	;;
 *) need_qemu ;;
 esac
+for=$arch
+[ "$CONFIG" != i386 ] || for=i386
 mkdir -p "$state" "$build/logs"
 break_tree
 scratch
@@ -61,7 +63,7 @@ mapfile -t all < <(cd "$here/mutants" && printf '%s\n' *.patch | sed 's/\.patch$
 mutants=()
 for mutant in "${all[@]}"; do
 	# shellcheck disable=SC2053
-	[[ $mutant != ${MUTANT:-*} ]] || [ "$(sed -n 's/^For: //p' "$here/mutants/$mutant.patch")" != "$arch" ] ||
+	[[ $mutant != ${MUTANT:-*} ]] || [ "$(sed -n 's/^For: //p' "$here/mutants/$mutant.patch")" != "$for" ] ||
 		mutants+=("$mutant")
 done
 [ ${#mutants[@]} -gt 0 ] || die "no mutant for $CONFIG is named ${MUTANT:-*}: see mutants/"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Run tests of tools/testing/kprobes/guest/tests on this machine: those that need nothing
-# special of it. They need a machine without probes, remove all kprobe events, switch all events
-# off, and clear the trace and the kernel's log. Other settings are put back.
+# special of it. They need a machine without probes and events of probes. They switch all events
+# and tracers off, empty the filters of ftrace, and clear the trace and the kernel's log. Other
+# settings are put back.
 #
 #   kprobes.sh [NAME...]	only these; with kselftest, by KSELFTEST_KPROBES_SH_ARGS=
 #
@@ -33,8 +34,11 @@ trap 'rm -rf "$KPROBES_TMP"' EXIT
 # shellcheck source=tools/testing/kprobes/guest/lib.sh
 . "$guest/lib.sh"
 
-for setting in /proc/sys/kernel/kptr_restrict "$optimization" "$kp/enabled"; do
-	[ ! -e "$setting" ] || printf '%s %s\n' "$(cat "$setting")" "$setting"
+[ -z "$(head -qn 1 "$kp/list" "$tracing"/kprobe_events "$tracing"/uprobe_events 2>/dev/null)" ] ||
+	skip_all 'others have set probes: see kprobes/list, and kprobe_events of tracefs'
+for setting in /proc/sys/kernel/kptr_restrict /proc/sys/kernel/ftrace_enabled "$optimization" \
+		"$kp/enabled" "$kp/hits" "$tracing/buffer_size_kb"; do
+	[ ! -e "$setting" ] || printf '%s %s\n' "$(sed 's/.*expanded: //; s/[^0-9].*//' "$setting")" "$setting"
 done >"$KPROBES_TMP.settings"
 put_back()
 {
@@ -45,7 +49,6 @@ put_back()
 }
 trap put_back EXIT
 clean >/dev/null 2>&1
-[ -z "$(head -n 1 "$kp/list")" ] || skip_all 'others have set probes: see kprobes/list'
 
 names=("$@")
 if [ $# -eq 0 ]; then
