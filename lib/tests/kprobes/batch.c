@@ -980,7 +980,7 @@ static int let_it_go_on(void *arg)
 
 	while (!kthread_should_stop()) {
 		if (READ_ONCE(u->off) || (!u->file && READ_ONCE(u->inside))) {
-			msleep(100);
+			msleep(1000);
 			WRITE_ONCE(u->go, true);
 		}
 		usleep_range(1000, 2000);
