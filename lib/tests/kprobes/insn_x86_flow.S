@@ -108,6 +108,14 @@ CASE "call reg, cs prefix" how=BRANCH|CALLS to=2f
 	PROBE_SAFE cs call *%rax
 	CALLED
 DONE
+#else
+/* The same ModRM as relative to the instruction in 64 bits. */
+CASE "call mem, absolute" how=BRANCH|CALLS to=2f
+	LEA_LABEL 2f, _ASM_AX
+	mov	%eax, kpt_insn_scratch+32
+	PROBE_SAFE call *kpt_insn_scratch+32
+	CALLED
+DONE
 #endif
 
 /* --- Jumps --- */
@@ -160,6 +168,14 @@ CASE "jmp mem, rip relative" how=BRANCH|INDIRECT to=2f
 	LEA_LABEL 2f, _ASM_AX
 	mov	%rax, kpt_insn_scratch+32(%rip)
 	PROBE_SAFE jmp *kpt_insn_scratch+32(%rip)
+	UNUSED
+	JUMPED
+DONE
+#else
+CASE "jmp mem, absolute" how=BRANCH|INDIRECT to=2f
+	LEA_LABEL 2f, _ASM_AX
+	mov	%eax, kpt_insn_scratch+32
+	PROBE_SAFE jmp *kpt_insn_scratch+32
 	UNUSED
 	JUMPED
 DONE
