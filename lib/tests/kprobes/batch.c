@@ -922,6 +922,8 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
  * @arming:  rounds of arming so far
  * @hold:    the handler of the first site waits from here on
  * @inside:  it does
+ * @refuse:  ftrace is to be switched off, by the thread that lets the handler go on: writing
+ *	     to a file takes a lock that comes before those of @task
  * @off:     the site stays off meanwhile
  * @go:	     the handler may go on
  * @done:    it has gone on
@@ -932,6 +934,7 @@ struct unarmed {
 	unsigned int arming;
 	bool hold;
 	bool inside;
+	bool refuse;
 	bool off;
 	bool go;
 	bool done;
@@ -955,14 +958,15 @@ static int hold_here(struct kpt_probe *pr, struct pt_regs *regs)
 static void refuse_the_rest(enum kprobe_stage stage, void *arg)
 {
 	struct unarmed *u = arg;
-	loff_t pos = 0;
 
 	if (stage != KPROBE_STAGE_ARMING || current != u->task)
 		return;
 	u->arming++;
 	WRITE_ONCE(u->hold, u->arming == 1 || READ_ONCE(u->inside));
-	if (u->arming == 2 && READ_ONCE(u->inside))
-		WRITE_ONCE(u->off, kernel_write(u->file, "0\n", 2, &pos) == 2);
+	if (u->arming == 2 && READ_ONCE(u->inside)) {
+		WRITE_ONCE(u->refuse, true);
+		kpt_wait_until(READ_ONCE(u->off));
+	}
 }
 
 static void hold_while_arming(enum kprobe_stage stage, void *arg)
@@ -977,8 +981,11 @@ static void hold_while_arming(enum kprobe_stage stage, void *arg)
 static int let_it_go_on(void *arg)
 {
 	struct unarmed *u = arg;
+	loff_t pos = 0;
 
 	while (!kthread_should_stop()) {
+		if (READ_ONCE(u->refuse) && !u->off)
+			WRITE_ONCE(u->off, kernel_write(u->file, "0\n", 2, &pos) == 2);
 		if (READ_ONCE(u->off) || (!u->file && READ_ONCE(u->inside))) {
 			msleep(1000);
 			WRITE_ONCE(u->go, true);
