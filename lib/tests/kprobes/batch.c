@@ -1037,7 +1037,7 @@ static struct unarmed *two_sites(struct kunit *test, struct kprobe **kps)
 static void start_threads(struct kunit *test, struct unarmed *u)
 {
 	kpt_thread(test, call_the_first, NULL, cpumask_last(cpu_online_mask), "calls");
-	kpt_thread(test, let_it_go_on, u, -1, "lets_go");
+	kpt_thread(test, let_it_go_on, u, cpumask_first(cpu_online_mask), "lets_go");
 }
 
 static void switched_off_after_the_handler(struct kunit *test, struct unarmed *u)
