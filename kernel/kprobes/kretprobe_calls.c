@@ -379,10 +379,10 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * which its instance gets before the address: if the place is the same before and after the
  * address was read, both are of one call, unless the instance is just getting its second one
  * at that place or has not got the address yet. So a trace of a running task may show where
- * an earlier call returned to. It is out of date anyway. A task that calls and returns all the time could keep the walk
- * busy, so it is bounded, by more calls than a stack has room for: dozens of probes on each
- * frame of a deep recursion. The call that @cur points to is compared but not dereferenced:
- * it may have been freed, and then nothing is found.
+ * an earlier call returned to. It is out of date anyway. A task that calls and returns all
+ * the time could keep the walk busy, so it is bounded, by more calls than a stack has room
+ * for: dozens of probes on each frame of a deep recursion. The call that @cur points to is
+ * compared but not dereferenced: it may have been freed, and then nothing is found.
  */
 static unsigned long __kprobe_hit
 calls_find_in_other_task(struct task_struct *tsk, void *fp, struct llist_node **cur)

@@ -1077,19 +1077,26 @@ static void switching_off_waits_for_a_site_that_was_refused(struct kunit *test)
 	switched_off_after_the_handler(test, u);
 }
 
-/* The same, after both had been refused once. */
-static void switching_off_waits_for_a_site_that_was_refused_again(struct kunit *test)
+/* Both sites are refused once. From now on, what arms them holds the handler of the first. */
+static void start_refused_once(struct kunit *test, struct unarmed *u)
 {
 	static const char name[] = "sys/kernel/ftrace_enabled";
-	struct kprobe *kps[2];
-	struct unarmed *u = two_sites(test, kps);
-	unsigned int round;
 
 	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
 	switch_to(test, "1");
 	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "1\n"), 2l);
 	start_threads(test, u);
 	kpt_watch_stages(test, hold_while_arming, u);
+}
+
+/* The same, after both had been refused once. */
+static void switching_off_waits_for_a_site_that_was_refused_again(struct kunit *test)
+{
+	struct kprobe *kps[2];
+	struct unarmed *u = two_sites(test, kps);
+	unsigned int round;
+
+	start_refused_once(test, u);
 	for (round = 0; round < 100 && !READ_ONCE(u->inside); round++)
 		KUNIT_EXPECT_EQ(test, enable_kprobes(kps, 2), -EBUSY);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->inside));
@@ -1099,7 +1106,6 @@ static void switching_off_waits_for_a_site_that_was_refused_again(struct kunit *
 /* The same in a batch that is refused: its points are there already, and off. */
 static void switching_off_waits_for_a_site_of_a_refused_batch(struct kunit *test)
 {
-	static const char name[] = "sys/kernel/ftrace_enabled";
 	struct kprobe *kps[2];
 	struct unarmed *u = two_sites(test, kps);
 	struct kprobe *more[] = {
@@ -1108,11 +1114,7 @@ static void switching_off_waits_for_a_site_of_a_refused_batch(struct kunit *test
 	};
 	unsigned int round;
 
-	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "0\n"), 2l);
-	switch_to(test, "1");
-	KUNIT_ASSERT_EQ(test, kpt_write_sysctl(test, name, "1\n"), 2l);
-	start_threads(test, u);
-	kpt_watch_stages(test, hold_while_arming, u);
+	start_refused_once(test, u);
 	for (round = 0; round < 100 && !READ_ONCE(u->inside); round++)
 		KUNIT_EXPECT_EQ(test, register_kprobes(more, 2), -EBUSY);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(u->inside));

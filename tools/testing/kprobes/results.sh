@@ -119,8 +119,8 @@ count_results()
 	parameters=$(grep -c '^pskip	' "$results") || true
 }
 
-# outcome VARIABLE: prints and keeps how many have passed and failed. Fails if one has failed, and if none
-# has passed: tests that were all skipped prove nothing. VARIABLE selects what they run on.
+# outcome VARIABLE: prints and keeps how many have passed and failed. Fails if one has failed, and
+# if none has passed: tests that were all skipped prove nothing. VARIABLE selects what they run on.
 outcome()
 {
 	counted "$passed passed, $failed failed"

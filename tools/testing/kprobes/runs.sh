@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # "make runs": the latest run here of each target that has come to its counts, by what was asked
-# for, in the order of the first of them: when, on which commit (with a + if files had been changed), how long its script took
-# without the kernel that make builds first, and the counts. Of a run that resumed, the time is
-# that of its last part. build/runs has all of them, a line each.
+# for, in the order of the first runs: when, on which commit (with a + if files had been changed),
+# how long its script took without the kernel that make builds first, and the counts. Of a run
+# that resumed, the time is that of its last part. build/runs has all runs, a line each.
 set -euo pipefail
 # shellcheck source=tools/testing/kprobes/common.sh
 . "$(dirname "$0")/common.sh"
