@@ -277,7 +277,10 @@ SYM_FUNC_END(kpt_jump_falls_here)
 STACK_FRAME_NON_STANDARD kpt_jump_falls
 STACK_FRAME_NON_STANDARD kpt_jump_falls_here
 
-/* The same with a neighbour that begins where functions do. */
+/*
+ * The same with a neighbour that begins where functions do. It has no ENDBR: the kernel may
+ * write to the padding before one that is not needed.
+ */
 SYM_FUNC_START(kpt_jump_falls_far)
 	GET_ARG
 	mov	$3, %ecx
@@ -286,7 +289,7 @@ SYM_FUNC_START(kpt_jump_falls_far)
 .Lfalls_far_inside:
 	ADD_ARG
 SYM_FUNC_END(kpt_jump_falls_far)
-SYM_FUNC_START_LOCAL(kpt_jump_falls_there)
+SYM_START(kpt_jump_falls_there, SYM_L_LOCAL, SYM_F_ALIGN)
 	dec	%ecx
 	jnz	.Lfalls_far_inside
 	inc	%_ASM_AX

@@ -127,6 +127,16 @@ static bool reach_is_nop(struct insn *insn)
 	       (reach_opcode(insn) == 0x0f && insn->opcode.bytes[1] == 0x1f);
 }
 
+/*
+ * With kCFI, the kernel clears the hash in the 16 bytes before a function that nothing calls
+ * through a pointer (poison_cfi()). Assembly has only padding there: it becomes ADDs.
+ */
+static bool reach_is_poison(struct insn *insn, unsigned long at)
+{
+	return IS_ENABLED(CONFIG_CFI_CLANG) && at - (function.end - 15) < sizeof(u32) &&
+	       insn->length == 2 && !insn->opcode.value && !insn->modrm.value;
+}
+
 /* May it be the last instruction before the next function? */
 static bool reach_is_last(struct insn *insn)
 {
@@ -327,7 +337,8 @@ static int reach_scan(unsigned long start, unsigned long end)
 		if (ret)
 			return ret == -EBUSY ? ret : KPROBE_WHY_UNKNOWN;
 		/* The last function of a module is followed by zeros, up to the end of the page. */
-		if (start == function.start && at < function.named && !reach_is_nop(&insn))
+		if (start == function.start && at < function.named && !reach_is_nop(&insn) &&
+		    !reach_is_poison(&insn, at))
 			function.falls = !reach_is_last(&insn);
 		function.odd |= reach_is_odd(&insn);
 		inside |= reach_names(&insn, function.start, function.end);
