@@ -22,8 +22,8 @@
  *
  * Faults: a hook on fixup_exception() stands in for exception tables. It sees the fault,
  * notes trap, error code and address, and leaves the site. All faults must look like
- * faults of the original. In a jump, only the first displaced instruction has fix-ups, so
- * a run that faulted unprobed is not repeated as the second or third (see reach.c).
+ * faults of the original. In a jump, only the first displaced instruction has fix-ups (see
+ * reach.c): the second and the third fault in the detour, and all else is as unprobed.
  *
  * Not compared: the FPU's instruction pointer, which differs; the dead stack below the
  * stack pointer, where exceptions leave their frames; the registers after

@@ -48,7 +48,7 @@ done
 for state in '' _second _third; do
 	at_least "of $run, jumps of no_jump$state" $((run - $(get no_jump$state) / 2)) $((run * 95 / 100))
 done
-for what in taken faults faults_probed; do
+for what in taken faults faults_probed faults_later; do
 	at_least "$what" "$(get $what)" $((all / 50))
 done
 # Encodings whose length differs from objdump's must have been refused.
