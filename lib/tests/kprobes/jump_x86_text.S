@@ -2,7 +2,9 @@
 /*
  * Functions whose probes have to become jumps, or must not: see jump_x86.h.
  *
- * Inner labels are local to the assembler, as in targets_x86.S.
+ * Inner labels are local to the assembler, as in targets_x86.S. Local functions right after
+ * others have no ENDBR. With kCFI, the kernel clears the four bytes that are 15 before an
+ * ENDBR that nothing needs.
  */
 #include <linux/linkage.h>
 #include <linux/objtool.h>
@@ -277,10 +279,7 @@ SYM_FUNC_END(kpt_jump_falls_here)
 STACK_FRAME_NON_STANDARD kpt_jump_falls
 STACK_FRAME_NON_STANDARD kpt_jump_falls_here
 
-/*
- * The same with a neighbour that begins where functions do. It has no ENDBR: the kernel may
- * write to the padding before one that is not needed.
- */
+/* The same with a neighbour that begins where functions do. */
 SYM_FUNC_START(kpt_jump_falls_far)
 	GET_ARG
 	mov	$3, %ecx
@@ -349,10 +348,7 @@ SYM_FUNC_END(kpt_jump_label)
 	_ASM_PTR kpt_jump_label_key - .
 	.popsection
 
-/*
- * Two functions: the cold part branches into the bytes. Like one from a compiler, it has no
- * ENDBR: a kernel with kCFI would erase a hash before that.
- */
+/* Two functions: the cold part branches into the bytes. */
 .macro SPLIT name:req cold:req
 	.pushsection .text.unlikely, "ax", @progbits
 	/* For bytes that a test replaces, on one page. */
@@ -503,7 +499,7 @@ SYM_FUNC_START(kpt_jump_last)
 	ANNOTATE_UNRET_SAFE
 	ret
 SYM_FUNC_END(kpt_jump_last)
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_after_last)
+SYM_START(kpt_jump_after_last, SYM_L_LOCAL, SYM_A_NONE)
 	mov	$1, %eax
 	RETURN
 SYM_FUNC_END(kpt_jump_after_last)
@@ -522,7 +518,7 @@ kpt_jump_cut_inside:
 SYM_FUNC_END(kpt_jump_cut)
 
 /* After it is code without a symbol. */
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_nameless)
+SYM_START(kpt_jump_before_nameless, SYM_L_LOCAL, SYM_A_NONE)
 	RETURN
 SYM_FUNC_END(kpt_jump_before_nameless)
 .Lnameless:
@@ -543,7 +539,7 @@ SYM_FUNC_START(kpt_jump_nameless)
 SYM_FUNC_END(kpt_jump_nameless)
 
 /* Only a fix-up leads to the code without a symbol. */
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_mended)
+SYM_START(kpt_jump_before_mended, SYM_L_LOCAL, SYM_A_NONE)
 	RETURN
 SYM_FUNC_END(kpt_jump_before_mended)
 .Lmended:
@@ -560,7 +556,7 @@ SYM_FUNC_START(kpt_jump_mended)
 SYM_FUNC_END(kpt_jump_mended)
 
 /* Only a jump label, while it is on. */
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_switched)
+SYM_START(kpt_jump_before_switched, SYM_L_LOCAL, SYM_A_NONE)
 	RETURN
 SYM_FUNC_END(kpt_jump_before_switched)
 .Lswitched:
@@ -583,7 +579,7 @@ SYM_FUNC_END(kpt_jump_switched)
 	.popsection
 
 /* After it is a routine without a symbol. */
-SYM_FUNC_START_LOCAL_NOALIGN(kpt_jump_before_called)
+SYM_START(kpt_jump_before_called, SYM_L_LOCAL, SYM_A_NONE)
 	RETURN
 SYM_FUNC_END(kpt_jump_before_called)
 .Lcalled:
@@ -704,7 +700,6 @@ SYM_FUNC_START(kpt_jump_std_shared)
 	jmp	.Lstd_shared
 SYM_FUNC_END(kpt_jump_std_shared)
 SYM_START(kpt_jump_shares_std, SYM_L_LOCAL, SYM_A_NONE)
-	ENDBR
 	GET_ARG
 	xor	%eax, %eax
 .Lstd_shared:
