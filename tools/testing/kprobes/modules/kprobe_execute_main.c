@@ -57,6 +57,12 @@ enum {
 	NR_REFUSED,
 	NR_LEFT_OUT,
 	NR_RUN,
+	NR_RUN_ONE,
+	NR_RUN_0F,
+	NR_RUN_0F_38,
+	NR_RUN_0F_3A,
+	NR_RUN_VEX,
+	NR_RUN_EVEX,
 	NR_LENGTH_SAME,
 	NR_LENGTH_DIFFERS,
 	NR_LENGTH_UNKNOWN,
@@ -93,6 +99,12 @@ static const char * const count_names[NR_COUNTS] = {
 	"refused",
 	"left_out",
 	"run",
+	"run_one_byte",
+	"run_0f",
+	"run_0f_38",
+	"run_0f_3a",
+	"run_vex",
+	"run_evex",
 	"length_same",
 	"length_differs",
 	"length_unknown",
@@ -854,6 +866,24 @@ static void run_by_jump(bool post)
 	unregister_kprobes(batch, nr);
 }
 
+static unsigned int opcode_map(const struct exec_case *c)
+{
+	struct insn *insn = (struct insn *)&c->e.insn;
+
+	if (insn_is_avx(insn))
+		return insn_is_evex(insn) ? NR_RUN_EVEX : NR_RUN_VEX;
+	if (insn->opcode.bytes[0] != 0x0f)
+		return NR_RUN_ONE;
+	switch (insn->opcode.bytes[1]) {
+	case 0x38:
+		return NR_RUN_0F_38;
+	case 0x3a:
+		return NR_RUN_0F_3A;
+	default:
+		return NR_RUN_0F;
+	}
+}
+
 /* Is a probe allowed on it? */
 static bool is_accepted(struct exec_case *c)
 {
@@ -945,6 +975,7 @@ static void run_batch(const u8 *records, unsigned int nr)
 		}
 		c->runs = true;
 		counts[NR_RUN]++;
+		counts[opcode_map(c)]++;
 	}
 	run_unprobed();
 	run_by_breakpoint(false);

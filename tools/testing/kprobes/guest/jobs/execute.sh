@@ -33,6 +33,12 @@ get() { awk -v k="$1" '$1 == k { print $2 }' /tmp/result; }
 run=$(get run)
 is "given" "$(get given)" $all
 at_least "run, of $all" "$run" "${EXECUTE_RUN:-$((all * 55 / 100))}"
+for map in one_byte 0f; do
+	at_least "run_$map" "$(get run_$map)" $((all / 10))
+done
+for map in 0f_38 0f_3a vex evex; do
+	at_least "run_$map" "$(get run_$map)" $((all / 500))
+done
 is "unprobed" "$(get unprobed)" "$run"
 is "copied and emulated" $(($(get copied) + $(get emulated))) "$run"
 for state in copied emulated stepped emulated_post; do
