@@ -251,7 +251,7 @@ static int kprobe_batch_try(void **probe, struct kprobe_user **users, int num,
 
 /*
  * How often to look up targets if modules come and go between the lookup and the lock.
- * Each retry takes another such module, and more than a few are no coincidence.
+ * Each retry is due to another such module. More than a few in a row are not expected.
  */
 #define MAX_LOOKUPS	8
 
@@ -268,7 +268,7 @@ static int kprobe_batch_register(void *probes, int num, kprobe_make_user_t make)
 	if (kprobe_deny_caller("register", *probe))
 		return -EDEADLK;
 	if (num > 1) {
-		/* A wrong number is the caller's mistake, which gets an error. */
+		/* An absurd @num is a mistake of the caller, which gets -ENOMEM, not a warning. */
 		users = kvcalloc(num, sizeof(*users), GFP_KERNEL | __GFP_NOWARN);
 		if (!users)
 			return -ENOMEM;

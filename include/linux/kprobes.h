@@ -116,8 +116,8 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @post_handler: runs after it; may be NULL
  * @fault_handler: runs when one of these, or the instruction, faults; may be
  *		  NULL
- * @flags:	  the caller sets KPROBE_FLAG_DISABLED to register the probe switched
- *		  off; the subsystem sets the other flags
+ * @flags:	  the caller sets KPROBE_FLAG_DISABLED to register the probe
+ *		  disabled; the subsystem sets the other flags
  * @nmissed:	  hits that ran no handler, or no post-handler, because a handler was
  *		  running
  * @opcode:	  filled in: first unit of the original instruction
@@ -146,7 +146,7 @@ struct kprobe {
 
 /* Values of kprobe::flags */
 #define KPROBE_FLAG_GONE		BIT(0)	/* its text was freed */
-#define KPROBE_FLAG_DISABLED		BIT(1)	/* switched off by the caller */
+#define KPROBE_FLAG_DISABLED		BIT(1)	/* disabled by the caller */
 #define KPROBE_FLAG_OPTIMIZED		BIT(2)	/* hit through a jump */
 #define KPROBE_FLAG_FTRACE		BIT(3)	/* hit through ftrace */
 #define KPROBE_FLAG_ON_FUNC_ENTRY	BIT(4)	/* at the entry of a function */
@@ -325,7 +325,7 @@ static inline unsigned long get_kretprobe_retaddr(struct kretprobe_instance *ri)
 #endif /* CONFIG_KRETPROBES */
 
 /**
- * enable_kretprobe - switch a return probe on again
+ * enable_kretprobe - enable a return probe
  * @rp: a registered return probe
  *
  * Context: as enable_kprobe().
@@ -337,7 +337,7 @@ static inline int enable_kretprobe(struct kretprobe *rp)
 }
 
 /**
- * disable_kretprobe - switch a return probe off
+ * disable_kretprobe - disable a return probe
  * @rp: a registered return probe
  *
  * Calls in flight still run the return handler when they end.
@@ -351,7 +351,7 @@ static inline int disable_kretprobe(struct kretprobe *rp)
 }
 
 /**
- * enable_kretprobes - switch many return probes on again
+ * enable_kretprobes - enable many return probes at once
  * @rps: registered return probes
  * @num: how many
  *
@@ -364,7 +364,7 @@ static inline int enable_kretprobes(struct kretprobe **rps, int num)
 }
 
 /**
- * disable_kretprobes - switch many return probes off
+ * disable_kretprobes - disable many return probes at once
  * @rps: registered return probes
  * @num: how many
  *
@@ -405,7 +405,7 @@ static inline void jprobe_return(void) { }
 #endif /* CONFIG_JPROBES */
 
 /**
- * enable_jprobe - switch a jprobe on again
+ * enable_jprobe - enable a jprobe
  * @jp: a registered jprobe
  *
  * Context: as enable_kprobe().
@@ -417,7 +417,7 @@ static inline int enable_jprobe(struct jprobe *jp)
 }
 
 /**
- * disable_jprobe - switch a jprobe off
+ * disable_jprobe - disable a jprobe
  * @jp: a registered jprobe
  *
  * Context: as disable_kprobe().
@@ -441,7 +441,7 @@ static inline bool kprobe_gone(const struct kprobe *p)
 }
 
 /**
- * kprobe_disabled - test if a probe is switched off, or its text was freed
+ * kprobe_disabled - test if a probe is disabled, or its text was freed
  * @p: the probe
  *
  * The debugfs file "enabled", which disarms all probes, is not considered.

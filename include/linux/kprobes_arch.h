@@ -18,7 +18,7 @@
 
 /*
  * For functions on the hit path: they may be neither probed nor traced. Nor are they
- * instrumented, because the functions of sanitizers can be probed and traced.
+ * instrumented, because the code that sanitizers call can be probed and traced.
  */
 #define __kprobe_hit	__noinstr_section(".kprobes.text")
 
@@ -641,11 +641,11 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
  * it keeps in the instance, with the frame pointer for unwinders or NULL. It neither reads
  * nor writes anything else of the instance, which may be a copy. The trampoline calls
  * kretprobe_trampoline_handler() and returns to what that returns.
- * arch_kretprobe_fixup_return() may store the true return address where else the
- * architecture keeps it, for instance in a register. By default it does nothing. The hit
- * at the entry calls the former, arch_prepare_kretprobe(). The return calls the latter,
- * before the handlers. Both run with preemption off, in any context, without a lock, and
- * must not be probed.
+ * arch_kretprobe_fixup_return() may also store the true return address in another place
+ * where the architecture keeps it, for instance a register. By default it does nothing.
+ * The hit at the entry calls arch_prepare_kretprobe(). The return calls
+ * arch_kretprobe_fixup_return(), before the handlers. Both run with preemption off, in any
+ * context, without a lock, and must not be probed.
  *
  * With ARCH_HAS_KRETPROBE_ON_STACK, the return address is on top of the stack at a
  * function's entry, and right below the stack pointer after its return, so there is

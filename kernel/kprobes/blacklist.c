@@ -346,7 +346,7 @@ static const struct instrumentation {
 	{ IS_ENABLED(CONFIG_KCSAN), .prefix = "__kcsan_" },
 };
 
-/* In this kernel, or in one with all of it? */
+/* Is it a function of instrumentation that this kernel has or, with @in_any, that any has? */
 static bool blacklist_is_instrumentation(const char *name, bool in_any)
 {
 	const struct instrumentation *i;

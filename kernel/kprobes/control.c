@@ -140,7 +140,7 @@ static const char *const kprobes_how[] = {
 	[KPROBE_GONE] = "gone",
 };
 
-/* The missed hits of its probes, and the instances and lost calls of its return probes. */
+/* The missed hits of its probes, and the instances and missed calls of its return probes. */
 static void kprobes_show_missed(struct seq_file *m, struct kprobe_point *pt)
 {
 	struct kretprobe_usage usage = {};
@@ -167,7 +167,7 @@ static void kprobes_show_missed(struct seq_file *m, struct kprobe_point *pt)
 		seq_puts(m, "  -");
 }
 
-/* The rest of the line: "jump", or why it is none. */
+/* The rest of the line: "jump", or why the point is not a jump. */
 static void kprobes_show_why(struct seq_file *m, struct kprobe_point *pt)
 {
 	const char *why = kprobe_optimizer_why(pt);

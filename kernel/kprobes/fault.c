@@ -23,7 +23,7 @@
 
 #include "internal.h"
 
-/* A bit for each context in which a fault handler runs. Its own faults run no other one. */
+/* A bit for each context in which a fault handler runs. Its own faults run no fault handler. */
 static DEFINE_PER_CPU(unsigned int, fault_running);
 
 /* By context, the fault handler of the disabled return probe whose return handler runs. */

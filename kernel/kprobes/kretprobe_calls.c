@@ -377,9 +377,10 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
  * time since the walk began, and chunks are freed only after an RCU grace period, so they
  * stay in memory while preemption is off. A call is identified by its place on the stack,
  * which its instance gets before the address: if the place is the same before and after the
- * address was read, both are of one call, unless the instance is just getting its second one
- * at that place or has not got the address yet. So a trace of a running task may show where
- * an earlier call returned to. It is out of date anyway. A task that calls and returns all
+ * address was read, both are of one call. There are two exceptions: the instance was reused
+ * for another call at that place, or it has its new place but not yet its new address. So a
+ * trace of a running task may show where an earlier call returned to. Such a trace is out of
+ * date anyway. A task that calls and returns all
  * the time could keep the walk busy, so it is bounded, by more calls than a stack has room
  * for: dozens of probes on each frame of a deep recursion. The call that @cur points to is
  * compared but not dereferenced: it may have been freed, and then nothing is found.
@@ -540,7 +541,7 @@ struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool g
 }
 
 /**
- * kretprobe_hook_stop - take no instances for new calls
+ * kretprobe_hook_stop - stop taking instances for new calls
  * @hook: the return probe
  *
  * Nothing to do: no call starts once hits no longer see the user.
@@ -552,7 +553,7 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
 }
 
 /**
- * kretprobe_hook_leave - lead from calls in flight to no return probe
+ * kretprobe_hook_leave - detach the calls in flight from the return probe
  * @hook: the return probe; none of its handlers is running or will run
  *
  * Nothing to do: a call leads to its pool, which stays as long as the call.

@@ -128,7 +128,7 @@ struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool g
 }
 
 /**
- * kretprobe_hook_stop - take no instances for new calls
+ * kretprobe_hook_stop - stop taking instances for new calls
  * @hook: the return probe
  *
  * Context: may sleep.
@@ -139,10 +139,10 @@ void kretprobe_hook_stop(struct kretprobe_hook *hook)
 }
 
 /**
- * kretprobe_hook_leave - lead from calls in flight to no return probe
+ * kretprobe_hook_leave - detach the calls in flight from the return probe
  * @hook: the return probe; none of its handlers is running or will run
  *
- * Calls outlive the probe, and may call get_kretprobe() at any time.
+ * Calls outlive the probe, and get_kretprobe() may be called for them at any time.
  *
  * Context: any.
  */

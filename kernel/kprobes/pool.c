@@ -95,7 +95,7 @@ static void pool_queue_work(struct irq_work *work)
 	queue_work(system_highpri_wq, &pool_work);
 }
 
-/* With PREEMPT_RT, other irq_work waits for a thread, which parks while its CPU is online. */
+/* With PREEMPT_RT, other irq_work needs a thread. That parks while its CPU is still online. */
 static struct irq_work pool_irq_work = IRQ_WORK_INIT_HARD(pool_queue_work);
 
 /*

@@ -34,7 +34,7 @@
  * @low:    if no bit below this one is set, the chunk is low
  * @size:   of an instance, in bytes
  * @next:   in the chain of the CPU
- * @pool:   that the chunk belongs to
+ * @pool:   the pool that owns the chunk
  * @wanted: the chunk was low when a call took from it
  * @nr:	    number of instances
  * @rcu:    frees it once no hit uses it

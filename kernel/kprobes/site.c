@@ -345,7 +345,7 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 	return false;
 }
 
-/* arm64 looks as far back in a check of its own. No longer sequence is known. */
+/* arm64 looks as far back in a check of its own. No sequence is known to be longer. */
 #define SITE_LINKED_MAX		128
 
 /*

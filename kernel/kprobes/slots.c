@@ -21,7 +21,7 @@
  * kprobe_quiesce() waits for. Without tasks-RCU, synchronize_rcu_tasks() is an ordinary
  * grace period. That guarantees the same for every task if preemption is neither possible
  * nor counted. If it is counted, a grace period may end when a task is interrupted in a
- * slot, so there is tasks-RCU then: see KPROBE_TASKS_RCU.
+ * slot, so there is tasks-RCU then, except without SMP: see KPROBE_TASKS_RCU.
  *
  * Making memory executable interrupts every CPU. So a cache grows by a block of
  * several pages, an eighth of what it has. A block is freed when all of its pages are
@@ -60,7 +60,7 @@
  * @nr:	  number of pages
  * @used: number of pages in which a slot is in use or retired
  * @list: links blocks that are about to be freed
- * @cache: that the block belongs to
+ * @cache: the cache that owns the block
  * @page: the descriptions of the pages
  */
 struct slot_block {
@@ -77,7 +77,7 @@ struct slot_block {
  * @node:  in slot_cache::table, by the address of the page
  * @list:  in slot_cache::pages
  * @waiting: links pages with slots that the worker waits for
- * @block: that the page is part of
+ * @block: the block that contains the page
  * @nr:	   number of slots that are in use or retired
  * @nr_dead: number of those that are retired
  * @maps:  three bitmaps with a bit for each slot: in use or retired; retired;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: switching some probes, or all, off and on. The text is patched in one
- * round.
+ * Kprobes: enabling and disabling probes, and switching all of them off and on. The text is
+ * patched in one round.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 
@@ -14,7 +14,7 @@
 static bool switched_off;
 
 /*
- * Waits for the handlers of the probes that were switched off at these points, and then
+ * Waits for the handlers of the probes that were disabled at these points, and then
  * for their fault handlers, which faults in the handlers could call until then.
  */
 static void kprobe_quiesce_switched(struct list_head *points)
@@ -150,7 +150,7 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
 }
 
 /**
- * disable_kprobes - switch the handlers of many probes off at once
+ * disable_kprobes - disable many probes at once
  * @kps: registered probes
  * @num: how many
  *
@@ -158,7 +158,7 @@ static int kprobe_users_switch(struct kprobe **kps, int num, bool on)
  * disarmed, and costs nothing.
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, even if some were already off: no handler of the probes is running or
+ * Return: 0, even if some were already disabled: no handler of the probes is running or
  * will run, except return handlers of calls in flight. With nothing changed:
  * -EINVAL if one of them is not registered or its text is gone, if @num is not positive,
  * or @kps is NULL; -EDEADLK from a handler, or if the caller must not sleep.
@@ -170,7 +170,7 @@ int disable_kprobes(struct kprobe **kps, int num)
 EXPORT_SYMBOL_GPL(disable_kprobes);
 
 /**
- * disable_kprobe - switch a probe's handlers off
+ * disable_kprobe - disable a probe
  * @p: a registered probe
  *
  * Context: may sleep. Not from a handler.
@@ -183,7 +183,7 @@ int disable_kprobe(struct kprobe *p)
 EXPORT_SYMBOL_GPL(disable_kprobe);
 
 /**
- * enable_kprobes - switch the handlers of many probes on again at once
+ * enable_kprobes - enable many probes at once
  * @kps: registered probes
  * @num: how many
  *
@@ -191,7 +191,7 @@ EXPORT_SYMBOL_GPL(disable_kprobe);
  * debugfs, the handlers run once they are on again.
  *
  * Context: may sleep. Not from a handler.
- * Return: 0, even if some were already on. With nothing changed: -EINVAL if one of
+ * Return: 0, even if some were already enabled. With nothing changed: -EINVAL if one of
  * them is not registered or its text is gone, if @num is not positive, or @kps is
  * NULL; -EDEADLK from a handler, or if the caller must not sleep; -ENOMEM or another
  * error from ftrace if a probe is on an ftrace site.
@@ -203,7 +203,7 @@ int enable_kprobes(struct kprobe **kps, int num)
 EXPORT_SYMBOL_GPL(enable_kprobes);
 
 /**
- * enable_kprobe - switch a probe's handlers on again
+ * enable_kprobe - enable a probe
  * @p: a registered probe
  *
  * Context: may sleep. Not from a handler.

@@ -487,7 +487,7 @@ static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
  * @off:   how often it was told that it need not share it any more
  * @again: how many more times it answers that it is busy
  * @mutex: protects the direct trampolines; NULL if its symbol is not known
- * @unlocked: how often nobody held that when it was asked
+ * @unlocked: how often it was asked without that mutex held
  */
 struct direct {
 	struct ftrace_ops ops;
@@ -917,7 +917,7 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 #ifdef CONFIG_X86
 /**
  * struct unarmed - a site that is armed, until another one is refused
- * @task:    who arms them
+ * @task:    arms them
  * @file:    ftrace_enabled
  * @arming:  rounds of arming so far
  * @hold:    the handler of the first site waits from here on

@@ -290,7 +290,7 @@ static void check_late_post(struct kunit *test, bool stays, bool another)
 	KUNIT_EXPECT_EQ(test, second->pre, 0);
 }
 
-/* Its own point has left, so nobody misses it. */
+/* Its own point is gone, so no probe counts it as missed. */
 static void end_of_a_hit_is_not_missed_by_another_point(struct kunit *test)
 {
 	struct kpt_probe *first, *second;

@@ -423,7 +423,7 @@ static int go_where_told(struct kpt_probe *pr, struct pt_regs *regs)
 /**
  * struct late_step - a step that ends while a handler runs
  * @regs: registers at the breakpoint after the copy
- * @ret:  what the handler of breakpoints has said
+ * @ret:  what the breakpoint handler has returned
  */
 struct late_step {
 	struct pt_regs regs;

@@ -117,7 +117,7 @@ static int inst_missed(struct inst_probe *p)
 	return READ_ONCE(p->rp.nmissed);
 }
 
-/* How many there are. With rethook, nobody knows, and the cases that ask are skipped. */
+/* How many there are. With rethook, the number is not known, and cases that ask are skipped. */
 static unsigned int inst_total(struct inst_probe *p)
 {
 #ifdef CONFIG_KRETPROBE_ON_RETHOOK
@@ -679,7 +679,7 @@ static void recurse_while_it_grows(enum kprobe_stage stage, void *arg)
 }
 
 /*
- * Nobody asks while the worker makes the pool grow. If half of the new instances are in use
+ * No call asks while the worker makes the pool grow. If half of the new instances are in use
  * before it is done, it goes on by itself.
  */
 static void pool_that_is_used_while_it_grows_grows_again(struct kunit *test)

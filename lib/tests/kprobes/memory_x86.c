@@ -279,7 +279,7 @@ static size_t object_is_freed(const void *start)
 	return size;
 }
 
-/* Whoever walks a list through memory that was freed gets lost, whatever the allocator does. */
+/* Makes a walk of a list through freed memory go astray, whatever the allocator does. */
 static void data_is_freed(void *start)
 {
 	if (object_is_freed(start) >= sizeof(void *))

@@ -202,7 +202,7 @@ static void hit_while_a_probe_leaves_runs_none_of_its_handlers(struct kunit *tes
 			kpt_unregister(test, v.leaver);
 			kpt_unwatch_stages(test);
 			check_visit(test, leaving[i].name, stop, &v);
-			/* Those who wait for its handlers must not find more hits. */
+			/* A task that waits for its handlers must not find more hits. */
 			KUNIT_EXPECT_EQ_MSG(test, v.found,
 					    v.stayer || stop->at < KPROBE_STAGE_UNLINKED,
 					    "%s", leaving[i].name);

@@ -40,8 +40,8 @@ typedef u8 kprobe_opcode_t;
 
 /**
  * struct arch_specific_insn - what a hit needs to know of an instruction
- * @copy:  where a breakpoint hit continues; NULL if it is emulated in every
- *	   case, by @kind, and there is no detour
+ * @copy:  where a breakpoint hit continues; NULL if there is no detour, and the
+ *	   instruction is always emulated because of its @kind
  * @slot:  runs the instruction and jumps to the next one in place; @copy is this,
  *	   unless there is a detour
  * @detour: set while there is a detour

@@ -115,9 +115,10 @@ enum x86_detour_next {
  *	    the stack, except at the beginning and the end of @post, which is last
  * @post_saved: the code at @post has pt_regs, too, from here
  * @post_restore: up to here
- * @map:    where the displaced instructions are, and how the stack changes in
- *	    branches among them: from @called on, relative to @to, the return
- *	    address is on it, and from @lost on unwinders do not know what is; or 0
+ * @map:    where the displaced instructions are, and how the stack changes in branches
+ *	    among them: the return address is on it from @called on; unwinders cannot
+ *	    tell what is on it from @lost on. Both are relative to @to, or 0 if that
+ *	    does not happen.
  *
  * Hits, faults and unwinders read this without a lock. Except for @live and the
  * branch, it is constant while a task may be in the slot.

@@ -64,8 +64,8 @@
  * many. The RET takes one entry, and the entries of the callers stay in step.
  *
  * The displaced instructions may use the flags. Where returns are counted, the thunk that
- * does so changes them. So this ends with a plain RET, whose call is not counted, either,
- * unless a return was emulated.
+ * counts them changes the flags. So this ends with a plain RET. Its call is not counted,
+ * either, unless a return was emulated.
  */
 SYM_CODE_START(detour_leave)
 	UNWIND_HINT_REGS

@@ -569,7 +569,7 @@ void x86_insn_batch(void)
 
 /* What follows the instruction in a copy. */
 enum copy_end {
-	COPY_JUMP,	/* a jump to the next instruction */
+	COPY_JUMP,	/* a jump to the next instruction: boost */
 	COPY_TRAP,	/* a breakpoint, for a post-handler */
 	COPY_AGAIN,	/* a breakpoint that undoes a push; then another hit, or a fault */
 };

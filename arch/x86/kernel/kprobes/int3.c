@@ -8,8 +8,8 @@
  *
  * Executing it means one of three things:
  *
- *  - The exception returns into a copy of the instruction, which is followed by a
- *    jump back. Nothing else is left to do. Most hits end this way, with one trap.
+ *  - The exception returns into a copy of the instruction, which ends with a jump
+ *    back (boost). Nothing else is left to do. Most hits end this way, with one trap.
  *    Interrupts and preemption are as in the probed code while the copy runs.
  *  - The exception handler emulates the instruction, if its effect depends on its
  *    address, or if it is a common simple one and a post-handler is to run.
@@ -57,8 +57,8 @@ static __always_inline void int3_divert(struct kprobe *p, struct pt_regs *regs)
 }
 
 /*
- * The instruction has been executed. With FRED the unwinder has to know, see orc_is_fred_hit().
- * The CPU has set orig_ax to 0, and entry code to -1.
+ * Marks the instruction as executed: with FRED, the unwinder needs that, see orc_is_fred_hit().
+ * No other code stores -2: the CPU stores 0 in orig_ax, and then the entry code stores -1.
  */
 static __always_inline void int3_executed(struct pt_regs *regs)
 {
@@ -282,7 +282,7 @@ unsigned long __kprobe_hit kprobe_original_ip(unsigned long ip)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_original_ip);
 
-/* Emulation may fault on the operand of an indirect branch: no handler did that. */
+/* Emulation may fault on the operand of an indirect branch. That is no fault of a handler. */
 static bool __kprobe_hit int3_in_emulation(unsigned long ip)
 {
 	unsigned long offset;
@@ -302,7 +302,7 @@ static noinline bool __kprobe_hit int3_fault_handled(struct pt_regs *regs, int t
 	struct kprobe *p, *prev, *at = NULL;
 	bool ret = false;
 
-	/* If this could be preempted until now, no handler is running. */
+	/* If preemption was on until now, the fault did not come from a handler. */
 	preempt_disable_notrace();
 	if (copy)
 		at = get_kprobe((void *)regs->ip);

@@ -213,8 +213,9 @@ void kprobe_text(u8 *buf, unsigned long addr, unsigned int len)
 EXPORT_SYMBOL_IF_KUNIT(kprobe_text);
 
 /*
- * The point whose text is being looked at, or 0. It is not in the table yet. A debugger stops
- * this CPU, too: it either sees this, or has set its breakpoint before the text is read.
+ * The address of the point whose text is being examined, or 0. That point is not in the table
+ * yet. A debugger stops this CPU, too. So the debugger either sees this address, or has set
+ * its breakpoint before the text is read.
  */
 static unsigned long preparing;
 
@@ -250,7 +251,7 @@ bool kprobe_has_text(unsigned long addr)
 	unsigned int __maybe_unused back;
 	struct kprobe *p;
 
-	/* Users probe their own text. */
+	/* Kprobes are never in user text. */
 	if (addr < TASK_SIZE_MAX)
 		return false;
 	if (addr == READ_ONCE(preparing))
