@@ -692,6 +692,28 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 	check_becomes_jump(test, AT(garbled), kpt_jump_garbled, 1);
 }
 
+#ifdef CONFIG_CFI_CLANG
+/* The kernel does so with kCFI, and with FineIBT, to the padding before assembly. */
+static void cleared_hash_does_not_run_into_the_next_function(struct kunit *test)
+{
+	static const unsigned char zeros[sizeof(u32)], nops[] = { 0x90, 0x90, 0x90, 0x90 };
+	static const unsigned int before[] = { 15, 9 };
+	unsigned char *end = kpt_text(kpt_jump_sets);
+	struct other_text *text;
+	unsigned int i;
+
+	KUNIT_ASSERT_PTR_EQ(test, end, kpt_text(kpt_jump_two) + kpt_size(test, kpt_jump_two));
+	/* It may have done so already. */
+	text = replace_text(test, end - before[0], nops, sizeof(nops));
+	check_becomes_jump(test, AT(two), kpt_jump_two, 1);
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		replace_text(test, end - before[i], zeros, sizeof(zeros));
+		check_becomes_jump(test, AT(two), kpt_jump_two, 1);
+	}
+	kunit_release_action(test, restore_text, text);
+}
+#endif
+
 #ifdef CONFIG_X86_32
 /* The suite of instructions has these for 64 bits. Here they would disturb their neighbours. */
 static void more_prefixes_than_the_decoder_counts_refuse(struct kunit *test)
@@ -3262,6 +3284,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(target_of_a_jump_label_inside_refuses),
 	KUNIT_CASE(label_whose_address_is_taken_refuses),
 	KUNIT_CASE(function_that_cannot_be_decoded_is_left_alone),
+#ifdef CONFIG_CFI_CLANG
+	KUNIT_CASE(cleared_hash_does_not_run_into_the_next_function),
+#endif
 	KUNIT_CASE(part_that_cannot_be_decoded_is_left_alone),
 #ifdef CONFIG_X86_32
 	KUNIT_CASE(more_prefixes_than_the_decoder_counts_refuse),

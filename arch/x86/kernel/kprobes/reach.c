@@ -129,11 +129,12 @@ static bool reach_is_nop(struct insn *insn)
 
 /*
  * With kCFI, the kernel clears the hash in the 16 bytes before a function that nothing calls
- * through a pointer (poison_cfi()). Assembly has only padding there: it becomes ADDs.
+ * through a pointer (poison_cfi()): the second to the fifth byte, or with FineIBT the eighth to
+ * the eleventh. Assembly has only padding there: it becomes ADDs.
  */
 static bool reach_is_poison(struct insn *insn, unsigned long at)
 {
-	return IS_ENABLED(CONFIG_CFI_CLANG) && at - (function.end - 15) < sizeof(u32) &&
+	return IS_ENABLED(CONFIG_CFI_CLANG) && at - (function.end - 15) < 10 &&
 	       insn->length == 2 && !insn->opcode.value && !insn->modrm.value;
 }
 
