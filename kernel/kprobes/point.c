@@ -61,6 +61,8 @@ static void point_name(const struct kprobe *kp, char *buf, size_t size)
 	len = strncpy_from_kernel_nofault(buf, symbol, size);
 	if (len > 0)
 		snprintf(buf + len - 1, size - len + 1, "+%#x", offset);
+	else
+		strscpy(buf, "?", size);
 }
 
 /**

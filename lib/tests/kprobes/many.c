@@ -332,6 +332,17 @@ static unsigned long enable_with_irqs_off(unsigned long p)
 	return ret;
 }
 
+static unsigned long register_with_irqs_off(unsigned long p)
+{
+	unsigned long flags;
+	int ret;
+
+	local_irq_save(flags);
+	ret = register_kprobe((struct kprobe *)p);
+	local_irq_restore(flags);
+	return ret;
+}
+
 /* In the interrupt of a timer. */
 struct misuse_timer {
 	struct hrtimer timer;
@@ -585,6 +596,9 @@ static void pointers_that_are_no_structures_are_not_registered(struct kunit *tes
 	snprintf(line, sizeof(line), "kprobes: cannot enable a probe of ? where %s must not sleep",
 		 current->comm);
 	expect_logged_by(test, enable_with_irqs_off, (unsigned long)p, line);
+	snprintf(line, sizeof(line),
+		 "kprobes: cannot register a probe of ? where %s must not sleep", current->comm);
+	expect_logged_by(test, register_with_irqs_off, (unsigned long)nameless, line);
 
 	/* The name of a probe that is registered may have been freed. */
 	nameless->symbol_name = "kpt_plain2";
