@@ -24,7 +24,8 @@ lock "bpf"
 : >"$log"
 
 # The parts that depend on the base only: its libbpf, and enough of bpftool to make skeletons.
-if [ ! -e "$tools/bpftool/bootstrap/bpftool" ]; then
+if [ ! -e "$tools/bpftool/bootstrap/bpftool" ] || ! cmp -s "$build/stock/base" "$tools/.base"; then
+	rm -f "$tools/.base"
 	say "building libbpf and bpftool"
 	{
 		make -C "$stock_src/tools/lib/bpf" OUTPUT="$tools/libbpf/" DESTDIR="$tools" prefix= \
@@ -32,6 +33,7 @@ if [ ! -e "$tools/bpftool/bootstrap/bpftool" ]; then
 		make -C "$stock_src/tools/bpf/bpftool" OUTPUT="$tools/bpftool/" feature_display=0 \
 			-j"$(nproc)" bootstrap
 	} >>"$log" 2>&1 </dev/null || die "libbpf and bpftool do not build: see $log"
+	cp "$build/stock/base" "$tools/.base"
 fi
 bpftool=$tools/bpftool/bootstrap/bpftool
 

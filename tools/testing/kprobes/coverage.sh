@@ -125,7 +125,7 @@ awk -v seeds="$(wc -w <<<"$seeds")" -v nr="$nr" -v ours="$ours" '
 		# What stock does is only a figure.
 		for (i = 1; ours && i <= n; i++) {
 			few("probes set with seed " seed[i], value["accepted", i], nr)
-			few("jumps with seed " seed[i], value["jumps", i], points(i) / 2)
+			few("jumps with seed " seed[i], value["jumps", i], points(i) * 0.85)
 			if (nr >= 1000) few("jumps hit with seed " seed[i], value["hit_jumps", i], 1)
 		}
 		exit bad

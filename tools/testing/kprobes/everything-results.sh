@@ -25,7 +25,7 @@ text_of()
 		$2 == "_etext" || /_start$/ { if (from != "" && from < $1) print from, $1; from = "" }'
 }
 
-# few_accepted TEXT WINDOW RESULT: prints a line if less than half of the window's addresses in
+# few_accepted TEXT WINDOW RESULT: prints a line if less than 85 % of the window's addresses in
 # these parts of the text were accepted. Usually 96 % are. A window of text that exists only
 # during boot has none. All of a module can be probed.
 few_accepted()
@@ -41,12 +41,12 @@ few_accepted()
 		}
 		$1 == "accepted" { accepted += $2 }
 		END {
-			if (accepted * 2 < wanted)
+			if (accepted < wanted * 0.85)
 				print accepted + 0 " accepted, of " wanted " that are not refused as a whole"
 		}' "$@"
 }
 
-# few_jumps RESULT: prints a line if less than half of what can be a jump became one. Of random
+# few_jumps RESULT: prints a line if less than 85 % of what can be a jump became one. Of random
 # addresses 94 % do. Not for windows of neighbouring instructions, which are in each other's way.
 few_jumps()
 {
@@ -54,7 +54,7 @@ few_jumps()
 		NF == 2 { n[$1] += $2 }
 		END {
 			can = n["accepted"] - n["ftrace"]
-			if (n["jumps"] * 2 < can)
+			if (n["jumps"] < can * 0.85)
 				print n["jumps"] + 0 " jumps, of " can " that are no ftrace sites"
 		}' "$1"
 }

@@ -356,7 +356,10 @@ if [ -n "$ours" ]; then
 		args+=(--module "$(module_file "$module")")
 	done
 	"$here/refusals.py" --module-instructions "$state/module-instructions" "${args[@]}" \
-		"$kernel/vmlinux" "$state/instructions" "$state"/result-*
+		"$kernel/vmlinux" "$state/instructions" "$state"/result-* || {
+		echo "FAILED: refused for no reason that is known: see above"
+		failures=$((failures + 1))
+	}
 fi
 echo
 if [ -z "${WINDOW:-}" ]; then

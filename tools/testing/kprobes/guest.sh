@@ -126,7 +126,9 @@ fi
 
 # oops=panic and panic=-1 end a broken guest at once; -no-reboot makes that
 # QEMU's end too. In a shell, what is left after an oops is worth a look.
-append="$console loglevel=6 panic=-1 $append"
+# At 7 the kernel says how it preempts.
+[[ " $append" == *" preempt="* ]] && loglevel=7 || loglevel=6
+append="$console loglevel=$loglevel panic=-1 $append"
 [ "$job" = shell ] || append="oops=panic $append"
 # shellcheck disable=SC2206
 args=($machine -nodefaults -no-reboot -display none -m "$mem"
@@ -251,6 +253,23 @@ has_cpus()
 		grep -aq "^kprobes-guest: up with $cpus CPUs" "$log.console"
 }
 
+# Does it preempt as preempt= says? Without the option there is only one way.
+preempts()
+{
+	! grep -qsx CONFIG_PREEMPT_DYNAMIC=y "$kernel/.config" ||
+		[ -z "$(preemption_verdict "$log.console" "$append")" ]
+}
+
+# has_come_up: sets up, and why if the guest is not as it should be
+has_come_up()
+{
+	grep -aq '^kprobes-guest: up with .* CPUs' "$log.console" || return 0
+	up=$SECONDS
+	patched || why="lacks the changes that this QEMU needs: rebuild it, or set EMULATOR_PATCHES=0"
+	has_cpus || why="has not the $cpus CPUs that it was started with: see \"smp:\" there, and NR_CPUS of its config"
+	preempts || why="does not preempt as preempt= says"
+}
+
 is_down()
 {
 	grep -aq 'kprobes-guest: down' "$log.console" && grep -aq '^kprobes-guest: exit ' "$log.out"
@@ -267,11 +286,7 @@ while kill -0 $qemu_pid 2>/dev/null; do
 		kill $qemu_pid 2>/dev/null || true
 		break
 	fi
-	if [ -z "$up" ] && grep -aq '^kprobes-guest: up with .* CPUs' "$log.console"; then
-		up=$SECONDS
-		patched || why="lacks the changes that this QEMU needs: rebuild it, or set EMULATOR_PATCHES=0"
-		has_cpus || why="has not the $cpus CPUs that it was started with: see \"smp:\" there, and NR_CPUS of its config"
-	fi
+	[ -n "$up" ] || has_come_up
 	if [ -n "$why" ]; then
 		:
 	elif ! kill -0 "$KPROBES_OWNER" 2>/dev/null; then
@@ -291,6 +306,8 @@ while kill -0 $qemu_pid 2>/dev/null; do
 	fi
 	[ -z "$why" ] || { kill $qemu_pid 2>/dev/null || true; break; }
 done
+# It may have come up and ended between two looks.
+[ -n "$up$why" ] || has_come_up
 wait $qemu_pid || [ -n "$why$down" ] || why="QEMU failed: $(tail -n 1 "$log.qemu")"
 qemu_pid=
 if [ -n "$nmis_pid" ]; then

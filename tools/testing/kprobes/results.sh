@@ -356,3 +356,14 @@ kselftest_skips()
 		}
 		END { exit bad }' "$1" "$2"
 }
+
+# preemption_verdict CONSOLE PARAMETERS: prints what is wrong if the kernel preempts in another way
+# than these parameters say. It tells at loglevel=7.
+preemption_verdict()
+{
+	local how=${2##*preempt=}
+
+	[[ $2 == *preempt=* ]] || return 0
+	how=${how%% *}
+	grep -aqs "Dynamic Preempt: $how" "$1" || echo "preemption: the kernel does not say that it is $how"
+}

@@ -502,7 +502,7 @@ same()
 # same files and options.
 build_at()
 {
-	local name=$1 nr=$2 at=$1/$2 commit=$3 key y log start=$SECONDS did='' target boots='' warnings
+	local name=$1 nr=$2 at=$1/$2 commit=$3 key y log start=$SECONDS did='' target boots='' warnings lost
 
 	! grep -qxF "$at" "$out/boots" || boots=1
 	key=$(g rev-parse "$commit^{tree}")-$judges
@@ -516,8 +516,15 @@ build_at()
 		log=$out/build-$y.log
 		build_begins "$out/build-$y" "$log" all_warnings
 		configure $y || die "$at does not configure: see $log"
-		# In the middle of a series, KPROBES is not available.
-		[ $y = n ] || grep -qx CONFIG_KPROBES=y "$out/build-$y/.config" || continue
+		# In the middle of the first series, KPROBES is not available.
+		if [ $y = y ] && ! grep -qx CONFIG_KPROBES=y "$out/build-$y/.config"; then
+			[ -z "$boots" ] || die "$at is to boot with KPROBES=y, which is not available"
+			continue
+		fi
+		if [ $y = y ] && [ "$(grep "^$name/" "$out/boots" | tail -n 1)" = "$at" ]; then
+			lost=$(sed -n '/^CONFIG_/p' "$out/build-$y/.options" | grep -vxFf "$out/build-$y/.config" | paste -sd' ') || true
+			[ -z "$lost" ] || die "$at: kconfig did not accept $lost"
+		fi
 		if { [ -z "$boots" ] || [ -e "$out/build-$y/.booted" ]; } && same $y "$commit"; then
 			did="$did KPROBES=$y (as before)"
 			continue

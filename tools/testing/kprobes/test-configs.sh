@@ -196,4 +196,6 @@ while read -r n values; do
 	[ "$verdict" != passed ] || rm -rf "$build/configs-$n"
 done <"$tmp/kernels"
 
-known_sum kernels <"$tmp/kernels"
+while read -r n values; do
+	case " ${KERNELS:-$n} " in *" $n "*) echo "$n $values" ;; esac
+done <"$tmp/kernels" | known_sum kernels

@@ -61,17 +61,6 @@ TORTURE_OPTIONAL='enabled hotplug livepatches'
 # Counts that have to be 0.
 TORTURE_ZEROS='wrong late errors unequal memory_deaths left_points left_found left_users left_copies left_detours left_pools unarmed'
 
-# preemption_verdict CONSOLE PARAMETERS: prints what is wrong if the kernel preempts in another way
-# than these parameters say. It tells at loglevel=7.
-preemption_verdict()
-{
-	local how=${2##*preempt=}
-
-	[[ $2 == *preempt=* ]] || return 0
-	how=${how%% *}
-	grep -aqs "Dynamic Preempt: $how" "$1" || echo "preemption: the kernel does not say that it is $how"
-}
-
 # torture_verdict FILE MODE KILLERS CPUS MINUTES KERNEL [WATCH]: prints what is missing or wrong
 # in what a guest has printed; nothing if all is well.
 torture_verdict()

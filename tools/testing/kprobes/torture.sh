@@ -52,7 +52,7 @@ for scenario in $scenarios; do
 		KILLERS=${KILLERS/ livepatches/}
 	fi
 	if [ -e "$kernel/vmlinux" ]; then
-		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "loglevel=7 $APPEND" \
+		"$here/guest.sh" -t $((minutes * 60 + 300 * SLOW)) -l "$log" -c "$CPUS" -a "$APPEND" \
 			${NMIS:+-n "$NMIS"} "$kernel" torture SECONDS_TO_RUN=$((minutes * 60)) KILLERS="$KILLERS" \
 			MODE="$MODE" WATCH="$WATCH" >"$build/logs/$log.txt" 2>&1 &
 		progress $! "torture: $scenario" "$build/logs/$log.txt" || status=$?
@@ -66,12 +66,8 @@ for scenario in $scenarios; do
 	else
 		bad=''
 	fi
-	{
-		torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}" "$WATCH"
-		# A kernel without the option preempts in one way only.
-		! grep -qsx CONFIG_PREEMPT_DYNAMIC=y "$kernel/.config" ||
-			preemption_verdict "$build/logs/$log.console" "$APPEND"
-	} >"$build/logs/$log.bad"
+	torture_verdict "$build/logs/$log.txt" "$MODE" "$KILLERS" "$CPUS" "$minutes" "${kernel##*/}" "$WATCH" \
+		>"$build/logs/$log.bad"
 	awk '$1 == "killer" { k = k " " $2 ":" $3 } NF == 2 { v[$1] = $2 }
 		END { printf "    # %d calls (%d in softirqs, %d in hard interrupts, %d in NMIs, %d in handlers), %d rounds (%d kprobes, %d return probes, %d jprobes, %d batches, %d faults), killers%s\n",
 			v["calls"], v["in_softirq"], v["in_hardirq"], v["in_nmi"], v["in_handler"], v["rounds"],

@@ -81,7 +81,7 @@ own()
 }
 give_back() { alone || rmdir "$locks/$1"; }
 # Check this after a test.
-no_probes() { ! alone || is "the list" "$(cat $kp/list)" ""; }
+no_probes() { ! alone || is "the list" "$(cat $kp/list 2>&1)" ""; }
 done_testing() { [ -z "$failed" ] && [ ! -e "$tmp/failed" ]; exit; }
 
 # Run a function of the target module: call NAME TIMES

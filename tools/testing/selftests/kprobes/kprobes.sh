@@ -66,7 +66,7 @@ for name in "${names[@]}"; do
 	status=$?
 	sed 's/^#* */# /' "$KPROBES_TMP/out"
 	clean >/dev/null 2>&1
-	left=$(head -n 3 "$kp/list")
+	left=$(head -n 3 "$kp/list" 2>&1)
 	if [ -n "$left" ]; then
 		echo "# left probes behind: $left" | head -n 1
 		status=1

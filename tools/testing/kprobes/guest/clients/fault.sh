@@ -40,7 +40,7 @@ try_fail_function_times()
 try_fail_function_refuses()
 {
 	refuses 'Numerical result out of range' "/bin/echo vfs_read >$dir/inject"
-	is "injected into" "$(cat $dir/inject)" ""
+	is "injected into" "$(cat $dir/inject 2>&1)" ""
 }
 
 # The probe was set first, so it sees the call.

@@ -9,7 +9,7 @@ add() { run perf probe -q -m $m -a "$1"; }
 no_probes()
 {
 	run perf probe -q -d 'probe:*'
-	is "events left" "$(cat $tracing/kprobe_events)" ""
+	is "events left" "$(cat $tracing/kprobe_events 2>&1)" ""
 }
 # counts WHAT EVENT TIMES: perf stat counts the event
 counts()
@@ -36,7 +36,7 @@ try_entry()
 	has "the list" 'probe:vfs_read'
 	run perf probe -d vfs_read
 	has "what it removed" 'Removed event: probe:vfs_read'
-	is "events left" "$(cat $tracing/kprobe_events)" ""
+	is "events left" "$(cat $tracing/kprobe_events 2>&1)" ""
 }
 
 try_module()
@@ -107,7 +107,7 @@ try_blacklist()
 	if out=$(perf probe -a do_int3 2>&1); then fail "do_int3 was accepted"; fi
 	printf '%s\n' "$out"
 	has "why" 'do_int3.*(blacklist|out of \.text)'
-	is "events" "$(cat $tracing/kprobe_events)" ""
+	is "events" "$(cat $tracing/kprobe_events 2>&1)" ""
 }
 
 try_system_wide()

@@ -56,7 +56,7 @@ event()
 	echo 0 >$tracing/events/check/open/enable
 	echo >$tracing/kprobe_events
 }
-nothing_left() { [ -z "$(cat /sys/kernel/debug/kprobes/list)" ]; }
+nothing_left() { [ -z "$(cat /sys/kernel/debug/kprobes/list 2>&1)" ]; }
 
 is "this kernel is that of the package linux-image-$release" packaged
 is 'kprobe_example sees hits' sample kprobe_example ' before '

@@ -27,8 +27,10 @@ crowd()
 	echo "$2 $3" >$ctl/run || { failed=1; return; }
 	[ -z "$1" ] || awk -v name="$1" '
 		{ value[$1] = $2 }
-		END { if (value["done"]) printf "%s %.0f\n", name, value["busy_ns"] / value["done"] }
-		' $ctl/result
+		END {
+			if (!value["done"]) exit 1
+			printf "%s %.0f\n", name, value["busy_ns"] / value["done"]
+		}' $ctl/result || failed=1
 }
 
 [ ! -e $opt ] || echo 0 >$opt
@@ -90,6 +92,9 @@ for n in $COLD; do
 	each=$(awk '{ value[$1] = $2 } END { printf "%.0f\n", value["done"] ? value["ns"] / value["done"] : 0 }' $ctl/result)
 	have=$((have + $(awk '$1 == "done" { print $2 }' $ctl/result)))
 	[ $have = $n ] || { echo "only $have of $n can be set in time"; break; }
-	measure bp_pre mode=hit prefix=bp | sed "s/^bp_pre/bp_pre_among_$n/"
+	# Not into a pipe: the failures of a subshell would be lost.
+	measure bp_pre mode=hit prefix=bp >/tmp/hit
+	sed "s/^bp_pre/bp_pre_among_$n/" /tmp/hit
+	[ -s /tmp/hit ] || failed=1
 done
 [ -z "$failed" ]

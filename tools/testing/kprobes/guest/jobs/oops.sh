@@ -71,7 +71,7 @@ fi
 load kprobe_oops
 if [ "$CASES" = in_reader ]; then
 	(echo >/sys/kernel/debug/kprobe_oops/reader)
-	is "the list" "$(cat $kp/list)" ""
+	is "the list" "$(cat $kp/list 2>&1)" ""
 	unload kprobe_oops
 	done_testing
 	exit
@@ -88,5 +88,5 @@ for case in $CASES; do
 	echo "$1 $2 $3 $4" >/sys/kernel/debug/kprobe_oops/run || fail "$case: did not run"
 done
 unload kprobe_oops
-is "the list" "$(cat $kp/list)" ""
+is "the list" "$(cat $kp/list 2>&1)" ""
 done_testing

@@ -62,7 +62,7 @@ events()
 	sed 's/^/# /' $kp/list
 	event_off series
 	echo >$tracing/kprobe_events
-	is 'the list in the end' "$(cat $kp/list)" ''
+	is 'the list in the end' "$(cat $kp/list 2>&1)" ''
 }
 
 suites() { dmesg | sed 's/^\[[^]]*\] //' | grep -E '^(not )?ok [0-9]+ k'; }

@@ -92,8 +92,8 @@ for part in $PARTS; do
 		"$soak/$part/counts"
 done
 unload kprobe_torture
-is "the list" "$(cat $kp/list)" ""
-is "the events" "$(cat $tracing/kprobe_events $tracing/dynamic_events)" ""
+is "the list" "$(cat $kp/list 2>&1)" ""
+is "the events" "$(cat $tracing/kprobe_events $tracing/dynamic_events 2>&1)" ""
 is "the modules" "$(sed -n 's/^\([^ ]*kprobe[^ ]*\|kretprobe[^ ]*\) .*/\1/p' /proc/modules)" ""
 is "the locks" "$(ls $locks)" ""
 done_testing

@@ -27,7 +27,7 @@ run_test()
 	esac
 	sed 's/^#* */    # /' /tmp/out
 	clean >/dev/null 2>&1
-	left=$(head -n 3 $kp/list)
+	left=$(head -n 3 $kp/list 2>&1)
 	[ -z "$left" ] || printf 'not ok - %s: left probes behind\n%s\n' "$name" "$(echo "$left" | sed 's/^/    # /')"
 	left=$(left_modules | xargs)
 	[ -z "$left" ] || printf 'not ok - %s: left modules behind\n    # %s\n' "$name" "$left"

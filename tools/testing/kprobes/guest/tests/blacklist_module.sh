@@ -13,13 +13,13 @@ range=$(awk '$2 == "kprobe_target_hidden" { print $1 }' $kp/blacklist)
 sym=$(awk '$3 == "kprobe_target_hidden" { at = $1 } $3 == "__pfx_kprobe_target_hidden" { pad = $1 }
 	END { print "0x" (pad ? pad : at) }' /proc/kallsyms)
 is "start of the range" "${range%-*}" "$sym"
-is "probes set in advance" "$(cat $kp/list)" ""
+is "probes set in advance" "$(cat $kp/list 2>&1)" ""
 event_off kt/hidden
 event '-:kt/hidden'
 refuses 'nvalid argument' "insmod $modules/kprobe_example.ko symbol=kprobe_target_hidden || {
 	dmesg | grep -q 'kprobe_example: cannot probe kprobe_target_hidden.*: -EINVAL' &&
 	echo Invalid argument; false; }"
-is "probes set in spite of it" "$(cat $kp/list)" ""
+is "probes set in spite of it" "$(cat $kp/list 2>&1)" ""
 load kprobe_example symbol=kprobe_target_add
 is "its neighbour is probed" "$(grep -c kprobe_target_add $kp/list)" 1
 unload kprobe_example

@@ -52,7 +52,7 @@ event_off kt/ret
 event_off kt/add
 echo '-:kt/ret' >>$tracing/kprobe_events
 echo '-:kt/add' >>$tracing/kprobe_events
-is "the list" "$(cat $kp/list)" ""
+is "the list" "$(cat $kp/list 2>&1)" ""
 echo 0 >$kp/hits
 # At first a CPU that comes online has no handler for a breakpoint, so nothing that it calls
 # then may be traced.

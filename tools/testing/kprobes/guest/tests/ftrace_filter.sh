@@ -3,7 +3,7 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
-[ -z "$(cat $tracing/enabled_functions)" ] || skip "functions are traced already"
+[ -z "$(cat $tracing/enabled_functions 2>&1)" ] || skip "functions are traced already"
 
 # patched WHAT NAME USERS...
 patched()

@@ -3,7 +3,7 @@
 . "${0%/*}/../lib.sh"
 
 is "mode" "$(mode $kp/list)" 400
-is "the list with no probe set" "$(cat $kp/list)" ""
+is "the list with no probe set" "$(cat $kp/list 2>&1)" ""
 
 load kprobe_target
 load kprobe_example symbol=vfs_read

@@ -39,7 +39,7 @@ is "hits after unregistering" "$(get late)" 0
 is "errors" "$(get errors)" 0
 is "hits of a traced function" "$(get traced_hits)" "$(get calls)"
 is "hits of a plain function" "$(get plain_hits)" "$(get calls)"
-is "errors of the workload" "$(cat $tmp/workload)" ""
+is "errors of the workload" "$(cat $tmp/workload 2>&1)" ""
 unload kprobe_stress
 no_probes
 rm -f $tmp/stop

@@ -78,8 +78,8 @@ is "points that lost hits after the instruction" "$(get unequal_post)" 0
 is "hits missed" "$(get missed)" 0
 is "hits after unregistering" "$(get late)" 0
 is "errors" "$(get errors)" 0
-is "what flipping said" "$(cat $tmp/flips)" ""
-is "what loading said" "$(cat $tmp/module)" ""
+is "what flipping said" "$(cat $tmp/flips 2>&1)" ""
+is "what loading said" "$(cat $tmp/module 2>&1)" ""
 at_least "modules loaded" "$(cat $tmp/loads)" $loads
 unload kprobe_toggle
 no_probes
