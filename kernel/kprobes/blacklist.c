@@ -495,16 +495,16 @@ fail:
 #if IS_ENABLED(CONFIG_KUNIT)
 /**
  * kprobe_test_refused_by_name - would the functions of that name be refused?
- * @name: the name, without suffixes from the compiler
+ * @name:   the name, without suffixes from the compiler
+ * @in_any: in a kernel of this architecture with whatever options; otherwise in this one
  *
  * Context: any.
- * Return: true if functions of that name, or of a name that begins like it, are refused in
- * a kernel of this architecture that has them, with whatever options.
+ * Return: true if functions of that name, or of a name that begins like it, are refused.
  */
-bool kprobe_test_refused_by_name(const char *name)
+bool kprobe_test_refused_by_name(const char *name, bool in_any)
 {
 	return name_set_has(&named, blacklist_name_hash(name)) ||
-	       blacklist_is_instrumentation(name, true);
+	       blacklist_is_instrumentation(name, in_any);
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_refused_by_name);
 #endif

@@ -742,6 +742,21 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_entry);
 
 /* ----------------------- Text that others patch ------------------------- */
 
+#if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KPROBES_ON_FTRACE)
+/**
+ * kprobe_test_ftrace_site - find where ftrace patches a function
+ * @fn: the function
+ *
+ * Context: any.
+ * Return: the address, or 0 if ftrace does not know the function.
+ */
+unsigned long kprobe_test_ftrace_site(const void *fn)
+{
+	return ftrace_location((unsigned long)fn);
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_ftrace_site);
+#endif
+
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
 #endif

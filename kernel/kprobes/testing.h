@@ -132,6 +132,7 @@ bool kprobe_test_idle_keeps(struct kretprobe_instance *ri, unsigned int cpu, boo
 			    bool again);
 unsigned int kprobe_test_instances(struct kretprobe *rp);
 void *kprobe_test_chain_word(struct kretprobe_instance *ri, unsigned int cpu);
+unsigned long kprobe_test_ftrace_site(const void *fn);
 unsigned long kprobe_test_patched(bool call, unsigned int nr, unsigned int *len);
 int kprobe_test_blacklist(struct module *mod, bool add);
 int kprobe_test_module_event(struct module *mod, unsigned long event);
@@ -153,7 +154,7 @@ unsigned long kprobe_test_label_target(unsigned int nr);
 bool kprobe_test_is_label_target(unsigned long addr);
 int kprobe_test_stack(unsigned long *entries, unsigned int nr);
 int kprobe_test_each_symbol(int (*fn)(void *, const char *, unsigned long), void *data);
-bool kprobe_test_refused_by_name(const char *name);
+bool kprobe_test_refused_by_name(const char *name, bool in_any);
 
 /* While this is set, there is no memory for detours. */
 extern bool kprobe_test_no_detours;

@@ -485,7 +485,10 @@ static void ftrace_cannot_be_switched_off_under_points(struct kunit *test)
  * @ops:   its ops
  * @on:	   how often it was asked to share the function
  * @off:   how often it was told that it need not share it any more
+ * @error: what it answers each time, if not 0
  * @again: how many more times it answers that it is busy
+ * @last:  when it has done so
+ * @at_once: how often it has done so twice in one tick
  * @mutex: protects the direct trampolines; NULL if its symbol is not known
  * @unlocked: how often it was asked without that mutex held
  */
@@ -495,7 +498,10 @@ struct direct {
 	unsigned int unlocked;
 	unsigned int on;
 	unsigned int off;
+	int error;
 	unsigned int again;
+	unsigned long last;
+	unsigned int at_once;
 };
 
 static int direct_command(struct ftrace_ops *ops, enum ftrace_ops_cmd cmd)
@@ -508,8 +514,12 @@ static int direct_command(struct ftrace_ops *ops, enum ftrace_ops_cmd cmd)
 	if (cmd != FTRACE_OPS_CMD_ENABLE_SHARE_IPMODIFY_PEER)
 		return 0;
 	d->unlocked += mutex && !mutex_is_locked(mutex);
+	if (d->error)
+		return d->error;
 	if (d->again) {
 		d->again--;
+		d->at_once += !time_after(jiffies, d->last);
+		d->last = jiffies;
 		return -EAGAIN;
 	}
 	d->on++;
@@ -599,7 +609,6 @@ static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 {
 	struct kpt_probe *site = kpt_probe(test, kpt_traced2);
 	struct kpt_probe *post = kpt_alloc_with(test, kpt_traced2, true, true);
-	unsigned long begin;
 	unsigned int i;
 
 	add_direct(test, site->kp.addr);
@@ -607,11 +616,12 @@ static void direct_trampoline_that_cannot_share_is_ebusy(struct kunit *test)
 		direct.ops.ops_func = NULL;
 		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
 		direct.ops.ops_func = direct_command;
-		/* Busy for longer than kprobes try, which is more than a moment. */
+		/* Busy for longer than kprobes try: a hundred times, and a tick between two. */
 		direct.again = UINT_MAX;
-		begin = jiffies;
+		direct.last = jiffies - 1;
 		KUNIT_EXPECT_EQ(test, kpt_try_register(test, &post->kp), -EBUSY);
-		KUNIT_EXPECT_GE(test, jiffies - begin, 50ul);
+		KUNIT_EXPECT_EQ(test, UINT_MAX - direct.again, 100u);
+		KUNIT_EXPECT_LT(test, direct.at_once, 10u);
 		KUNIT_EXPECT_EQ(test, direct.on, i);
 		direct.again = 3;
 		kpt_register(test, post);
@@ -872,6 +882,39 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 2);
 	KUNIT_EXPECT_EQ(test, pr[0]->pre, 5);
 }
+
+#if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
+/* Two sites are refused, each for its own reason. */
+static void switch_logs_why_the_first_cannot_be_armed(struct kunit *test)
+{
+	struct kpt_probe *pr[2];
+	unsigned int rival;
+	char line[128];
+	u64 from;
+
+	KUNIT_ASSERT_NOT_NULL(test, kpt_debugfs.mnt);
+	pr[0] = kpt_probe_post(test, kpt_traced);
+	pr[1] = kpt_probe_post(test, kpt_traced2);
+	if (pr[0]->kp.addr > pr[1]->kp.addr)
+		swap(pr[0], pr[1]);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kpt_all_on, test), 0);
+	for (rival = 0; rival < 2; rival++) {
+		switch_to(test, "0");
+		add_direct(test, pr[!rival]->kp.addr);
+		direct.error = -EPERM;
+		add_rival(test, pr[rival]->kp.addr);
+		snprintf(line, sizeof(line),
+			 "kprobes: points that cannot be armed: 2, the first is %pS: %d",
+			 pr[0]->kp.addr, rival ? -EPERM : -EBUSY);
+		from = kpt_log_end();
+		switch_to(test, "1");
+		if (IS_ENABLED(CONFIG_PRINTK))
+			KUNIT_EXPECT_EQ_MSG(test, kpt_log_lines(test, from, line), 1, "%s", line);
+		kunit_release_action(test, remove_rival, pr[rival]->kp.addr);
+		kunit_release_action(test, remove_direct, NULL);
+	}
+}
+#endif
 
 /* Switching ftrace off is allowed then, and all ftrace sites are refused. */
 static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test)
@@ -1500,6 +1543,9 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(refusals_say_why),
 #endif
 	KUNIT_CASE(switch_arms_all_but_what_cannot_be_armed),
+#if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
+	KUNIT_CASE(switch_logs_why_the_first_cannot_be_armed),
+#endif
 	KUNIT_CASE(switch_logs_one_line_however_many_cannot_be_armed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(switching_off_waits_for_a_site_that_was_refused),

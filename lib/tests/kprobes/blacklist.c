@@ -510,6 +510,33 @@ static void text_out_of_bounds_is_refused(struct kunit *test)
 		kunit_skip(test, "not in this kernel");
 }
 
+#ifdef CONFIG_X86
+/* As much padding as the largest alignment of functions takes, and a byte more. */
+asm(".pushsection .text, \"ax\"\n"
+	".type __pfx_kpt_padded, @function\n"
+	"__pfx_kpt_padded: .skip 64, 0x90\n"
+	".size __pfx_kpt_padded, . - __pfx_kpt_padded\n"
+	".type __pfx_kpt_longer, @function\n"
+	"__pfx_kpt_longer: .skip 65, 0x90\n"
+	".size __pfx_kpt_longer, . - __pfx_kpt_longer\n"
+	"kpt_after_padding: int3\n"
+	".popsection");
+
+static void padding_is_refused_up_to_its_longest(struct kunit *test)
+{
+	/* Not by relocations: these are no targets of indirect branches. */
+	void *padded = kprobe_test_symbol("__pfx_kpt_padded");
+	void *longer = kprobe_test_symbol("__pfx_kpt_longer");
+
+	KUNIT_ASSERT_NOT_NULL(test, padded);
+	KUNIT_ASSERT_NOT_NULL(test, longer);
+	KUNIT_EXPECT_EQ(test, kpt_refused(padded), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(padded + 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(padded + 63), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(longer), 0);
+}
+#endif
+
 static void check_names(struct kunit *test, const char * const *names, unsigned int nr,
 			unsigned int at_least)
 {
@@ -598,14 +625,30 @@ static const char * const marked_out_of_bounds[] = {
 #endif
 };
 
-/* The first functions of each kind of instrumentation. */
-static const char * const instrumentation[] = {
-	"__sanitizer_cov_trace_pc", "ftrace_likely_update", "trace_likely_condition",
-	"__msan_get_context_state", "kmsan_unpoison_entry_regs", "vmalloc_meta",
-	"virt_to_page_or_null", "page_has_metadata", "shadow_ptr_for", "origin_ptr_for",
-	"set_no_shadow_origin_page", "pfn_valid", "__asan_load8", "__hwasan_load8_noabort",
-	"kasan_check_range", "__kasan_check_read", "__tsan_write8", "kcsan_disable_current",
-	"__kcsan_check_access",
+/* The first functions of each kind of instrumentation, and which kernels have it. */
+static const struct {
+	const char *name;
+	bool on;
+} instrumentation[] = {
+	{ "__sanitizer_cov_trace_pc", IS_ENABLED(CONFIG_KCOV) },
+	{ "ftrace_likely_update", IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING) },
+	{ "trace_likely_condition", IS_ENABLED(CONFIG_TRACE_BRANCH_PROFILING) },
+	{ "__msan_get_context_state", IS_ENABLED(CONFIG_KMSAN) },
+	{ "kmsan_unpoison_entry_regs", IS_ENABLED(CONFIG_KMSAN) },
+	{ "vmalloc_meta", IS_ENABLED(CONFIG_KMSAN) },
+	{ "virt_to_page_or_null", IS_ENABLED(CONFIG_KMSAN) },
+	{ "page_has_metadata", IS_ENABLED(CONFIG_KMSAN) },
+	{ "shadow_ptr_for", IS_ENABLED(CONFIG_KMSAN) },
+	{ "origin_ptr_for", IS_ENABLED(CONFIG_KMSAN) },
+	{ "set_no_shadow_origin_page", IS_ENABLED(CONFIG_KMSAN) },
+	{ "pfn_valid", IS_ENABLED(CONFIG_KMSAN) },
+	{ "__asan_load8", IS_ENABLED(CONFIG_KASAN) },
+	{ "__hwasan_load8_noabort", IS_ENABLED(CONFIG_KASAN) },
+	{ "kasan_check_range", IS_ENABLED(CONFIG_KASAN) },
+	{ "__kasan_check_read", IS_ENABLED(CONFIG_KASAN) },
+	{ "__tsan_write8", IS_ENABLED(CONFIG_KCSAN) },
+	{ "kcsan_disable_current", IS_ENABLED(CONFIG_KCSAN) },
+	{ "__kcsan_check_access", IS_ENABLED(CONFIG_KCSAN) },
 };
 
 /* Kernels with other options have the rest, so their names are looked up. */
@@ -615,7 +658,21 @@ static void check_names_of_others(struct kunit *test, const char * const *names,
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_refused_by_name(names[i]), "%s", names[i]);
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_refused_by_name(names[i], true), "%s",
+				      names[i]);
+}
+
+static void check_instrumentation(struct kunit *test)
+{
+	const char *name;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(instrumentation); i++) {
+		name = instrumentation[i].name;
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_refused_by_name(name, true), "%s", name);
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_refused_by_name(name, false),
+				    instrumentation[i].on, "%s", name);
+	}
 }
 
 static void more_text_out_of_bounds_is_refused(struct kunit *test)
@@ -625,8 +682,8 @@ static void more_text_out_of_bounds_is_refused(struct kunit *test)
 	check_names(test, marked_out_of_bounds, ARRAY_SIZE(marked_out_of_bounds),
 		    IS_ENABLED(CONFIG_X86_64) ? 3 : 0);
 	check_names_of_others(test, more_out_of_bounds, ARRAY_SIZE(more_out_of_bounds));
-	check_names_of_others(test, instrumentation, ARRAY_SIZE(instrumentation));
-	KUNIT_EXPECT_FALSE(test, kprobe_test_refused_by_name("vfs_read"));
+	check_instrumentation(test);
+	KUNIT_EXPECT_FALSE(test, kprobe_test_refused_by_name("vfs_read", true));
 }
 
 /* What handles #VC when a CPU comes online. */
@@ -652,8 +709,8 @@ static void path_of_vc_is_refused_in_encrypted_guests_only(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(vc_path); i++)
-		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_refused_by_name(vc_path[i]), refused, "%s",
-				    vc_path[i]);
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_refused_by_name(vc_path[i], true),
+				    refused, "%s", vc_path[i]);
 }
 
 /*
@@ -790,7 +847,8 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 }
 #endif
 
-#define LINKED_FAR	".rept	14\n\tnop\n\t.endr\n"
+/* As many as there may be between the two. */
+#define LINKED_FAR	".rept	29\n\tnop\n\t.endr\n"
 #if defined(CONFIG_ARM64)
 #define LINKED_PAIR	"ldxr	%w0, [%2]\n\t"			\
 			"add	%w0, %w0, #1\n\t"		\
@@ -1131,6 +1189,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE_PARAM(text_out_of_bounds_is_refused, out_of_bounds_gen_params),
 #ifdef CONFIG_X86
 	KUNIT_CASE(more_text_out_of_bounds_is_refused),
+	KUNIT_CASE(padding_is_refused_up_to_its_longest),
 	KUNIT_CASE(path_of_vc_is_refused_in_encrypted_guests_only),
 	KUNIT_CASE(function_that_is_called_by_pointer_is_refused),
 	KUNIT_CASE(all_text_of_a_name_out_of_bounds_is_refused),

@@ -221,6 +221,30 @@ static void post_handler_of_an_emulated_instruction_needs_no_second_copy(struct 
 }
 #endif
 
+#ifdef CONFIG_X86_FRED
+/* By that, unwinders tell which ORC entry is meant. For the CPU it is the same without FRED. */
+static void registers_tell_if_the_instruction_was_executed(struct kunit *test)
+{
+	unsigned long value = 17;
+	struct kpt_probe *pr[] = {
+		kpt_alloc_with(test, KPT_JUMP_AT(emulated), true, true),
+		kpt_alloc_with(test, at(kpt_load, kpt_load_at), true, true),
+	};
+	unsigned int i;
+
+	kpt_forbid_jumps(test);
+	for (i = 0; i < ARRAY_SIZE(pr); i++)
+		kpt_register(test, pr[i]);
+	KUNIT_EXPECT_EQ(test, kpt_jump_emulated(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_load(&value), 17ul);
+	for (i = 0; i < ARRAY_SIZE(pr); i++) {
+		KUNIT_EXPECT_EQ(test, pr[i]->post, 1);
+		KUNIT_EXPECT_EQ_MSG(test, (long)pr[i]->pre_regs.orig_ax, -1l, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, (long)pr[i]->post_regs.orig_ax, -2l, "%u", i);
+	}
+}
+#endif
+
 /* No hit gets there. An oops is better than a task that goes on somewhere. */
 static void filling_of_a_slot_is_no_breakpoint_of_ours(struct kunit *test)
 {
@@ -1317,6 +1341,9 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(text_of_a_point_that_is_made_meanwhile_is_read_without_it),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(post_handler_of_an_emulated_instruction_needs_no_second_copy),
+#endif
+#ifdef CONFIG_X86_FRED
+	KUNIT_CASE(registers_tell_if_the_instruction_was_executed),
 #endif
 	KUNIT_CASE(filling_of_a_slot_is_no_breakpoint_of_ours),
 	KUNIT_CASE(breakpoint_of_user_space_is_left_alone),

@@ -357,6 +357,7 @@ static int ends_at_a_label(struct kpt_probe *pr, struct pt_regs *regs)
 static void post_handler_does_not_run_over_a_handler(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc_with(test, kpt_ends_here, true, true);
+	struct kpt_probe *off = kpt_alloc_with(test, kpt_ends_here, true, true);
 	struct kpt_probe *outer = kpt_alloc(test, kpt_traced), *plain;
 	unsigned int jump;
 	bool shown;
@@ -368,6 +369,8 @@ static void post_handler_does_not_run_over_a_handler(struct kunit *test)
 	kpt_forbid_jumps(test);
 	kpt_register(test, pr);
 	plain = kpt_probe(test, kpt_ends_here);
+	off->kp.flags = KPROBE_FLAG_DISABLED;
+	kpt_register(test, off);
 	for (jump = 0; jump < 2; jump++) {
 		if (jump)
 			kpt_allow_jumps(test);
@@ -379,6 +382,7 @@ static void post_handler_does_not_run_over_a_handler(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pr->post, 0);
 		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, jump + 1ul);
 		KUNIT_EXPECT_EQ(test, plain->kp.nmissed, 0ul);
+		KUNIT_EXPECT_EQ(test, off->kp.nmissed, 0ul);
 		KUNIT_EXPECT_TRUE(test, shown);
 	}
 }

@@ -386,7 +386,10 @@ SYM_FUNC_ALIAS_LOCAL(kpt_jump_a_merged, kpt_jump_merged)
 SPLIT fused, z_fused.cold
 SYM_FUNC_ALIAS_LOCAL(kpt_jump_z_fused, kpt_jump_fused)
 
-/* The other way round: the bytes are in the cold part. The probe is at its entry. */
+/*
+ * The other way round: the bytes are in the cold part. The probe is at its entry. In
+ * targets_x86.S there is data of that name.
+ */
 	.pushsection .text.unlikely, "ax", @progbits
 SYM_START(kpt_jump_cooled.cold, SYM_L_LOCAL, SYM_A_NONE)
 	xor	%eax, %eax

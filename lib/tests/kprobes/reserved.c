@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * KUnit suite: text of the kernel image that other code patches cannot be probed:
- * jump labels, static calls, and the trampolines of static calls.
+ * jump labels, static calls and their trampolines, and ftrace sites where probes cannot use
+ * them.
  */
+#include <linux/delay.h>
+#include <linux/ftrace.h>
 #include <linux/jump_label.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
@@ -80,6 +83,25 @@ static void static_calls_of_the_kernel_are_refused(struct kunit *test)
 	check_sites(test, true);
 }
 
+#if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KPROBES_ON_FTRACE)
+#ifndef __ARCH_KPROBE_FTRACE_SIZE
+#define __ARCH_KPROBE_FTRACE_SIZE	MCOUNT_INSN_SIZE
+#endif
+
+/* Here ftrace patches functions, but does not run the handlers of probes. */
+static void ftrace_site_without_support_is_refused(struct kunit *test)
+{
+	unsigned long site = kprobe_test_ftrace_site(msleep), at;
+
+	KUNIT_ASSERT_NE(test, site, 0);
+	KUNIT_EXPECT_EQ(test, try(site), -EINVAL);
+	for (at = site + sizeof(kprobe_opcode_t); at < site + __ARCH_KPROBE_FTRACE_SIZE;
+	     at += sizeof(kprobe_opcode_t))
+		KUNIT_EXPECT_EQ_MSG(test, try(at), -EILSEQ, "%lu", at - site);
+	KUNIT_EXPECT_EQ(test, try(at), 0);
+}
+#endif
+
 #ifdef MODULE
 /* The bytes of a site after its first one. On x86, each site has several. */
 static void __maybe_unused expect_inside_is_reserved(struct kunit *test, unsigned long site)
@@ -129,7 +151,7 @@ static int pre_counts_this_module(struct kpt_probe *pr, struct pt_regs *regs)
 	return 0;
 }
 
-/* The worker asks at any time, also while somebody unloads the module. */
+/* The worker asks at any time, also while a task unloads the module. */
 static void module_is_not_held_when_its_sites_are_looked_up(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, try_module_get);
@@ -398,6 +420,9 @@ static void trampoline_of_no_call_is_refused_to_its_end(struct kunit *test)
 static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(jump_labels_of_the_kernel_are_refused),
 	KUNIT_CASE(static_calls_of_the_kernel_are_refused),
+#if defined(CONFIG_DYNAMIC_FTRACE) && !defined(CONFIG_KPROBES_ON_FTRACE)
+	KUNIT_CASE(ftrace_site_without_support_is_refused),
+#endif
 #ifdef MODULE
 	KUNIT_CASE(sites_of_modules_are_refused),
 #if defined(CONFIG_X86) && defined(CONFIG_JUMP_LABEL)

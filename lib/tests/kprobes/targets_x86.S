@@ -472,3 +472,10 @@ SYM_FUNC_END(kpt_jump_twin.cold)
 SYM_FUNC_START_LOCAL(kpt_jump_twin)
 	jmp	kpt_jump_twin.cold
 SYM_FUNC_END(kpt_jump_twin)
+
+/* The cold part of that name is not one of data. These bytes are no instruction. */
+	.section .rodata, "a"
+	.type	kpt_jump_cooled, @object
+	.size	kpt_jump_cooled, 4
+kpt_jump_cooled:
+	.byte	0x0f, 0x38, 0xf2, 0xf2

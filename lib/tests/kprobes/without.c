@@ -17,8 +17,10 @@
 #undef CONFIG_JPROBES
 
 #include <linux/array_size.h>
+#include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/kprobes.h>
+#include <linux/string.h>
 
 #include "without.h"
 
@@ -63,6 +65,10 @@ const char *kpt_without_kprobes(void)
 	};
 	unsigned long value;
 	char type, name[8];
+#ifdef CONFIG_X86
+	static const u8 some_text[] = { 0x55, 0x48, 0x89, 0xe5 };
+	u8 text[sizeof(some_text)];
+#endif
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(answers); i++) {
@@ -85,6 +91,23 @@ const char *kpt_without_kprobes(void)
 		return "is_kprobe_optinsn_slot()";
 	if (kprobe_get_kallsym(0, &value, &type, name) != -ERANGE)
 		return "kprobe_get_kallsym()";
+#ifdef CONFIG_X86
+	kprobe_text(text, (unsigned long)some_text, sizeof(text));
+	if (memcmp(text, some_text, sizeof(text)))
+		return "kprobe_text()";
+	/* Nothing is mapped there. */
+	kprobe_text(text, (unsigned long)ERR_PTR(-EFAULT), sizeof(text));
+	if (memchr_inv(text, 0, sizeof(text)))
+		return "kprobe_text() where nothing is";
+	if (kprobe_original_ip((unsigned long)some_text) != (unsigned long)some_text)
+		return "kprobe_original_ip()";
+	if (kprobe_has_text((unsigned long)some_text))
+		return "kprobe_has_text()";
+	if (kprobe_leave_copy(NULL))
+		return "kprobe_leave_copy()";
+	if (kprobe_int3_handler(NULL))
+		return "kprobe_int3_handler()";
+#endif
 	if (kprobe_running())
 		return "kprobe_running()";
 	if (get_kprobe((void *)kpt_without_kprobes))
