@@ -973,6 +973,45 @@ static void access_to_the_status_is_refused(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_SPARC64
+extern char kpt_pil_read[], kpt_pil_write[], kpt_annuls[], kpt_branch[], kpt_slot[], kpt_target[];
+
+static noinline __noclone notrace unsigned long branches(unsigned long arg)
+{
+	unsigned long pil, sum = 0;
+
+	asm volatile("kpt_pil_read: rdpr	%%pil, %0\n"
+		     "kpt_pil_write: wrpr	%0, 0, %%pil\n"
+		     "kpt_annuls: ba,a,pt	%%xcc, kpt_branch\n\t"
+		     "add	%1, 1000, %1\n"
+		     "kpt_branch: brz,pt	%2, kpt_target\n"
+		     "kpt_slot: add	%1, 1, %1\n\t"
+		     "add	%1, 10, %1\n"
+		     "kpt_target: add	%1, 100, %1"
+		     : "=&r" (pil), "+&r" (sum) : "r" (arg) : "memory");
+	return sum;
+}
+
+/* Copies run with interrupts off. A branch that annuls its delay slot ends no step. */
+static void branches_are_stepped_or_refused(struct kunit *test)
+{
+	void *probed[] = { kpt_branch, kpt_slot, kpt_target };
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_pil_read), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_pil_write), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_annuls), -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(probed); i++) {
+		pr = kpt_probe_post(test, probed[i]);
+		KUNIT_EXPECT_EQ_MSG(test, branches(0), 101ul, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, branches(1), 111ul, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, pr->post, 2, "%u", i);
+		kpt_unregister(test, pr);
+	}
+}
+#endif
+
 /* Handlers may call functions that must not be probed. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -1195,6 +1234,9 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(all_text_of_a_name_out_of_bounds_is_refused),
 #else
 	KUNIT_CASE(labels_of_ftrace_callers_are_refused),
+#endif
+#ifdef CONFIG_SPARC64
+	KUNIT_CASE(branches_are_stepped_or_refused),
 #endif
 #ifdef CONFIG_MIPS
 	KUNIT_CASE(path_of_breakpoints_is_refused),

@@ -92,6 +92,9 @@ static void stack_pointer_is_that_of_the_function(struct kunit *test)
 
 	call(test, site);
 	sp = kernel_stack_pointer(&pr->pre_regs);
+#ifdef CONFIG_SPARC64
+	sp += STACK_BIAS;
+#endif
 	KUNIT_EXPECT_LT(test, sp, here + sizeof(long));
 	KUNIT_EXPECT_GT(test, sp, here - 1024);
 }

@@ -91,7 +91,9 @@ noinline notrace unsigned long kpt_ret_wanders(unsigned long arg)
 
 noinline notrace unsigned long kpt_ret_where(unsigned long to)
 {
-	*(unsigned long *)to = (unsigned long)__builtin_return_address(0);
+	/* Where a call returns to is not what a call saves on every architecture. */
+	*(unsigned long *)to =
+		(unsigned long)__builtin_extract_return_addr(__builtin_return_address(0));
 	barrier();
 	return 0;
 }

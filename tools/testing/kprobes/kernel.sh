@@ -6,8 +6,6 @@
 #   kernel.sh stock    the untouched base into build/stock-$CONFIG
 #   kernel.sh patched  that with our patches to other subsystems, into
 #                      build/patched-$CONFIG
-#   kernel.sh parts    only kprobes, their suites and the architecture's kprobes, for
-#                      architectures where no kernel links
 #   kernel.sh make ARGS...  only that, e.g. kernel/kprobes/point.o, in build/$CONFIG.
 #                      "make -C build/$CONFIG" would use another compiler, without ccache,
 #                      and other tools: the next build would rebuild all files
@@ -120,14 +118,8 @@ start=$SECONDS
 [ -z "$ours" ] || build_begins "$out" "$log" warnings_of
 configure
 : >"$log"
-targets=$target ready="kernel ready: build/$name/$image"
-if [ "${1:-}" = parts ]; then
-	run_make "what kprobes for $name need" prepare
-	targets='kernel/kprobes.o kernel/kprobes/ lib/test_kprobes.o lib/tests/kprobes/'
-	targets="$targets arch/$srcarch/kernel/kprobes.o" ready="kprobes compiled, not linked: build/$name"
-elif grep -qx CONFIG_MODULES=y "$out/.config"; then
-	targets="$target modules"
-fi
+targets=$target
+! grep -qx CONFIG_MODULES=y "$out/.config" || targets="$target modules"
 # shellcheck disable=SC2086
 run_make "kernel $name" $targets
 
@@ -182,4 +174,4 @@ if [ -n "$ours" ]; then
 		die "kernel $name: $(printf '%s\n' "$warnings" | wc -l) warning(s) in our files: see $log"
 	fi
 fi
-say "$ready ($((SECONDS - start)) s)"
+say "kernel ready: build/$name/$image ($((SECONDS - start)) s)"
