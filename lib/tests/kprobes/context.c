@@ -1189,10 +1189,12 @@ static void fault_in_irq_work(struct irq_work *work)
 static int pre_raises_fault(struct kpt_probe *pr, struct pt_regs *regs)
 {
 	struct step_intrusion *in = pr->arg;
+	unsigned int i;
 
 	irq_work_queue(&in->work);
 	/* The interrupt becomes pending. */
-	udelay(100);
+	for (i = 0; i < 20; i++)
+		udelay(5);
 	return 0;
 }
 

@@ -896,6 +896,7 @@ static void a_task_that_ends_in_an_entry_handler_leaves_nothing(struct kunit *te
 {
 	struct entry_victim *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
 	unsigned int i, before = kpt_counts(true).pools;
+	bool ended;
 
 	KUNIT_ASSERT_NOT_NULL(test, v);
 	v->rp.kp.addr = kpt_text(kpt_traced);
@@ -905,8 +906,8 @@ static void a_task_that_ends_in_an_entry_handler_leaves_nothing(struct kunit *te
 	kpt_register_return(test, &v->rp);
 	KUNIT_ASSERT_TRUE(test, kprobe_ftrace(&v->rp.kp));
 	for (i = 0; i < 3; i++) {
-		KUNIT_ASSERT_TRUE(test, kpt_run_to_its_end(entry_victim_fn, v,
-							   raw_smp_processor_id(), &v->gone));
+		ended = kpt_run_to_its_end(entry_victim_fn, v, raw_smp_processor_id(), &v->gone);
+		KUNIT_ASSERT_TRUE(test, ended);
 		v->task = NULL;
 		KUNIT_EXPECT_TRUE(test, kpt_wait_until(victim_is_followed(v)));
 	}

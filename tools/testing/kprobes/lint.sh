@@ -8,17 +8,21 @@ set -euo pipefail
 # shellcheck source=tools/testing/kprobes/arches.sh
 . "$here/arches.sh"
 
-out=$build/lint			# its own: other flags would rebuild the kernel's
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 
 need sparse:sparse shellcheck:shellcheck
 need_build
+for config in x86_64 arm s390x; do
+	arch_is $config
+	[ -z "$cross" ] || need "${cross}gcc:$cc_package"
+	mapfile -t packages < <(CONFIG=$config config_packages)
+	[ ${#packages[@]} -eq 0 ] || need "${packages[@]}"
+done
 "$here/tree.sh" >/dev/null
 use_tree
 lock lint
 ccache_env
-arch_is "$(config_arch)"
 
 cd "$src"
 mapfile -t files < <(grep -E '\.[chS]$' "$build/.tree/laid")
@@ -63,28 +67,60 @@ done >>"$found" 2>&1
 
 quiet() { kmake -s --no-print-directory "$@"; }
 
-# Only the objects of ours that the config builds; a first make without checks
-# gets the headers that they need.
-mkdir -p "$out"
-config_options >"$out/.kprobes-config"
+# compile CONFIG FILE...: those of ours that this config builds, with all checks. A first make
+# without checks gets the headers that they need.
+compile()
 {
-	KCONFIG_ALLCONFIG=$out/.kprobes-config quiet allnoconfig </dev/null &&
-	quiet -j"$(nproc)" prepare modules_prepare
-} >"$out/log" 2>&1 || die "lint: cannot prepare build/lint: see $out/log"
-targets=()
+	local f dir targets=()
+
+	CONFIG=$1 out=$build/lint-$1
+	shift
+	arch_is "$(config_arch)"
+	mkdir -p "$out"
+	config_options >"$out/.kprobes-config"
+	{
+		KCONFIG_ALLCONFIG=$out/.kprobes-config quiet allnoconfig </dev/null &&
+		quiet -j"$(nproc)" prepare modules_prepare
+	} >"$out/log" 2>&1 || die "lint: cannot prepare build/${out##*/}: see $out/log"
+	for f; do
+		[[ $f == *.[cS] ]] || continue
+		# In a directory of ours the config decides what is built.
+		dir=${f%/*}/
+		if ! grep -qxF "${dir}Makefile" "$build/.tree/laid"; then
+			targets+=("${f%.*}.o")
+		elif [[ $dir != arch/* || $dir == arch/$srcarch/* ]]; then
+			case " ${targets[*]} " in *" $dir "*) ;; *) targets+=("$dir") ;; esac
+		fi
+	done
+	[ ${#targets[@]} -eq 0 ] ||
+		quiet -k -j"$(nproc)" W=1 C=1 "${targets[@]}" >>"$found" 2>&1 || true
+}
+
+# uncompiled FILE...: those that no config has compiled so far, and that no other one includes
+uncompiled()
+{
+	local f
+
+	for f; do
+		[[ $f == *.[cS] ]] || continue
+		! compgen -G "$build/lint-*/${f%.*}.o" >/dev/null || continue
+		grep -qr "include \"${f##*/}\"" "${f%/*}" || printf '%s\n' "$f"
+	done
+}
+
 for f in "${kernel_files[@]}"; do
-	case $f in *.[cS]) ;; *) continue ;; esac
-	rm -f "$out/${f%.*}.o"
-	# In a directory of ours the config decides what is built.
-	dir=${f%/*}/
-	if grep -qxF "${dir}Makefile" "$build/.tree/laid"; then
-		case " ${targets[*]} " in *" $dir "*) ;; *) targets+=("$dir") ;; esac
-	else
-		targets+=("${f%.*}.o")
-	fi
+	rm -f "$build"/lint-*/"${f%.*}.o"
 done
-[ ${#targets[@]} -eq 0 ] ||
-	quiet -k -j"$(nproc)" W=1 C=1 "${targets[@]}" >>"$found" 2>&1 || true
+compile x86_64 "${kernel_files[@]}"
+# What is for other architectures: their entry code, and the other kinds of return probes and
+# of jumps.
+for config in i386 arm s390x; do
+	mapfile -t left < <(uncompiled "${kernel_files[@]}")
+	compile $config "${left[@]}"
+done
+uncompiled "${kernel_files[@]}" | sed 's/$/: no config compiles it/' >>"$found"
+CONFIG=x86_64 out=$build/lint-x86_64
+arch_is x86_64
 
 # The test modules as kernel.sh builds them: in a copy.
 mkdir -p "$out/kprobes-modules"
