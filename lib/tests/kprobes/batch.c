@@ -960,7 +960,7 @@ static void switch_logs_one_line_however_many_cannot_be_armed(struct kunit *test
 #ifdef CONFIG_X86
 /**
  * struct unarmed - a site that is armed, until another one is refused
- * @task:    arms them
+ * @task:    the task that arms them
  * @file:    ftrace_enabled
  * @arming:  rounds of arming so far
  * @hold:    the handler of the first site waits from here on

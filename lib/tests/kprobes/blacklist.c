@@ -992,7 +992,7 @@ static noinline __noclone notrace unsigned long branches(unsigned long arg)
 	return sum;
 }
 
-/* Copies run with interrupts off. A branch that annuls its delay slot ends no step. */
+/* Copies run with interrupts off. The step of a branch that annuls its slot would not end. */
 static void branches_are_stepped_or_refused(struct kunit *test)
 {
 	void *probed[] = { kpt_branch, kpt_slot, kpt_target };

@@ -222,7 +222,7 @@ static void post_handler_of_an_emulated_instruction_needs_no_second_copy(struct 
 #endif
 
 #ifdef CONFIG_X86_FRED
-/* By that, unwinders tell which ORC entry is meant. For the CPU it is the same without FRED. */
+/* By that, unwinders tell which ORC entry is meant. The entry code stores -1 without FRED, too. */
 static void registers_tell_if_the_instruction_was_executed(struct kunit *test)
 {
 	unsigned long value = 17;

@@ -1192,7 +1192,7 @@ static int pre_raises_fault(struct kpt_probe *pr, struct pt_regs *regs)
 	unsigned int i;
 
 	irq_work_queue(&in->work);
-	/* The interrupt becomes pending. */
+	/* The interrupt becomes pending. A single long delay should sleep, for checkpatch. */
 	for (i = 0; i < 20; i++)
 		udelay(5);
 	return 0;

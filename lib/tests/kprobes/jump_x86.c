@@ -699,18 +699,16 @@ static void cleared_hash_does_not_run_into_the_next_function(struct kunit *test)
 	static const unsigned char zeros[sizeof(u32)], nops[] = { 0x90, 0x90, 0x90, 0x90 };
 	static const unsigned int before[] = { 15, 9 };
 	unsigned char *end = kpt_text(kpt_jump_sets);
-	struct other_text *text;
 	unsigned int i;
 
 	KUNIT_ASSERT_PTR_EQ(test, end, kpt_text(kpt_jump_two) + kpt_size(test, kpt_jump_two));
 	/* It may have done so already. */
-	text = replace_text(test, end - before[0], nops, sizeof(nops));
+	replace_text(test, end - before[0], nops, sizeof(nops));
 	check_becomes_jump(test, AT(two), kpt_jump_two, 1);
 	for (i = 0; i < ARRAY_SIZE(before); i++) {
 		replace_text(test, end - before[i], zeros, sizeof(zeros));
 		check_becomes_jump(test, AT(two), kpt_jump_two, 1);
 	}
-	kunit_release_action(test, restore_text, text);
 }
 #endif
 

@@ -720,16 +720,27 @@ static void entry_handler_sees_the_return_address(struct kunit *test)
 	KUNIT_EXPECT_NE(test, seen[0], seen[1]);
 }
 
+static void expect_no_system_call(struct ret_probe *r, struct kretprobe_instance *ri,
+				  struct pt_regs *regs)
+{
+	if ((long)regs->orig_ax != -1)
+		atomic_inc(&r->wrong);
+}
+
 /* Some assembly functions return a result in the flags. */
 static void flags_at_the_return_are_those_of_the_function(struct kunit *test)
 {
-	struct ret_probe *r = ret_probe(test, kpt_asm_carry);
+	struct ret_probe *r = ret_alloc(test, kpt_asm_carry);
 	unsigned long arg;
 
+	/* And no register tells of a system call that might be restarted. */
+	r->on_return = expect_no_system_call;
+	ret_register(test, r);
 	for (arg = 0; arg < 4; arg++) {
 		KUNIT_EXPECT_EQ(test, kpt_asm_reads_carry(arg), arg & 1);
 		KUNIT_EXPECT_EQ(test, atomic_read(&r->returns), (int)arg + 1);
 	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&r->wrong), 0);
 }
 
 static unsigned long ac_of_function, ac_of_handler;
