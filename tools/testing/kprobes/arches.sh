@@ -11,8 +11,8 @@
 arches="arm64 riscv64 s390x ppc64le ppc64 arm mips sparc64"
 # Built only. In QEMU 7.2, neither of the first two gets as far as kprobes: on parisc
 # ___slab_alloc() faults in kmem_cache_init(), with and without lock debugging. On sh, GCC 12
-# drops the test of a pointer in the decompressor, which then halts. No QEMU of Debian emulates
-# arc.
+# drops the test of a pointer in the decompressor, which then halts. Debian's QEMU does not
+# emulate arc.
 arches_built="parisc sh arc"
 arches_all="$arches $arches_built"
 
@@ -30,7 +30,7 @@ arches_all="$arches $arches_built"
 #   console    kernel parameters
 #   virtio     the bus of virtio devices in its machine
 #   debian     Debian's name for it; empty if there are no programs for it
-#   quirk      for the kernel's make, what the base or the compiler cannot do without
+#   quirk      a variable for the kernel's make, which the base or the compiler needs
 arch_is()
 {
 	cross='' target='' qemu='' qemu_package='' machine='' console='' virtio='' debian='' quirk=''

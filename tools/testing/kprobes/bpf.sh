@@ -25,7 +25,8 @@ lock "bpf"
 
 # The parts that depend on the base only: its libbpf, and enough of bpftool to make skeletons.
 if [ ! -e "$tools/bpftool/bootstrap/bpftool" ] || ! cmp -s "$build/stock/base" "$tools/.base"; then
-	rm -f "$tools/.base"
+	rm -rf "$tools"
+	mkdir -p "$tools/bpftool" "$tools/libbpf"
 	say "building libbpf and bpftool"
 	{
 		make -C "$stock_src/tools/lib/bpf" OUTPUT="$tools/libbpf/" DESTDIR="$tools" prefix= \

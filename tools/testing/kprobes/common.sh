@@ -213,8 +213,8 @@ need()
 		sleep 10
 	done
 	tail -n 3 "$build/logs/apt.log" >&2
-	[[ " ${missing[*]} " != *" linux-source-"* ]] ||
-		die "apt-get could not install ${missing[*]}: add bookworm-security to apt's sources, or give another base by KPROBES_BASE="
+	! grep -q 'Unable to locate package linux-source' "$build/logs/apt.log" ||
+		die "apt-get knows no linux-source-6.12: add bookworm-security to apt's sources, or give a base by KPROBES_BASE="
 	die "apt-get could not install ${missing[*]}: see $build/logs/apt.log"
 }
 

@@ -9,8 +9,8 @@
 # A window that crashes the guest, hangs it, or fails a check is halved in new guests
 # until no half fails; its points are printed, left out, and the window is run again. A window
 # fails, too, if too few of its addresses are accepted, or become jumps; and the run fails if
-# no breakpoint or no jump was hit in any window. What is refused for a reason that refusals.py
-# does not know is listed: it may be safe. Stock makes fewer jumps, and has other reasons: for it
+# no breakpoint or no jump was hit in any window, or if something is refused for a reason that
+# refusals.py does not know: it may be safe. Stock makes fewer jumps, and has other reasons: for it
 # neither counts.
 #
 #   MINUTES=n      no guest is started after this many (default 20). The next run
@@ -357,7 +357,8 @@ if [ -n "$ours" ]; then
 	done
 	"$here/refusals.py" --module-instructions "$state/module-instructions" "${args[@]}" \
 		"$kernel/vmlinux" "$state/instructions" "$state"/result-* || {
-		echo "FAILED: refused for no reason that is known: see above"
+		[ $? -eq 3 ] && echo "FAILED: refused for no reason that is known: see above" ||
+			echo "FAILED: refusals.py has not come to its end"
 		failures=$((failures + 1))
 	}
 fi

@@ -266,7 +266,7 @@ has_come_up()
 	grep -aq '^kprobes-guest: up with .* CPUs' "$log.console" || return 0
 	up=$SECONDS
 	patched || why="lacks the changes that this QEMU needs: rebuild it, or set EMULATOR_PATCHES=0"
-	has_cpus || why="has not the $cpus CPUs that it was started with: see \"smp:\" there, and NR_CPUS of its config"
+	has_cpus || why="does not have the $cpus CPUs that it was started with: see \"smp:\" there, and NR_CPUS of its config"
 	preempts || why="does not preempt as preempt= says"
 }
 

@@ -187,7 +187,7 @@ def main():
     print(f"{'refused for no reason that is known':<44} {len(unknown):9}")
     for line in unknown:
         print(line)
-    sys.exit(bool(unknown))
+    sys.exit(3 if unknown else 0)
 
 
 if __name__ == "__main__":

@@ -523,7 +523,7 @@ echo CONFIG_SMP=y >"$tmp/kernel/.config"
 	plays 20 'up 8; exits; says kprobes-guest: down; stays' -c 8
 	plays 20 'up 1; exits; says kprobes-guest: down; stays' -a maxcpus=1
 } | sees end_cpus "a guest that has not all of its CPUs fails" \
-'not ok - guest: has not the 8 CPUs that it was started with: see "smp:" there, and NR_CPUS of its config: see played/logs/hello.console
+'not ok - guest: does not have the 8 CPUs that it was started with: see "smp:" there, and NR_CPUS of its config: see played/logs/hello.console
 not ok - kprobes-guest: up with 7 CPUs
 not ok - [    9.0] kprobes-guest: down
 not ok - [    9.0] kprobes-guest: down'
@@ -1226,7 +1226,8 @@ names_in()
 		<(names_in lib/tests/kprobes/blacklist.c ftrace_callers)
 	# Compilers inline some of these, so a kernel has fewer. The sources have all.
 	for function in $(names_in lib/tests/kprobes/blacklist.c called_by_pointer); do
-		grep -qrE "(\<|\()${function#emulate_}(\(|\)|:|,)" "$top"/kernel/kprobes* "$top"/arch/x86/kernel/kprobes ||
+		grep -qrE "^(([a-z_].*[ *])?$function\(|SYM_[A-Z_]+\(${function}[,)]|EMULATE[A-Z_]*\(${function#emulate_}[,)])" \
+			"$top"/kernel/kprobes* "$top"/arch/x86/kernel/kprobes "$top"/arch/x86/include/asm/kprobes.h ||
 			echo "there is no $function"
 	done
 } | sed 's/^/not ok - /' |

@@ -3,7 +3,8 @@
 . "${0%/*}/../lib.sh"
 
 load kprobe_target
-[ -z "$(cat $tracing/enabled_functions 2>&1)" ] || skip "functions are traced already"
+traced=$(cat $tracing/enabled_functions) || fail "what is traced cannot be read"
+[ -z "$traced" ] || skip "functions are traced already"
 
 # patched WHAT NAME USERS...
 patched()
