@@ -511,14 +511,18 @@ static void text_out_of_bounds_is_refused(struct kunit *test)
 }
 
 #ifdef CONFIG_X86
-/* As much padding as the largest alignment of functions takes, and a byte more. */
+/*
+ * A byte more than the largest alignment of functions takes, and as much. objtool gives NOPs
+ * before a function a symbol of their own, so there are none in between.
+ */
 asm(".pushsection .text, \"ax\"\n"
-	".type __pfx_kpt_padded, @function\n"
-	"__pfx_kpt_padded: .skip 64, 0x90\n"
-	".size __pfx_kpt_padded, . - __pfx_kpt_padded\n"
 	".type __pfx_kpt_longer, @function\n"
 	"__pfx_kpt_longer: .skip 65, 0x90\n"
 	".size __pfx_kpt_longer, . - __pfx_kpt_longer\n"
+	"kpt_after_longer: .skip 16, 0xcc\n"
+	".type __pfx_kpt_padded, @function\n"
+	"__pfx_kpt_padded: .skip 64, 0x90\n"
+	".size __pfx_kpt_padded, . - __pfx_kpt_padded\n"
 	"kpt_after_padding: int3\n"
 	".popsection");
 
