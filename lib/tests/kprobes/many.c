@@ -321,26 +321,25 @@ static void calls_from_a_handler_fail_and_change_nothing(struct kunit *test)
 
 /* --- Calls where one must not sleep --------------------------------------- */
 
-static unsigned long enable_with_irqs_off(unsigned long p)
+static unsigned long call_with_irqs_off(int (*call)(struct kprobe *p), unsigned long p)
 {
 	unsigned long flags;
 	int ret;
 
 	local_irq_save(flags);
-	ret = enable_kprobe((struct kprobe *)p);
+	ret = call((struct kprobe *)p);
 	local_irq_restore(flags);
 	return ret;
 }
 
+static unsigned long enable_with_irqs_off(unsigned long p)
+{
+	return call_with_irqs_off(enable_kprobe, p);
+}
+
 static unsigned long register_with_irqs_off(unsigned long p)
 {
-	unsigned long flags;
-	int ret;
-
-	local_irq_save(flags);
-	ret = register_kprobe((struct kprobe *)p);
-	local_irq_restore(flags);
-	return ret;
+	return call_with_irqs_off(register_kprobe, p);
 }
 
 /* In the interrupt of a timer. */
