@@ -183,7 +183,9 @@ known_start "$state" ${KERNELS:-} < <(
 
 say "$total kernels, $minutes minutes (build/logs/config-*, build/configs/results)"
 while read -r n values; do
-	case " ${KERNELS:-$n} " in *" $n "*) ;; *) continue ;; esac
+	case " ${KERNELS:-$n} " in *" $n "*) echo "$n $values" ;; esac
+done <"$tmp/kernels" >"$tmp/asked"
+while read -r n values; do
 	[ "$(known_verdict "$n")" != passed ] || continue
 	[ $SECONDS -lt $((minutes * 60)) ] || break
 	began=$SECONDS
@@ -194,8 +196,6 @@ while read -r n values; do
 	say "$n of $total: $values: $verdict: ${why:-$passed passed, $skipped skipped} ($((SECONDS - began)) s)"
 	# Each would keep some 200 MB; the compiler's cache has it all.
 	[ "$verdict" != passed ] || rm -rf "$build/configs-$n"
-done <"$tmp/kernels"
+done <"$tmp/asked"
 
-while read -r n values; do
-	case " ${KERNELS:-$n} " in *" $n "*) echo "$n $values" ;; esac
-done <"$tmp/kernels" | known_sum kernels
+known_sum kernels <"$tmp/asked"
