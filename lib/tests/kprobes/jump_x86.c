@@ -639,7 +639,7 @@ static const unsigned char garbage[] = { 0x0f, 0x38, 0xf2 };
  */
 struct other_text {
 	unsigned char *alias;
-	unsigned char was[8];
+	unsigned char was[16];
 	unsigned int len;
 };
 
@@ -696,19 +696,58 @@ static void function_that_cannot_be_decoded_is_left_alone(struct kunit *test)
 /* The kernel does so with kCFI, and with FineIBT, to the padding before assembly. */
 static void cleared_hash_does_not_run_into_the_next_function(struct kunit *test)
 {
-	static const unsigned char zeros[sizeof(u32)], nops[] = { 0x90, 0x90, 0x90, 0x90 };
-	static const unsigned int before[] = { 15, 9 };
-	unsigned char *end = kpt_text(kpt_jump_sets);
-	unsigned int i;
+	/* NOPs as the assembler mixes them to fill a gap. */
+	static const unsigned char fills[][16] = {
+		{ 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+		  0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 },
+		{ 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0x0f, 0x1f, 0x44, 0, 0 },
+		{ 0x0f, 0x1f, 0x44, 0, 0, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 },
+		{ 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0, 0x90 },
+		{ 0xcc, 0xcc, 0x66, 0x90, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0x0f, 0x1f, 0 },
+	};
+	static const unsigned int before[] = { sizeof(fills[0]) - 1, 9 };
+	unsigned char *end = kpt_text(kpt_jump_cleared) + kpt_size(test, kpt_jump_cleared);
+	unsigned char text[16];
+	unsigned int i, k;
 
-	KUNIT_ASSERT_PTR_EQ(test, end, kpt_text(kpt_jump_two) + kpt_size(test, kpt_jump_two));
-	/* It may have done so already. */
-	replace_text(test, end - before[0], nops, sizeof(nops));
-	check_becomes_jump(test, AT(two), kpt_jump_two, 1);
-	for (i = 0; i < ARRAY_SIZE(before); i++) {
-		replace_text(test, end - before[i], zeros, sizeof(zeros));
-		check_becomes_jump(test, AT(two), kpt_jump_two, 1);
+	for (i = 0; i < ARRAY_SIZE(fills); i++) {
+		memcpy(text, fills[i], sizeof(text));
+		replace_text(test, end - sizeof(text), text, sizeof(text));
+		kpt_unregister(test, jump_probe(test, AT(cleared)));
+		for (k = 0; k < ARRAY_SIZE(before); k++) {
+			memcpy(text, fills[i], sizeof(text));
+			memset(text + sizeof(text) - before[k], 0, sizeof(u32));
+			replace_text(test, end - sizeof(text), text, sizeof(text));
+			kpt_unregister(test, jump_probe(test, AT(cleared)));
+		}
 	}
+}
+
+/* Only what was padding is left out. Here, code follows the zeros. */
+static void code_after_zeros_is_no_cleared_hash(struct kunit *test)
+{
+	unsigned char *end = kpt_text(kpt_jump_cleared) + kpt_size(test, kpt_jump_cleared);
+	struct kpt_probe *pr = kpt_alloc(test, AT(cleared));
+	unsigned char text[16];
+
+	memset(text, 0x90, sizeof(text));
+	memset(text + 1, 0, sizeof(u32));
+	/* A branch into the probe's jump. */
+	text[5] = 0xeb;
+	text[6] = (unsigned char *)AT(cleared) + 2 - (end - sizeof(text) + 7);
+	replace_text(test, end - sizeof(text), text, sizeof(text));
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "a branch leads inside");
+	kpt_unregister(test, pr);
+
+	/* This runs into the next function. */
+	text[5] = 0x31;
+	text[6] = 0xc0;
+	replace_text(test, end - sizeof(text), text, sizeof(text));
+	kpt_register(test, pr);
+	wait_for_kprobe_optimizer();
+	expect_no_jump_because(test, pr, "the function shares code with others");
 }
 #endif
 
@@ -3284,6 +3323,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(function_that_cannot_be_decoded_is_left_alone),
 #ifdef CONFIG_CFI_CLANG
 	KUNIT_CASE(cleared_hash_does_not_run_into_the_next_function),
+	KUNIT_CASE(code_after_zeros_is_no_cleared_hash),
 #endif
 	KUNIT_CASE(part_that_cannot_be_decoded_is_left_alone),
 #ifdef CONFIG_X86_32

@@ -288,6 +288,7 @@ KPT_JUMP_TARGET(nops);
 /* The same with four bytes of padding, all on one page, which are not reached. */
 KPT_JUMP_TARGET(garbled);
 extern const u32 kpt_jump_garbled_hole;
+KPT_JUMP_TARGET(cleared);
 
 /*
  * Five instructions of one byte, each of which pushes a word. Returns how many bytes they

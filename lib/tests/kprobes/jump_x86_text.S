@@ -930,6 +930,19 @@ SYM_FUNC_START(kpt_jump_garbled)
 SYM_FUNC_END(kpt_jump_garbled)
 OFFSET kpt_jump_garbled_hole, .Lgarbled_hole, kpt_jump_garbled
 
+#ifdef CONFIG_CFI_CLANG
+/* A case replaces the 16 bytes before the next function. */
+SYM_FUNC_START(kpt_jump_cleared)
+	GET_ARG
+	AT cleared
+	xor	%eax, %eax
+	ADD_ARG
+	lea	1(%_ASM_AX,%_ASM_AX,2), %_ASM_AX
+	RETURN
+	.skip	16, 0xcc
+SYM_FUNC_END(kpt_jump_cleared)
+#endif
+
 SYM_FUNC_START(kpt_jump_pushes)
 	GET_ARG
 	mov	%_ASM_SP, %_ASM_CX

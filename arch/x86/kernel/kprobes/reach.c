@@ -49,6 +49,7 @@
 #include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/stringhash.h>
+#include <linux/uaccess.h>
 
 #include <asm/extable.h>
 #include <asm/nospec-branch.h>
@@ -130,12 +131,26 @@ static bool reach_is_nop(struct insn *insn)
 /*
  * With kCFI, the kernel clears the hash in the 16 bytes before a function that nothing calls
  * through a pointer (poison_cfi()): the second to the fifth byte, or with FineIBT the eighth to
- * the eleventh. Assembly has only padding there: it becomes ADDs.
+ * the eleventh. Before assembly there is no hash, but padding: what is left of its NOPs decodes
+ * as something else, or not at all. If all bytes are those of NOPs, it was padding, and no
+ * branch is among them.
  */
-static bool reach_is_poison(struct insn *insn, unsigned long at)
+static bool reach_is_poison(unsigned long at, unsigned long end)
 {
-	return IS_ENABLED(CONFIG_CFI_CLANG) && at - (function.end - 15) < 10 &&
-	       insn->length == 2 && !insn->opcode.value && !insn->modrm.value;
+	static const u8 of_nops[] = {
+		0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90
+	};
+	u8 buf[15 + MAX_INSN_SIZE];
+	unsigned int i, left = end - at;
+
+	if (!IS_ENABLED(CONFIG_CFI_CLANG) || end - at > sizeof(buf) ||
+	    copy_from_kernel_nofault(buf, (void *)at, left))
+		return false;
+	for (i = 0; i < left; i++)
+		if (!memchr(of_nops, buf[i], sizeof(of_nops)))
+			return false;
+	return (left >= 15 && !memchr_inv(buf + left - 15, 0, sizeof(u32))) ||
+	       (left >= 9 && !memchr_inv(buf + left - 9, 0, sizeof(u32)));
 }
 
 /* May it be the last instruction before the next function? */
@@ -333,13 +348,12 @@ static int reach_scan(unsigned long start, unsigned long end)
 
 	/* A site that is being patched would mislead the decoder. */
 	guard(mutex)(&text_mutex);
-	for (at = start; at < end; at += insn.length) {
+	for (at = start; at < end && !reach_is_poison(at, end); at += insn.length) {
 		ret = x86_text_insn(&text, &insn, at);
 		if (ret)
 			return ret == -EBUSY ? ret : KPROBE_WHY_UNKNOWN;
 		/* The last function of a module is followed by zeros, up to the end of the page. */
-		if (start == function.start && at < function.named && !reach_is_nop(&insn) &&
-		    !reach_is_poison(&insn, at))
+		if (start == function.start && at < function.named && !reach_is_nop(&insn))
 			function.falls = !reach_is_last(&insn);
 		function.odd |= reach_is_odd(&insn);
 		inside |= reach_names(&insn, function.start, function.end);
