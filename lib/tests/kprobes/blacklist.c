@@ -1016,6 +1016,81 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_SUPERH
+/* From the exception to the point and back, and what a step runs before the probe is shown. */
+static void path_of_breakpoints_is_refused(struct kunit *test)
+{
+	static const char * const names[] = {
+		"general_exception", "handle_exception", "debug_trap", "debug_trap_handler",
+		"notify_die", "kprobe_exceptions_notify", "kprobe_handler", "post_kprobe_handler",
+		"prepare_singlestep", "finish_singlestep", "kprobe_fault_handler",
+		"arch_arm_kprobe", "arch_disarm_kprobe", "flush_icache_range",
+		"sh4_flush_icache_range", "ret_from_exception", "restore_all", "tlb_miss_load",
+		"handle_tlbmiss", "do_page_fault", "vmalloc_fault", "arch_local_irq_restore",
+		"arch_local_save_flags",
+	};
+
+	check_names(test, names, ARRAY_SIZE(names), 18);
+}
+
+extern char kpt_sr_read[], kpt_sr_write[], kpt_sr_slot[], kpt_sleeps[], kpt_loop[], kpt_loops[],
+	    kpt_back[], kpt_forth[], kpt_again[];
+
+static noinline __noclone notrace unsigned long branches(unsigned long times)
+{
+	unsigned long sum = 0, sr;
+
+	asm volatile("kpt_sr_read: stc	sr, %2\n"
+		     "kpt_sr_write: ldc	%2, sr\n\t"
+		     "bra	1f\n\t"
+		     "nop\n"
+		     "kpt_sleeps: sleep\n"
+		     "kpt_sr_slot: bra	1f\n\t"
+		     "ldc	%2, sr\n"
+		     "1:\n"
+		     "kpt_loop: add	#1, %0\n\t"
+		     "dt	%1\n"
+		     "kpt_loops: bf	kpt_loop\n\t"
+		     "bra	3f\n\t"
+		     "mov	#3, %1\n"
+		     "kpt_forth: bra	4f\n\t"
+		     "add	#10, %0\n"
+		     "3:\n"
+		     "kpt_back: bra	kpt_forth\n\t"
+		     "add	#20, %0\n"
+		     "4:	dt	%1\n"
+		     "kpt_again: bf/s	4b\n\t"
+		     "add	#100, %0"
+		     : "+&r" (sum), "+&r" (times), "=&r" (sr) : : "t", "memory");
+	return sum;
+}
+
+/* A step keeps interrupts masked. Displacements are signed. */
+static void branches_are_stepped_or_refused(struct kunit *test)
+{
+	static const struct {
+		void *at;
+		unsigned int hits;
+	} probed[] = {
+		{ kpt_loop, 4 }, { kpt_loops, 4 }, { kpt_back, 1 }, { kpt_forth, 1 }, { kpt_again, 3 },
+	};
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_sr_read), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_sr_write), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_sr_slot), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_sleeps), -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(probed); i++) {
+		pr = kpt_probe_post(test, probed[i].at);
+		KUNIT_EXPECT_EQ_MSG(test, branches(4), 334ul, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, probed[i].hits, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, pr->post, probed[i].hits, "%u", i);
+		kpt_unregister(test, pr);
+	}
+}
+#endif
+
 /* Handlers may call functions that must not be probed. */
 static int call_blacklisted(struct kpt_probe *pr, struct pt_regs *regs)
 {
@@ -1239,11 +1314,13 @@ static struct kunit_case blacklist_cases[] = {
 #else
 	KUNIT_CASE(labels_of_ftrace_callers_are_refused),
 #endif
-#ifdef CONFIG_SPARC64
+#if defined(CONFIG_SPARC64) || defined(CONFIG_SUPERH)
 	KUNIT_CASE(branches_are_stepped_or_refused),
 #endif
-#ifdef CONFIG_MIPS
+#if defined(CONFIG_MIPS) || defined(CONFIG_SUPERH)
 	KUNIT_CASE(path_of_breakpoints_is_refused),
+#endif
+#ifdef CONFIG_MIPS
 	KUNIT_CASE(access_to_the_status_is_refused),
 #endif
 #ifdef LINKED_PAIR

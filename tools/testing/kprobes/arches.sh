@@ -8,12 +8,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # "make test-arches" runs these. Each has a configs/NAME.config.
-arches="arm64 riscv64 s390x ppc64le ppc64 arm mips sparc64"
-# Built only. In QEMU 7.2, neither of the first two gets as far as kprobes: on parisc
-# ___slab_alloc() faults in kmem_cache_init(), with and without lock debugging. On sh, GCC 12
-# drops the test of a pointer in the decompressor, which then halts. Debian's QEMU does not
-# emulate arc.
-arches_built="parisc sh arc"
+arches="arm64 riscv64 s390x ppc64le ppc64 arm mips sparc64 sh"
+# Built only. In QEMU 7.2, parisc does not get as far as kprobes: ___slab_alloc() faults in
+# kmem_cache_init(), with and without lock debugging. Debian's QEMU does not emulate arc.
+arches_built="parisc arc"
 arches_all="$arches $arches_built"
 
 # arch_is NAME: set
@@ -31,9 +29,10 @@ arches_all="$arches $arches_built"
 #   virtio     the bus of virtio devices in its machine
 #   debian     Debian's name for it; empty if there are no programs for it
 #   quirk      a variable for the kernel's make, which the base or the compiler needs
+#   plugin     of the compiler, NAME of NAME.cc here: with it, the code is right
 arch_is()
 {
-	cross='' target='' qemu='' qemu_package='' machine='' console='' virtio='' debian='' quirk=''
+	cross='' target='' qemu='' qemu_package='' machine='' console='' virtio='' debian='' quirk='' plugin=''
 	threads=multi
 	case $1 in
 	arm64)
@@ -78,8 +77,13 @@ arch_is()
 		# Two flags of 6.12.117 have the same value there: leave out the check for that.
 		quirk=CFLAGS_fcntl.o=-U__OPTIMIZE__
 		;;
+	sh)
+		built_by sh sh4-linux-gnu- arch/sh/boot/zImage
+		# Linux uses the second serial line.
+		booted_by sh4 misc ttySC1 -M r2d -serial null
+		threads=single plugin=gcc_sh
+		;;
 	parisc) built_by parisc hppa-linux-gnu- vmlinux ;;
-	sh) built_by sh sh4-linux-gnu- vmlinux ;;
 	arc)
 		built_by arc arc-linux-gnu- vmlinux
 		# With its own pass for conditional execution, GCC 12 fails on slub.c and random.c.
@@ -120,7 +124,22 @@ arch_packages()
 		arch_is "$name"
 		[ -z "$cross" ] || echo "${cross}gcc:$cc_package"
 		[ -z "$qemu" ] || echo "$qemu:$qemu_package"
+		[ -z "$plugin" ] || plugin_packages
 	done | sort -u
+}
+
+# plugin_packages, make_plugin: what a compiler's plugin needs; and build/$plugin.so
+plugin_packages()
+{
+	echo "g++:g++"
+	echo "/usr/lib/gcc-cross/${cross%-}/12/plugin/include/gcc-plugin.h:gcc-12-plugin-dev-${cross%-}"
+}
+
+make_plugin()
+{
+	[ ! "$build/$plugin.so" -nt "$here/$plugin.cc" ] || return 0
+	g++ -O1 -fno-rtti -shared -fPIC -I"$("${cross}gcc" -print-file-name=plugin)/include" \
+		-o "$build/$plugin.so" "$here/$plugin.cc"
 }
 
 # kmake ARGS...: the kernel's make, in $src for $out and the architecture. The version of
@@ -133,6 +152,6 @@ kmake()
 	[ -z "${llvm:-}" ] || compiler=clang-$llvm
 	"${interruptible[@]}" make -C "$src" O="$out" ARCH="$karch" CROSS_COMPILE="$cross" ${llvm:+LLVM="-$llvm"} \
 		CC="ccache $compiler" HOSTCC="ccache gcc" LOCALVERSION= \
-		PAHOLE="${pahole:-none}" ${quirk:+"$quirk"} \
+		PAHOLE="${pahole:-none}" ${quirk:+"$quirk"} ${plugin:+KCFLAGS=-fplugin="../$plugin.so"} \
 		KCPPFLAGS="-fmacro-prefix-map=../${src#"$build"/}/=" "$@"
 }

@@ -35,11 +35,11 @@ boot_suites()
 	flock -w 3 7 || die "another guest writes build/logs/${log##*/}.*: wait until it has ended"
 	# shellcheck disable=SC2054
 	args=(-nodefaults -no-reboot -display none -m 1024 -accel "tcg,thread=${threads:-multi}"
-		-kernel "$kernel/$image" -serial "file:$log.console")
+		-kernel "$kernel/$image")
 	! grep -qsx CONFIG_SMP=y "$kernel/.config" || args+=(-smp 2)
 	keep_failed "$log.console"
 	: >"$log.console"
-	"$qemu" "${args[@]}" "$@" \
+	"$qemu" "${args[@]}" "$@" -serial "file:$log.console" \
 		-append "loglevel=7 panic=-1 oops=panic kunit.enable=1 rootdelay=86400 $params" \
 		</dev/null >"$log.qemu" 2>&1 &
 	qemu_pid=$!
