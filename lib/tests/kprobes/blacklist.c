@@ -1072,7 +1072,8 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 		void *at;
 		unsigned int hits;
 	} probed[] = {
-		{ kpt_loop, 4 }, { kpt_loops, 4 }, { kpt_back, 1 }, { kpt_forth, 1 }, { kpt_again, 3 },
+		{ kpt_loop, 4 }, { kpt_loops, 4 }, { kpt_back, 1 }, { kpt_forth, 1 },
+		{ kpt_again, 3 },
 	};
 	struct kpt_probe *pr;
 	unsigned int i;
