@@ -433,6 +433,20 @@ static void check_copy(struct kunit *test, const u8 *copy, unsigned int len,
 	KUNIT_EXPECT_EQ(test, regs.ip, (unsigned long)copy + len);
 }
 
+/* The slot stays in a page whose other slots are used. */
+static void free_slot_has_no_original(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe_post(test, at(kpt_load, kpt_load_at));
+	kprobe_opcode_t *slot = get_insn_slot();
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	free_insn_slot(slot, 0);
+	for (i = 0; i < __ARCH_KPROBE_SLOT_SIZE; i++)
+		KUNIT_EXPECT_EQ(test, original(slot + i), (unsigned long)slot + i);
+	kpt_unregister(test, pr);
+}
+
 static void original_of_a_copy_is_known(struct kunit *test)
 {
 	void *addr = at(kpt_load, kpt_load_at);
@@ -1353,6 +1367,7 @@ static struct kunit_case breakpoint_cases[] = {
 #endif
 	KUNIT_CASE(task_in_an_old_copy_runs_no_handler_of_a_new_probe),
 	KUNIT_CASE(original_of_a_copy_is_known),
+	KUNIT_CASE(free_slot_has_no_original),
 #ifdef CONFIG_X86_MCE
 	KUNIT_CASE(error_of_memory_in_a_copy_is_one_of_the_original),
 #endif

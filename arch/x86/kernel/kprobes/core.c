@@ -309,9 +309,13 @@ void arch_erase_slots(void *text, size_t len)
  */
 __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 {
+	const struct x86_copy *copy;
+
 	if (!is_kprobe_insn_slot(addr))
 		return NULL;
-	return (void *)ALIGN_DOWN(addr, __ARCH_KPROBE_SLOT_SIZE);
+	copy = (void *)ALIGN_DOWN(addr, __ARCH_KPROBE_SLOT_SIZE);
+	/* A free slot is full of breakpoints. */
+	return copy->len != INT3_INSN_OPCODE ? copy : NULL;
 }
 
 /**
