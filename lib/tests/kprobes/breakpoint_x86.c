@@ -702,22 +702,49 @@ static void check_far(struct kunit *test, const struct far *far, bool post, bool
 	kpt_unregister(test, pr);
 }
 
-/* What is somewhere, but not in the kernel's text, is none of these. */
-static void branch_to_the_heap_goes_there(struct kunit *test)
+/* What is somewhere, or may be, but not in the kernel's text, is none of these. */
+static void branch_to_other_addresses_goes_there(struct kunit *test)
 {
-	void *heap = kunit_kzalloc(test, 16, GFP_KERNEL);
+	unsigned long to[] = {
+		(unsigned long)kunit_kzalloc(test, 16, GFP_KERNEL),
+		0, PAGE_SIZE, BIT(47) - 1, -BIT(47), -1ul,
+	};
 	unsigned long stack[4] = { };
-	struct kpt_probe *pr;
+	struct kpt_probe *pr, *ret;
 	struct pt_regs regs;
+	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, heap);
+	KUNIT_ASSERT_NE(test, to[0], 0ul);
 	kpt_forbid_jumps(test);
 	pr = kpt_probe(test, at(kpt_far_jmp, kpt_far_jmp_at));
-	regs = trap_at((u8 *)pr->kp.addr, &stack[2]);
-	regs.di = (unsigned long)heap;
-	KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
-	KUNIT_EXPECT_PTR_EQ(test, (void *)regs.ip, heap);
+	ret = kpt_probe(test, at(kpt_far_ret, kpt_far_ret_at));
+	for (i = 0; i < ARRAY_SIZE(to); i++) {
+		regs = trap_at((u8 *)pr->kp.addr, &stack[2]);
+		regs.di = to[i];
+		KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+		KUNIT_EXPECT_EQ(test, regs.ip, to[i]);
+
+		regs = trap_at((u8 *)ret->kp.addr, &stack[2]);
+		stack[2] = to[i];
+		KUNIT_EXPECT_EQ(test, take_breakpoint(&regs), 1);
+		KUNIT_EXPECT_EQ(test, regs.ip, to[i]);
+		KUNIT_EXPECT_PTR_EQ(test, (void *)regs.sp, (void *)&stack[3]);
+	}
 }
+
+#ifdef CONFIG_OPTPROBES
+static void fault_of_a_branch_to_nowhere_is_followed_by_breakpoints(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, at(kpt_far_ret, kpt_far_ret_at));
+	const struct x86_copy *copy = (void *)kpt_insn_of(pr).step;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	KUNIT_EXPECT_EQ(test, copy->len, X86_FAULT_SIZE);
+	for (i = X86_FAULT_SIZE; i < sizeof(copy->text); i++)
+		KUNIT_EXPECT_EQ_MSG(test, copy->text[i], INT3_INSN_OPCODE, "%u", i);
+}
+#endif
 
 static void branch_to_nowhere_faults_where_it_is(struct kunit *test)
 {
@@ -1379,7 +1406,10 @@ static struct kunit_case breakpoint_cases[] = {
 	KUNIT_CASE(call_through_the_heap_is_emulated),
 	KUNIT_CASE(calls_that_return_nowhere_do_not_call_what_follows),
 #ifdef CONFIG_X86_64
-	KUNIT_CASE(branch_to_the_heap_goes_there),
+	KUNIT_CASE(branch_to_other_addresses_goes_there),
+#ifdef CONFIG_OPTPROBES
+	KUNIT_CASE(fault_of_a_branch_to_nowhere_is_followed_by_breakpoints),
+#endif
 	KUNIT_CASE(branch_to_nowhere_faults_where_it_is),
 #ifdef CONFIG_OPTPROBES
 	KUNIT_CASE(branch_to_nowhere_faults_under_a_jump),

@@ -291,6 +291,18 @@ static void other_notifiers_do_not_see_what_is_dealt_with(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, traps_seen, 0);
 }
 
+static void faults_of_no_probe_are_left_to_other_notifiers(struct kunit *test)
+{
+	unsigned long result;
+
+	traps_seen = 0;
+	KUNIT_ASSERT_EQ(test, register_die_notifier(&trap_nb), 0);
+	result = kpt_divide(0);
+	unregister_die_notifier(&trap_nb);
+	KUNIT_EXPECT_EQ(test, result, (unsigned long)KPT_FAULTED);
+	KUNIT_EXPECT_EQ(test, traps_seen, 1);
+}
+
 static int fault_again(struct fault_probe *fp, struct pt_regs *regs)
 {
 	if (kpt_load(fp->pr.arg) != KPT_FAULTED)
@@ -1347,6 +1359,7 @@ static struct kunit_case fault_cases[] = {
 	STATE_CASE(general_protection_comes_before_the_exception_tables),
 	STATE_CASE(divide_error_comes_before_the_exception_tables),
 	STATE_CASE(other_notifiers_do_not_see_what_is_dealt_with),
+	KUNIT_CASE(faults_of_no_probe_are_left_to_other_notifiers),
 	STATE_CASE(fault_of_the_fault_handler_does_not_come_back),
 	STATE_CASE(fault_handlers_are_asked_in_order_until_one_is_nonzero),
 	STATE_CASE(fault_handler_of_a_probe_registered_off_does_not_run),

@@ -1344,6 +1344,27 @@ static void neighbour_that_was_first_keeps_it_a_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 2);
 }
 
+/* The point inside belongs to the jump of the nearer one. */
+static void nearest_of_the_points_before_is_turned_back(struct kunit *test)
+{
+	unsigned char *nops = AT(nops);
+	struct kpt_probe *far = kpt_probe(test, nops), *near = kpt_probe(test, nops + 1), *inside;
+
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, far);
+	expect_jump(test, near);
+	inside = kpt_probe(test, nops + 2);
+	expect_no_jump(test, near);
+	KUNIT_EXPECT_EQ(test, kpt_jump_nops(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, far->pre, 1);
+	KUNIT_EXPECT_EQ(test, near->pre, 1);
+	KUNIT_EXPECT_EQ(test, inside->pre, 1);
+	kpt_unregister(test, inside);
+	wait_for_kprobe_optimizer();
+	expect_no_jump(test, far);
+	expect_jump(test, near);
+}
+
 static void neighbour_that_is_switched_off_and_on(struct kunit *test)
 {
 	struct kpt_probe *pr = jump_probe(test, AT(two));
@@ -1933,6 +1954,9 @@ static void check_pushes(struct kunit *test, kpt_fn_t fn, void *addr, unsigned l
 					    state ? "jump" : "breakpoint",
 					    post ? "post" : "pre");
 			KUNIT_EXPECT_EQ(test, pr->post, post * (state + 1));
+			/* The words that were pushed do not overwrite the registers. */
+			if (post)
+				KUNIT_EXPECT_EQ(test, pr->post_regs.ss & 0xffff, __KERNEL_DS);
 		}
 		kpt_unregister(test, pr);
 	}
@@ -2373,6 +2397,32 @@ static void registers_are_those_that_a_breakpoint_shows(struct kunit *test)
 	}
 	KUNIT_EXPECT_FALSE(test, user_mode(&pre[1]));
 }
+
+#ifdef CONFIG_X86_64
+/* While pre-handlers run, unwinders find an address there. */
+static void post_handler_of_a_jump_sees_no_system_call(struct kunit *test)
+{
+	void *addrs[] = { AT(emulated), AT(copied) };
+	static const kpt_fn_t fns[] = { kpt_jump_emulated, kpt_jump_copied };
+	struct kpt_probe *pr, *other;
+	unsigned int i, several;
+
+	for (i = 0; i < ARRAY_SIZE(fns); i++) {
+		for (several = 0; several < 2; several++) {
+			pr = kpt_probe_post(test, addrs[i]);
+			other = several ? kpt_probe(test, addrs[i]) : NULL;
+			wait_for_kprobe_optimizer();
+			expect_jump(test, pr);
+			KUNIT_EXPECT_EQ(test, fns[i](7), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ(test, pr->post, 1);
+			KUNIT_EXPECT_EQ(test, (long)pr->post_regs.orig_ax, -1l);
+			kpt_unregister(test, pr);
+			if (other)
+				kpt_unregister(test, other);
+		}
+	}
+}
+#endif
 
 /*
  * If the probe with the post-handler is disabled, the dispatcher sends hits to the beginning
@@ -3364,6 +3414,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(neighbour_inside_turns_it_back_and_its_leaving_again),
 	KUNIT_CASE(neighbour_at_each_inner_byte_turns_it_back),
 	KUNIT_CASE(neighbour_that_was_first_keeps_it_a_breakpoint),
+	KUNIT_CASE(nearest_of_the_points_before_is_turned_back),
 	KUNIT_CASE(neighbour_that_is_switched_off_and_on),
 	KUNIT_CASE(disabled_probe_on_a_jump_is_hit_once_it_is_enabled),
 	KUNIT_CASE(jumps_stand_side_by_side),
@@ -3395,6 +3446,9 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(handlers_run_with_the_flags_of_compiled_code),
 	KUNIT_CASE(displaced_code_elsewhere_in_the_detour_has_the_flags),
 	KUNIT_CASE(registers_are_those_that_a_breakpoint_shows),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(post_handler_of_a_jump_sees_no_system_call),
+#endif
 #ifdef CONFIG_X86_32
 	KUNIT_CASE(handlers_run_in_the_segments_of_the_kernel),
 	KUNIT_CASE(post_handler_leaves_the_segments_of_the_function),

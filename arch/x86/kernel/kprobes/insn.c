@@ -479,7 +479,7 @@ static bool x86_moves_stack(const struct arch_specific_insn *a)
  * x86_insn_classify - find out how an instruction can be executed elsewhere
  * @a:	  the result, except for its copies
  * @insn: the instruction
- * @buf:  its text, and one byte more
+ * @buf:  its text, and three bytes more
  *
  * Instructions for which x86_classify() sets no other kind run from a copy (X86_COPY). That
  * is right for those that neither depend on their address nor store it somewhere; operands
