@@ -4,7 +4,8 @@
  * memory accesses, or excludes others, leaves a comment in the assembly, "kprobes-ordering
  * KIND FILE LINE". So it can be counted where it makes no instruction, as most barriers of
  * x86, and where nothing else shows that it is missing, as that of a lock nobody else holds.
- * So do the calls that tell KMSAN, which no kernel of the tests has, what assembly has stored.
+ * So do the assertions that a lock is held, and the calls that tell KMSAN, which no kernel of
+ * the tests has, what assembly has stored.
  */
 #ifdef __KERNEL__
 #include <linux/cleanup.h>
@@ -118,4 +119,9 @@
 #define kfree_rcu(ptr, rhf)		({ ORDERS("kfree_rcu"); kvfree_rcu_arg_2(ptr, rhf); })
 #undef kvfree_rcu
 #define kvfree_rcu(ptr, rhf)		({ ORDERS("kvfree_rcu"); kvfree_rcu_arg_2(ptr, rhf); })
+
+/* Its own barriers count. */
+#include <linux/kprobes.h>
+#define kprobe_assert_held(lock)	\
+	({ ORDERS("kprobe_assert_held"); (kprobe_assert_held)(lock); })
 #endif
