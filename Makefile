@@ -61,7 +61,7 @@ help:
 #:               one by one (MUTANT=glob, MINUTES=60; resumes where it stopped;
 #:               CONFIG=i386, arm64, arm or s390x: in what x86_64 does not build)
 #: make test ARCH=name  the KUnit suites on another architecture: arm64 riscv64
-#:               s390x ppc64le ppc64 arm mips sparc64 sh; built only: parisc arc
+#:               s390x ppc64le ppc64 arm mips sparc64 sh parisc; built only: arc
 #: make test-arches     all of these, a line each
 #: make test-configs    the KUnit suites on kernels that differ in what kprobes depend on
 #:               (MINUTES=60; resumes where it stopped)

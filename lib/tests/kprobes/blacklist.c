@@ -1016,6 +1016,48 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_PARISC
+extern char kpt_clears[], kpt_cleared[], kpt_not_cleared[], kpt_relative[], kpt_returns[],
+	    kpt_leaves[];
+
+static noinline __noclone notrace unsigned long branches(unsigned long arg)
+{
+	unsigned long sum = 0;
+
+	asm volatile("kpt_clears: comclr,=	%1, %%r0, %%r0\n"
+		     "kpt_cleared: ldo	10(%0), %0\n"
+		     "kpt_not_cleared: ldo	100(%0), %0\n"
+		     "kpt_relative: b,n	1f\n"
+		     "kpt_returns: bv,n	%%r0(%%rp)\n"
+		     "kpt_leaves: be,n	0(%%sr4, %%rp)\n"
+		     "1:"
+		     : "+&r" (sum) : "r" (arg) : "memory");
+	return sum;
+}
+
+/* A branch that nullifies the instruction after it would not end the step. */
+static void branches_are_stepped_or_refused(struct kunit *test)
+{
+	void *probed[] = { kpt_clears, kpt_cleared, kpt_not_cleared };
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_relative), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_returns), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_refused(kpt_leaves), -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(probed); i++) {
+		pr = kpt_probe_post(test, probed[i]);
+		KUNIT_EXPECT_EQ_MSG(test, branches(0), 100ul, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, pr->post, probed[i] != kpt_cleared, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, branches(1), 110ul, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, pr->post, 1 + (probed[i] != kpt_cleared), "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, pr->pre, pr->post, "%u", i);
+		KUNIT_EXPECT_EQ(test, preempt_count(), 0);
+		kpt_unregister(test, pr);
+	}
+}
+#endif
+
 #ifdef CONFIG_SUPERH
 /* From the exception to the point and back, and what a step runs before the probe is shown. */
 static void path_of_breakpoints_is_refused(struct kunit *test)
@@ -1315,7 +1357,7 @@ static struct kunit_case blacklist_cases[] = {
 #else
 	KUNIT_CASE(labels_of_ftrace_callers_are_refused),
 #endif
-#if defined(CONFIG_SPARC64) || defined(CONFIG_SUPERH)
+#if defined(CONFIG_SPARC64) || defined(CONFIG_SUPERH) || defined(CONFIG_PARISC)
 	KUNIT_CASE(branches_are_stepped_or_refused),
 #endif
 #if defined(CONFIG_MIPS) || defined(CONFIG_SUPERH)
