@@ -871,11 +871,15 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 
 	/* Once the other user is gone, switching on arms that site, too. */
 	kunit_release_action(test, remove_rival, pr[NR_ARMED - 1]->kp.addr);
+	/* They are on: this changes nothing. */
+	switch_to(test, "1");
+	call_armed(test);
+	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 0);
 	switch_to(test, "0");
 	switch_to(test, "1");
 	call_armed(test);
 	for (i = 0; i < NR_ARMED; i++)
-		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, armed[i] == kpt_traced2 ? 1 : 3, "%ps",
+		KUNIT_EXPECT_EQ_MSG(test, pr[i]->pre, armed[i] == kpt_traced2 ? 1 : 4, "%ps",
 				    armed[i]);
 
 	/* Enabling the probe arms it as well, although it was never disabled. */
@@ -888,7 +892,7 @@ static void switch_arms_all_but_what_cannot_be_armed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, enable_kprobe(&pr[NR_ARMED - 1]->kp), 0);
 	call_armed(test);
 	KUNIT_EXPECT_EQ(test, pr[NR_ARMED - 1]->pre, 2);
-	KUNIT_EXPECT_EQ(test, pr[0]->pre, 5);
+	KUNIT_EXPECT_EQ(test, pr[0]->pre, 6);
 }
 
 #if defined(CONFIG_X86) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)

@@ -291,6 +291,35 @@ static void cold_parts_of_functions_are_no_entries(struct kunit *test)
 	cold_part_is_no_entry(test, "kpt_plain.cold", kpt_piece_plain_cold);
 	cold_part_is_no_entry(test, "kpt_plain.cold.3", kpt_piece_plain_cold_number);
 }
+
+#ifdef CONFIG_X86
+PIECE(plain_colder, "kpt_plain.colder", 19)
+PIECE(plain_cold_name, "kpt_plain.cold.x", 20)
+STACK_FRAME_NON_STANDARD(kpt_piece_plain_colder);
+STACK_FRAME_NON_STANDARD(kpt_piece_plain_cold_name);
+
+/* The compiler names no part like this. */
+static void names_like_those_of_cold_parts_are_entries(struct kunit *test)
+{
+	static const char * const names[] = { "kpt_plain.colder", "kpt_plain.cold.x" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct kprobe p = { .symbol_name = names[i] };
+#ifdef CONFIG_KRETPROBES
+		struct kretprobe rp = { .kp.symbol_name = names[i] };
+
+		KUNIT_ASSERT_EQ(test, register_kretprobe(&rp), 0);
+		unregister_kretprobe(&rp);
+#endif
+		KUNIT_ASSERT_EQ(test, register_kprobe(&p), 0);
+		KUNIT_EXPECT_TRUE_MSG(test, p.flags & KPROBE_FLAG_ON_FUNC_ENTRY, "%s", names[i]);
+		unregister_kprobe(&p);
+		KUNIT_EXPECT_EQ_MSG(test, kprobe_on_func_entry(NULL, names[i], 0), 0, "%s",
+				    names[i]);
+	}
+}
+#endif
 #endif
 
 static void refused_probe_in_a_batch_refuses_the_batch(struct kunit *test)
@@ -1339,6 +1368,9 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(entry_of_a_function_is_known),
 #ifndef CONFIG_CFI_CLANG
 	KUNIT_CASE(cold_parts_of_functions_are_no_entries),
+#ifdef CONFIG_X86
+	KUNIT_CASE(names_like_those_of_cold_parts_are_entries),
+#endif
 #endif
 	KUNIT_CASE(refused_probe_in_a_batch_refuses_the_batch),
 #if defined(MODULE) && defined(CONFIG_MODULE_UNLOAD)

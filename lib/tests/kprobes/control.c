@@ -892,6 +892,36 @@ static void cpu_that_is_offline_has_instances(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_counts(true).pools, before);
 }
 
+/* Any CPU may take them: no call is missed while fewer than that are under way. */
+static void instances_of_an_offline_cpu_are_used(struct kunit *test)
+{
+	unsigned int cpu = cpumask_last(cpu_online_mask), late;
+	struct kretprobe *rp = kunit_kzalloc(test, sizeof(*rp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, rp);
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs two CPUs");
+	for (late = 0; late < 2; late++) {
+		memset(rp, 0, sizeof(*rp));
+		rp->kp.addr = kpt_text(kpt_recurse);
+		rp->handler = count_return;
+		rp->maxactive = 2 * num_possible_cpus() + 3;
+		if (late)
+			kpt_register_return(test, rp);
+		KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+		KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, bring_cpu_online,
+								(void *)(unsigned long)cpu), 0);
+		if (!late)
+			kpt_register_return(test, rp);
+		returns = 0;
+		KUNIT_EXPECT_EQ(test, kpt_recurse(rp->maxactive - 1), rp->maxactive - 1ul);
+		KUNIT_EXPECT_EQ_MSG(test, rp->nmissed, 0, "%u", late);
+		KUNIT_EXPECT_EQ_MSG(test, returns, rp->maxactive, "%u", late);
+		kpt_unregister_return(test, rp);
+		kunit_release_action(test, bring_cpu_online, (void *)(unsigned long)cpu);
+	}
+}
+
 static unsigned int instances_of(struct kunit *test, const char *symbol)
 {
 	unsigned int flying, most, total = 0;
@@ -1165,6 +1195,7 @@ static struct kunit_case control_cases[] = {
 	KUNIT_CASE(points_add_up_the_instances_of_several_return_probes),
 #if defined(CONFIG_X86) && defined(CONFIG_HOTPLUG_CPU)
 	KUNIT_CASE(cpu_that_is_offline_has_instances),
+	KUNIT_CASE(instances_of_an_offline_cpu_are_used),
 	KUNIT_CASE(cpu_that_goes_offline_does_not_keep_pools_from_growing),
 	KUNIT_CASE(cpu_that_comes_online_does_not_keep_pools_from_growing),
 #endif

@@ -22,6 +22,7 @@
  * @ri:		the latest of them
  * @at_entry:	registers at the latest entry
  * @entry_ret:	return address there
+ * @entry_true:	what get_kretprobe_retaddr() says there, on x86
  * @at_return:	registers at the latest return
  * @retaddr:	latest return address
  * @slot:	what was in the place of the return address there, on x86
@@ -40,6 +41,7 @@ struct inst_probe {
 	struct kretprobe_instance *ri;
 	struct pt_regs at_entry;
 	unsigned long entry_ret;
+	unsigned long entry_true;
 	struct pt_regs at_return;
 	unsigned long retaddr;
 	unsigned long slot;
@@ -70,6 +72,8 @@ static int inst_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 	data_race(p->at_entry = *regs);
 	/* The same. */
 	data_race(p->entry_ret = *(unsigned long *)kernel_stack_pointer(regs));
+	/* And here. */
+	data_race(p->entry_true = get_kretprobe_retaddr(ri));
 #endif
 	return 0;
 }
@@ -1293,6 +1297,10 @@ static void fprobe_on_the_same_function_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->retaddr, retaddr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&q->returns), 1);
 	KUNIT_EXPECT_EQ(test, q->retaddr, retaddr);
+	if (IS_ENABLED(CONFIG_X86)) {
+		KUNIT_EXPECT_EQ(test, p->entry_true, retaddr);
+		KUNIT_EXPECT_EQ(test, q->entry_true, retaddr);
+	}
 	p = inst_probe(test, kpt_traced, 0);
 	KUNIT_EXPECT_EQ(test, call_traced(), KPT_RESULT(7ul));
 	KUNIT_EXPECT_EQ(test, atomic_read(&p->returns), 1);

@@ -125,6 +125,9 @@ static void post_handler_turns_a_jump_into_a_breakpoint(struct kunit *test)
 	post = kpt_probe_post(test, kpt_plain);
 	KUNIT_EXPECT_FALSE(test, kprobe_optimized(&pr->kp));
 	KUNIT_EXPECT_FALSE(test, is_jump(post));
+	if (kpt_debugfs.mnt)
+		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
+						   "a handler may continue elsewhere"));
 	call(test);
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 	KUNIT_EXPECT_EQ(test, post->pre, 1);

@@ -590,46 +590,66 @@ static void unregistering_waits_however_long_its_handler_takes(struct kunit *tes
  * struct leaver - a task that unregisters a probe
  * @pr:	  the probe
  * @gone: it has done so
+ * @took: that took so long, in jiffies
  */
 struct leaver {
 	struct kpt_probe *pr;
 	bool gone;
+	unsigned long took;
 };
 
 static int leaves(void *arg)
 {
 	struct leaver *l = arg;
+	unsigned long start = jiffies;
 
 	unregister_kprobe(&l->pr->kp);
-	WRITE_ONCE(l->gone, true);
+	l->took = jiffies - start;
+	/* With @took. */
+	smp_store_release(&l->gone, true);
 	while (!kthread_should_stop())
 		usleep_range(100, 1000);
 	return 0;
 }
 
-/* Another handler of the point is seen at each look, so looking again is of no use. */
+static void show_everywhere(unsigned int ctx, struct kprobe *p)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		WRITE_ONCE(((struct kprobe **)kprobe_test_running_word(cpu))[ctx], p);
+}
+
+/*
+ * On each CPU, another handler of the point is seen at each look, so looking again is of no
+ * use. No handler runs in an interrupt, so nothing else stores there.
+ */
 static void unregistering_ends_although_handlers_are_always_seen(struct kunit *test)
 {
-	struct leaver *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	static const unsigned int contexts[] = { KPROBE_CTX_HARDIRQ, KPROBE_CTX_NMI };
 	struct kpt_probe *pr = kpt_probe(test, kpt_plain);
-	int here = raw_smp_processor_id(), there = cpumask_any_but(cpu_online_mask, here);
-	struct kprobe **running;
+	struct leaver *l;
+	unsigned int i;
 	bool gone;
 
-	KUNIT_ASSERT_NOT_NULL(test, l);
-	if (there >= nr_cpu_ids)
+	if (num_online_cpus() == 1)
 		kunit_skip(test, "needs two CPUs");
-	l->pr = kpt_alloc(test, kpt_plain);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&l->pr->kp), 0);
-	/* No handler runs in an NMI there, so nothing else stores to this. */
-	running = (struct kprobe **)kprobe_test_running_word(there) + KPROBE_CTX_NMI;
-	scoped_guard(preempt)
-		WRITE_ONCE(*running, get_kprobe(pr->kp.addr));
-	kpt_thread(test, leaves, l, here, "leaver");
-	gone = kpt_wait_until(READ_ONCE(l->gone));
-	WRITE_ONCE(*running, NULL);
-	KUNIT_EXPECT_TRUE(test, gone);
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(l->gone)));
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, l);
+		l->pr = kpt_alloc(test, kpt_plain);
+		KUNIT_ASSERT_EQ(test, register_kprobe(&l->pr->kp), 0);
+		scoped_guard(preempt)
+			show_everywhere(contexts[i], get_kprobe(pr->kp.addr));
+		kpt_thread(test, leaves, l, raw_smp_processor_id(), "leaver");
+		gone = kpt_wait_until(READ_ONCE(l->gone));
+		show_everywhere(contexts[i], NULL);
+		KUNIT_EXPECT_TRUE_MSG(test, gone, "%u", i);
+		/* Pairs with leaves(). */
+		KUNIT_ASSERT_TRUE(test, kpt_wait_until(smp_load_acquire(&l->gone)));
+		/* It has looked, and slept, 20 times. */
+		KUNIT_EXPECT_GE_MSG(test, l->took, 20ul, "%u", i);
+	}
 }
 #endif
 

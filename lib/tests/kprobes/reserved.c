@@ -270,6 +270,26 @@ static void targets_of_jump_labels_of_the_kernel_are_known(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, tried, 5);
 }
+
+#ifdef MODULE
+static void targets_of_jump_labels_of_a_module_are_known(struct kunit *test)
+{
+	struct module *mod = THIS_MODULE;
+	unsigned int i, tried = 0;
+	unsigned long addr;
+
+	for (i = 0; i < mod->num_jump_entries; i++) {
+		addr = jump_entry_target(&mod->jump_entries[i]);
+		/* Init text has gone. */
+		if (!within_module_core(addr, mod))
+			continue;
+		tried++;
+		KUNIT_EXPECT_TRUE_MSG(test, kprobe_test_is_label_target(addr), "%pS",
+				      (void *)addr);
+	}
+	KUNIT_EXPECT_GE(test, tried, 2);
+}
+#endif
 #endif
 #endif
 
@@ -437,6 +457,9 @@ static struct kunit_case reserved_cases[] = {
 	KUNIT_CASE(bytes_with_a_site_of_the_kernel_are_reserved),
 #ifdef CONFIG_JUMP_LABEL
 	KUNIT_CASE(targets_of_jump_labels_of_the_kernel_are_known),
+#ifdef MODULE
+	KUNIT_CASE(targets_of_jump_labels_of_a_module_are_known),
+#endif
 #endif
 #endif
 #if defined(MODULE) && defined(CONFIG_LIVEPATCH)

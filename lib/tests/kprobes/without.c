@@ -108,6 +108,10 @@ const char *kpt_without_kprobes(void)
 	if (kprobe_int3_handler(NULL))
 		return "kprobe_int3_handler()";
 #endif
+	if (kprobe_page_fault(NULL, 0))
+		return "kprobe_page_fault()";
+	if (kprobe_fault_handler(NULL, 0))
+		return "kprobe_fault_handler()";
 	if (kprobe_running())
 		return "kprobe_running()";
 	if (get_kprobe((void *)kpt_without_kprobes))
