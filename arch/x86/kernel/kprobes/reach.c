@@ -140,14 +140,15 @@ static bool reach_is_poison(unsigned long at, unsigned long end)
 	static const u8 of_nops[] = {
 		0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90
 	};
-	u8 buf[15 + MAX_INSN_SIZE];
+	u8 buf[15 + MAX_INSN_SIZE], last = 0;
 	unsigned int i, left = end - at;
 
 	if (!IS_ENABLED(CONFIG_CFI_CLANG) || end - at > sizeof(buf) ||
 	    copy_from_kernel_nofault(buf, (void *)at, left))
 		return false;
-	for (i = 0; i < left; i++)
-		if (!memchr(of_nops, buf[i], sizeof(of_nops)))
+	for (i = 0; i < left; last = buf[i++])
+		/* With 0x0f before them, some would be conditional branches. */
+		if (!memchr(of_nops, buf[i], sizeof(of_nops)) || (last == 0x0f && buf[i] & 0x80))
 			return false;
 	return (left >= 15 && !memchr_inv(buf + left - 15, 0, sizeof(u32))) ||
 	       (left >= 9 && !memchr_inv(buf + left - 9, 0, sizeof(u32)));
