@@ -15,8 +15,9 @@
 
 #include "fixture.h"
 
-/* There are thousands of sites: try one in a prime number of them. */
-#define STEP	61
+/* There are thousands of jump labels, hundreds of calls: try one in a prime number of them. */
+#define STEP		61
+#define CALL_STEP	13
 
 /* Tries a byte, with a probe that stays off. */
 static int try(unsigned long addr)
@@ -38,7 +39,7 @@ static void check_sites(struct kunit *test, bool call)
 	unsigned long addr;
 	int ret;
 
-	for (nr = 0; (addr = kprobe_test_patched(call, nr, &len)); nr += STEP) {
+	for (nr = 0; (addr = kprobe_test_patched(call, nr, &len)); nr += call ? CALL_STEP : STEP) {
 		if (addr == 1)
 			continue;
 		tried++;
