@@ -1087,7 +1087,7 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 }
 #endif
 
-#ifdef CONFIG_SUPERH
+#ifdef CONFIG_CPU_SH4
 /* From the exception to the point and back, and what a step runs before the probe is shown. */
 static void path_of_breakpoints_is_refused(struct kunit *test)
 {
@@ -1097,13 +1097,16 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 		"prepare_singlestep", "finish_singlestep", "kprobe_fault_handler",
 		"arch_arm_kprobe", "arch_disarm_kprobe", "flush_icache_range",
 		"sh4_flush_icache_range", "ret_from_exception", "restore_all", "tlb_miss_load",
-		"handle_tlbmiss", "do_page_fault", "vmalloc_fault", "arch_local_irq_restore",
+		"handle_tlbmiss", "__update_tlb", "__update_cache", "local_flush_tlb_one",
+		"do_page_fault", "vmalloc_fault", "arch_local_irq_restore",
 		"arch_local_save_flags",
 	};
 
 	check_names(test, names, ARRAY_SIZE(names), 18);
 }
+#endif
 
+#ifdef CONFIG_SUPERH
 extern char kpt_sr_read[], kpt_sr_write[], kpt_sr_slot[], kpt_sleeps[], kpt_loop[], kpt_loops[],
 	    kpt_back[], kpt_forth[], kpt_again[];
 
@@ -1158,6 +1161,10 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, branches(4), 334ul, "%u", i);
 		KUNIT_EXPECT_EQ_MSG(test, pr->pre, probed[i].hits, "%u", i);
 		KUNIT_EXPECT_EQ_MSG(test, pr->post, probed[i].hits, "%u", i);
+		/* It ends with the step. */
+		KUNIT_EXPECT_EQ(test, pr->pre_regs.sr & SR_IMASK, 0ul);
+		KUNIT_EXPECT_EQ(test, pr->post_regs.sr & SR_IMASK, 0ul);
+		KUNIT_EXPECT_FALSE(test, irqs_disabled());
 		kpt_unregister(test, pr);
 	}
 }
@@ -1392,7 +1399,7 @@ static struct kunit_case blacklist_cases[] = {
 #if defined(CONFIG_SPARC64) || defined(CONFIG_SUPERH) || defined(CONFIG_PARISC)
 	KUNIT_CASE(branches_are_stepped_or_refused),
 #endif
-#if defined(CONFIG_MIPS) || defined(CONFIG_SUPERH)
+#if defined(CONFIG_MIPS) || defined(CONFIG_CPU_SH4)
 	KUNIT_CASE(path_of_breakpoints_is_refused),
 #endif
 #ifdef CONFIG_MIPS
