@@ -60,7 +60,7 @@ arch_is()
 		# finds no probe. It then reads the text. If another CPU has just armed the
 		# next probe there, the trap seems to belong to no one, and the kernel
 		# crashes. No real CPU does that: removing a probe waits for such handlers.
-		# The patches in emulator/ are for x86; here a single thread is enough,
+		# The patches in emulator/ are for others; here a single thread is enough,
 		# which cannot translate and write at the same time.
 		! old_emulator "$qemu" || threads=single
 		;;
@@ -137,11 +137,18 @@ plugin_packages()
 	echo "/usr/lib/gcc-cross/${cross%-}/12/plugin/include/gcc-plugin.h:gcc-12-plugin-dev-${cross%-}"
 }
 
+# A plugin is for one build of the compiler, which refuses others.
 make_plugin()
 {
-	[ ! "$build/$plugin.so" -nt "$here/$plugin.cc" ] || return 0
+	local new=$build/$plugin.new.so
+
+	mkdir -p "$build"
+	if [ "$build/$plugin.so" -nt "$here/$plugin.cc" ] &&
+		"${cross}gcc" -fplugin="$build/$plugin.so" -x c -S -o /dev/null /dev/null 2>/dev/null; then
+		return 0
+	fi
 	g++ -O1 -fno-rtti -shared -fPIC -I"$("${cross}gcc" -print-file-name=plugin)/include" \
-		-o "$build/$plugin.so" "$here/$plugin.cc"
+		-o "$new" "$here/$plugin.cc" && mv "$new" "$build/$plugin.so"
 }
 
 # kmake ARGS...: the kernel's make, in $src for $out and the architecture. The version of

@@ -335,7 +335,8 @@ old_emulator()
 }
 
 # The changes to the base that old emulators need, for ours and stock alike: one file a line.
-# They are also applied if there is no QEMU, because they do nothing where they are not needed.
+# They are also applied if there is no QEMU: they do nothing where they are not needed. Those of
+# all architectures go by the version for x86.
 # EMULATOR_PATCHES=0 leaves them out, 1 always applies them.
 emulator_patches()
 {

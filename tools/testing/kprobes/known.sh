@@ -37,7 +37,7 @@ other_compilers()
 tested()
 {
 	product
-	(cd "$here" && find guest modules emulator kprobetop ./*.{sh,awk,list,py,c,h} \
+	(cd "$here" && find guest modules emulator kprobetop ./*.{sh,awk,list,py,c,cc,h} \
 		-type f | LC_ALL=C sort | xargs -d '\n' sha1sum)
 	# Not only the options: "# traced" and the like say what runs.
 	fragment_lines "$CONFIG.config"

@@ -323,8 +323,13 @@ fi
 mapfile -t compilers < <(cut -d' ' -f2 "$tmp/builds" | sort -u | while read -r arch; do
 	arch_is "$arch"
 	[ -z "$cross" ] || echo "${cross}gcc:$cc_package"
+	[ -z "$plugin" ] || plugin_packages
 done)
 need "${build_packages[@]}" "${compilers[@]}"
+while read -r arch; do
+	arch_is "$arch"
+	[ -z "$plugin" ] || make_plugin || die "$plugin.cc does not compile: is it for this GCC?"
+done < <(cut -d' ' -f2 "$tmp/builds" | sort -u)
 "$here/tree.sh" >/dev/null
 use_tree
 lock builds
