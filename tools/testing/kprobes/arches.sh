@@ -142,13 +142,15 @@ make_plugin()
 {
 	local new=$build/$plugin.new.so
 
+	[ -n "$plugin" ] || return 0
 	mkdir -p "$build"
 	if [ "$build/$plugin.so" -nt "$here/$plugin.cc" ] &&
 		"${cross}gcc" -fplugin="$build/$plugin.so" -x c -S -o /dev/null /dev/null 2>/dev/null; then
 		return 0
 	fi
 	g++ -O1 -fno-rtti -shared -fPIC -I"$("${cross}gcc" -print-file-name=plugin)/include" \
-		-o "$new" "$here/$plugin.cc" && mv "$new" "$build/$plugin.so"
+		-o "$new" "$here/$plugin.cc" || die "$plugin.cc does not compile: is it for this GCC?"
+	mv "$new" "$build/$plugin.so"
 }
 
 # kmake ARGS...: the kernel's make, in $src for $out and the architecture. The version of

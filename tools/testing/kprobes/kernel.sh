@@ -91,7 +91,7 @@ llvm=$(config_llvm)
 mapfile -t packages < <(config_packages)
 [ -z "$plugin" ] || mapfile -t -O ${#packages[@]} packages < <(plugin_packages)
 [ ${#packages[@]} -eq 0 ] || need "${packages[@]}"
-[ -z "$plugin" ] || make_plugin || die "$plugin.cc does not compile: is it for this GCC?"
+make_plugin
 case $(config_options) in
 *CONFIG_DEBUG_INFO_BTF=y*) pahole=pahole ;;
 esac
