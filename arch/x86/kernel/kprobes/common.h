@@ -214,6 +214,15 @@ x86_emulator_t x86_emulator(unsigned int kind);
 
 /* core.c */
 const struct x86_copy *x86_copy_at(unsigned long addr);
+
+/* A free slot is full of breakpoints. No hit gets there: this is for what has gone astray. */
+static __always_inline const struct x86_copy *x86_copy_in_use(unsigned long addr)
+{
+	const struct x86_copy *copy = x86_copy_at(addr);
+
+	return copy && copy->len != INT3_INSN_OPCODE ? copy : NULL;
+}
+
 #ifdef CONFIG_SMP
 bool x86_lock_prefix_within(unsigned long first, unsigned long last);
 #else

@@ -309,13 +309,9 @@ void arch_erase_slots(void *text, size_t len)
  */
 __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
 {
-	const struct x86_copy *copy;
-
 	if (!is_kprobe_insn_slot(addr))
 		return NULL;
-	copy = (void *)ALIGN_DOWN(addr, __ARCH_KPROBE_SLOT_SIZE);
-	/* A free slot is full of breakpoints. */
-	return copy->len != INT3_INSN_OPCODE ? copy : NULL;
+	return (void *)ALIGN_DOWN(addr, __ARCH_KPROBE_SLOT_SIZE);
 }
 
 /**
@@ -328,7 +324,7 @@ __kprobe_hit const struct x86_copy *x86_copy_at(unsigned long addr)
  */
 __kprobe_hit enum kprobe_unwind kprobe_unwind(unsigned long ip, unsigned long *same)
 {
-	const struct x86_copy *copy = x86_copy_at(ip);
+	const struct x86_copy *copy = x86_copy_in_use(ip);
 #ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d;
 #endif

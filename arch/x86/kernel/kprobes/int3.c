@@ -233,7 +233,7 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_int3_handler);
 
 static __always_inline bool int3_leave_copy(struct pt_regs *regs)
 {
-	const struct x86_copy *copy = x86_copy_at(regs->ip);
+	const struct x86_copy *copy = x86_copy_in_use(regs->ip);
 #ifdef CONFIG_OPTPROBES
 	const struct x86_detour *d = x86_detour_at(regs->ip);
 
