@@ -325,8 +325,8 @@ EXPORT_SYMBOL_GPL(register_kprobe);
  *
  * Context: may sleep. Not from a handler.
  * Return: 0 with all of them registered; or the error of one of them, see
- * register_kprobe(), with none registered. -EINVAL too if @num is not positive
- * or @kps is NULL.
+ * register_kprobe(), with none registered. -EINVAL too if @num is not positive, @kps or one
+ * of its pointers is NULL, or a probe occurs twice.
  */
 int register_kprobes(struct kprobe **kps, int num)
 {
@@ -530,8 +530,8 @@ EXPORT_SYMBOL_GPL(unregister_kprobe);
  * Context: may sleep. Not from a handler.
  * Return: 0 as register_kprobe(); or, with nothing changed, one of its errors, or
  *
- * * -EINVAL: the target is not the entry of a function, or the architecture
- *   excludes it because it returns on another stack or in another context;
+ * * -EINVAL: the target is not the entry of a function, or is on the return probe
+ *   blacklist, because it returns on another stack or in another context;
  *   @rp->data_size is more than KRETPROBE_MAX_DATA_SIZE
  * * -ENOMEM: there is no memory for that many instances
  */
@@ -548,7 +548,8 @@ EXPORT_SYMBOL_GPL(register_kretprobe);
  *
  * Context: may sleep. Not from a handler.
  * Return: 0 with all of them registered; or an error of register_kretprobe()
- * with none registered. -EINVAL too if @num is not positive or @rps is NULL.
+ * with none registered. -EINVAL too if @num is not positive, @rps or one of its pointers is
+ * NULL, or a probe occurs twice.
  */
 int register_kretprobes(struct kretprobe **rps, int num)
 {
@@ -611,7 +612,8 @@ EXPORT_SYMBOL_GPL(register_jprobe);
  *
  * Context: may sleep. Not from a handler.
  * Return: 0 with all of them registered; or an error of register_jprobe() with
- * none registered. -EINVAL too if @num is not positive or @jps is NULL.
+ * none registered. -EINVAL too if @num is not positive, @jps or one of its pointers is NULL,
+ * or a probe occurs twice.
  */
 int register_jprobes(struct jprobe **jps, int num)
 {

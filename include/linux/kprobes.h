@@ -125,9 +125,9 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @list:	  used by the subsystem, for its own points only
  * @hlist:	  hashed while the probe is registered; not for traversal
  *
- * A probe belongs to the code that registers it, and must stay in memory from registration until
- * unregistration has returned. The handlers are those that were set when it was
- * registered: changing the fields later has no effect.
+ * A probe belongs to the code that registers it, and must stay in memory from the call
+ * that registers it until the one that unregisters it has returned. The handlers are read
+ * at registration: changing the fields later has no effect.
  */
 struct kprobe {
 	const char *symbol_name;
@@ -226,7 +226,7 @@ struct jprobe {
 	void *entry;
 };
 
-/* To initialise jprobe::entry, whatever the handler's prototype. */
+/* The value of jprobe::entry for a handler of any prototype. */
 #define JPROBE_ENTRY(handler)	((void *)(handler))
 
 /*
@@ -433,7 +433,7 @@ static inline int disable_jprobe(struct jprobe *jp)
  * @p: the probe
  *
  * Context: any.
- * Return: true if so: nothing but unregistering is left to do.
+ * Return: true if so: the probe can then only be unregistered.
  */
 static inline bool kprobe_gone(const struct kprobe *p)
 {
@@ -458,7 +458,7 @@ static inline bool kprobe_disabled(const struct kprobe *p)
  * kprobe_optimized - test if a probe is hit through a jump
  * @p: the probe
  *
- * Context: any. The answer may be outdated at once, because jumps come and go.
+ * Context: any. The answer may be out of date at once: jumps are made and undone at any time.
  * Return: true if so.
  */
 static inline bool kprobe_optimized(const struct kprobe *p)

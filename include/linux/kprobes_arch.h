@@ -41,15 +41,15 @@ static inline void kprobe_assert_held(struct mutex *mutex)
 }
 
 /*
- * Values of kprobe_ctlblk::kprobe_status, for architectures that single-step: a
- * handler runs, a step is in progress, another hit came during that, a step is done.
+ * Values of kprobe_ctlblk::kprobe_status, for architectures that single-step: a handler is
+ * running; a step is in progress; another hit has occurred meanwhile; the step is done.
  */
 #define KPROBE_HIT_ACTIVE	1
 #define KPROBE_HIT_SS		2
 #define KPROBE_REENTER		4
 #define KPROBE_HIT_SSDONE	8
 
-/* Points are looked up with preemption or interrupts off, by address. */
+/* Looks up a point by address. It stays while preemption or interrupts are off. */
 struct kprobe *get_kprobe(void *addr);
 void kprobes_inc_nmissed_count(struct kprobe *p);
 void kprobe_miss_post(struct kprobe *p);
@@ -117,6 +117,7 @@ DECLARE_PER_CPU(struct kprobe_cpu, kprobe_cpu);
  *
  * Most hits occur in tasks, and this test is cheaper than kprobe_context().
  *
+ * Context: any.
  * Return: true if kprobe_context() is KPROBE_CTX_TASK.
  */
 static __always_inline bool kprobe_in_task(unsigned int traps)
@@ -129,6 +130,7 @@ static __always_inline bool kprobe_in_task(unsigned int traps)
  * kprobe_context - the context that probed code runs in
  * @traps: as for kprobe_in_task()
  *
+ * Context: any.
  * Return: a value of enum kprobe_context.
  */
 static __always_inline unsigned int kprobe_context(unsigned int traps)
@@ -144,9 +146,10 @@ static __always_inline unsigned int kprobe_context(unsigned int traps)
  * kprobe_running_point - decode a value of kprobe_cpu::running
  * @running: the value
  *
- * Generated code cannot store a 64-bit immediate. It stores an odd value: one more
- * than the address of a word that holds the address of the point.
+ * Generated code cannot store a 64-bit immediate. It stores an odd value instead: one more
+ * than the address of a word, which holds the address of the point.
  *
+ * Context: preemption off, which keeps that word readable.
  * Return: the point, or NULL if the value is NULL.
  */
 static __always_inline struct kprobe *kprobe_running_point(struct kprobe *running)
@@ -156,7 +159,14 @@ static __always_inline struct kprobe *kprobe_running_point(struct kprobe *runnin
 	return running;
 }
 
-/* The context of the caller; in exceptions of kprobes, that of the probed code. */
+/**
+ * kprobe_this_context - the context of the caller
+ *
+ * In an exception of kprobes' own, it is that of the probed code.
+ *
+ * Context: preemption off.
+ * Return: a value of enum kprobe_context.
+ */
 static __always_inline unsigned int kprobe_this_context(void)
 {
 	return kprobe_context(raw_cpu_read(kprobe_cpu.traps));
@@ -171,8 +181,8 @@ static __always_inline unsigned int kprobe_this_context(void)
  * and its users as they were before a change, and then kprobe_quiesce() waits for
  * this CPU; or it reads them as they are after the change.
  *
- * Context: preemption off. No handlers run in @ctx, see kprobe_shown(), except in
- * kprobe_enter() and kprobe_leave(), which take care of those.
+ * Context: preemption off. No handler is running in @ctx, see kprobe_shown(), unless the
+ * caller is kprobe_enter() or kprobe_leave(), which handle that case.
  */
 static __always_inline void kprobe_show(unsigned int ctx, struct kprobe *p)
 {
@@ -192,7 +202,13 @@ static __always_inline void kprobe_unshow(unsigned int ctx)
 	raw_cpu_write(kprobe_cpu.running[ctx], NULL);
 }
 
-/* True if handlers run in a context of this CPU: a hit there is missed. */
+/**
+ * kprobe_shown - test if handlers run in a context of this CPU
+ * @ctx: a value of enum kprobe_context
+ *
+ * Context: preemption off.
+ * Return: true if so: a hit there is missed.
+ */
 static __always_inline bool kprobe_shown(unsigned int ctx)
 {
 	return raw_cpu_read(kprobe_cpu.running[ctx]);
@@ -216,10 +232,9 @@ static __always_inline struct kprobe *kprobe_running(void)
  * kprobe_enter - show a point whose handlers are about to run here
  * @p: the point
  *
- * Handlers of the same context may already be running: a return handler may run in
- * a different context from the one its function was called in, and then covers the handler
- * that runs there. The covered handler continues afterwards, so other CPUs have to know
- * of it.
+ * A handler may already be running in this context. A function may return in a different
+ * context from the one it was called in. Its return handler then covers the handler that
+ * runs there. The covered handler continues afterwards, so other CPUs have to know about it.
  *
  * Context: any. Preemption is off until kprobe_leave().
  * Return: what was shown, for kprobe_leave().
@@ -289,7 +304,7 @@ static __always_inline struct kprobe *kprobe_enter(struct kprobe *p)
 
 	preempt_disable_notrace();
 	/*
-	 * The architecture's fault handler reads the status. So does a hit in an interrupt
+	 * The architecture's fault code reads the status. So does a hit in an interrupt
 	 * that finds a handler running: on some architectures, a stale status is fatal.
 	 */
 	raw_local_irq_save(flags);
@@ -310,8 +325,8 @@ static __always_inline void kprobe_leave(struct kprobe *prev)
 #endif /* CONFIG_ARCH_HAS_KPROBE_CONTEXTS */
 
 /*
- * Code between these is treated as a probe handler: hits in it count as missed. They
- * do not nest.
+ * Code between these two calls is treated as a handler: hits in it count as missed. The
+ * calls do not nest.
  */
 void kprobe_busy_begin(void);
 void kprobe_busy_end(void);
@@ -319,7 +334,7 @@ void kprobe_busy_end(void);
 /*
  * asm/kprobes.h defines:
  *
- *	kprobe_opcode_t			a unit of text, whose first one a breakpoint replaces
+ *	kprobe_opcode_t			a unit of text; a breakpoint replaces the first one
  *	struct arch_specific_insn	what the architecture keeps with a point
  *	MAX_INSN_SIZE			units of a copy, unless it defines __ARCH_KPROBE_SLOT_SIZE
  *
@@ -351,16 +366,15 @@ void kprobe_busy_end(void);
  */
 
 /*
- * The architecture provides these, and, unless it selects
- * ARCH_HAS_KPROBE_CONTEXTS, it defines current_kprobe and kprobe_ctlblk with
- * DEFINE_PER_CPU(): the point whose handlers run on this CPU, and the
- * architecture's own state of that hit.
+ * The architecture provides these functions. Unless it selects ARCH_HAS_KPROBE_CONTEXTS, it
+ * also defines two variables with DEFINE_PER_CPU(): current_kprobe, the point whose handlers
+ * run on this CPU, and kprobe_ctlblk, the architecture's own state of that hit.
  *
- * Its exception handlers find a point by get_kprobe(), with preemption off, and
- * call p->pre_handler. If that returns 0, they call p->post_handler after the
- * instruction, if it is set. It may be set at any time, and then stays set for the
- * life of the point. With ARCH_HAS_KPROBE_CONTEXTS it may be cleared again, so an
- * architecture only tests it there, and calls kprobe_run_post().
+ * Its exception handlers find a point by get_kprobe(), with preemption off, and call
+ * p->pre_handler. If that returns 0, they call p->post_handler after the instruction,
+ * unless that is NULL. p->post_handler may be set at any time, and then stays set for the
+ * life of the point. With ARCH_HAS_KPROBE_CONTEXTS it may also be cleared, so there the
+ * architecture only tests it, and calls kprobe_run_post().
  *
  * arch_prepare_kprobe() checks the instruction and copies it; arch_remove_kprobe()
  * undoes that. Once a point is armed, it is hit; once it is disarmed, no new
@@ -372,13 +386,14 @@ void kprobe_busy_end(void);
  *	cpus_read_lock()	arch_prepare_kprobe(), arch_arm_kprobe(),
  *	text_mutex		arch_disarm_kprobe()
  *
- * so they may use stop_machine_cpuslocked(), and no other code patches text
- * meanwhile. An architecture with ARCH_HAS_KPROBE_BATCHES implements
- * arch_arm_kprobes() and arch_disarm_kprobes() in place of the functions for one
- * point. Their lists link kprobe::list. All of its functions, including
- * arch_prepare_kprobe(), run under kprobe_mutex only. They take the other locks, in
- * that order, where they need them. The functions for ftrace sites run under
- * kprobe_mutex only: ftrace takes its own locks.
+ * So they may use stop_machine_cpuslocked(), and no other code patches text meanwhile.
+ *
+ * An architecture with ARCH_HAS_KPROBE_BATCHES implements arch_arm_kprobes() and
+ * arch_disarm_kprobes() in place of the functions for one point. Their lists link
+ * kprobe::list. All functions of such an architecture, including arch_prepare_kprobe(), run
+ * under kprobe_mutex only. They take the other locks themselves, in that order, where they
+ * need them. The functions for ftrace sites run under kprobe_mutex only: ftrace takes its
+ * own locks.
  *
  * arch_init_kprobes() may register a probe on the trampoline of return probes.
  * arch_trampoline_kprobe() recognises its point. That point stays armed while all
@@ -400,17 +415,23 @@ int arch_trampoline_kprobe(struct kprobe *p);
 /*
  * The architecture may provide these; there are defaults.
  *
- * arch_adjust_kprobe_addr() gets the address of a function, as kallsyms has it, and
- * an offset, and returns where the probe goes: by default, their sum. An
- * architecture may have its own kprobe_lookup_name(), too: the offset is added to
- * what that returns, and the sum is treated like any address.
- * arch_kprobes_sync() returns when all breakpoints that were being handled at the
- * call are done. An architecture with ARCH_HAS_KPROBE_CONTEXTS has to implement it, by
- * interrupting every CPU; for the others, optprobe.c implements it. arch_prepare_post() is
- * called before a probe with a post-handler is added to a point, unless that is on an
- * ftrace site, even if the point has one already. arch_kprobes_batch() is called before
- * and after the points of a batch, or their detours, are prepared in order of address, and
- * after the debugfs files "list" and "points" have been read.
+ * arch_adjust_kprobe_addr() gets the address of a function, as kallsyms has it, and an
+ * offset, and returns where the probe goes: by default, their sum. If it returns NULL,
+ * the probe is refused with -EINVAL. An architecture may have its own
+ * kprobe_lookup_name(), too: the offset is added to what that returns, and the sum is
+ * treated like any address.
+ *
+ * arch_kprobes_sync() returns when all breakpoints that were being handled at the time of
+ * the call are done. An architecture with ARCH_HAS_KPROBE_CONTEXTS has to implement it,
+ * by interrupting every CPU; with KPROBE_OPTINSN, optprobe.c does. Others do not need it.
+ *
+ * arch_prepare_post() is called each time before a probe with a post-handler is added to
+ * a point that is not on an ftrace site, even if the point has a post-handler already.
+ *
+ * arch_kprobes_batch() is called before and after the points of a batch, or their
+ * detours, are prepared in order of address, and after the debugfs files "list" and
+ * "points" have been read.
+ *
  * arch_populate_kprobe_blacklist() is called once, at boot. kprobe_exceptions_notify() is
  * called for each die notification, and returns what a notifier does.
  *
@@ -515,13 +536,14 @@ struct optimized_kprobe {
 };
 
 /*
- * Without ARCH_HAS_KPROBE_DETOURS: jump hits. arch_prepare_optimized_kprobe()
- * makes the detour, arch_check_optimized_kprobe() says if another point is in its
- * way; both return 0 or an error. The detour calls opt_pre_handler() and continues
- * after the point: it ignores a changed instruction pointer, and runs no
- * post-handlers. The lists link optimized_kprobe::list. arch_optimize_kprobes()
- * empties its list; arch_unoptimize_kprobes() restores breakpoints, and moves the
- * points to the other list.
+ * Without ARCH_HAS_KPROBE_DETOURS: jump hits. arch_prepare_optimized_kprobe() makes the
+ * detour, and arch_check_optimized_kprobe() tests if another point is in the way of the
+ * jump; both return 0 or an error. arch_prepared_optinsn() is non-zero if there is a
+ * detour, and arch_remove_optimized_kprobe() frees it. The detour calls opt_pre_handler()
+ * and continues after the point: it ignores a changed instruction pointer, and runs no
+ * post-handlers. The lists link optimized_kprobe::list. arch_optimize_kprobes() empties
+ * its list; arch_unoptimize_kprobes() restores breakpoints, and moves the points to the
+ * other list.
  *
  * The functions that prepare and patch are called with kprobe_mutex,
  * cpus_read_lock() and text_mutex held, the others with kprobe_mutex alone.
@@ -580,15 +602,15 @@ void *alloc_insn_pages(unsigned int nr);
 void arch_erase_slots(void *text, size_t len);
 
 /*
- * With KPROBES_ON_FTRACE. Handlers must not run once kprobe_ftrace_disabled is set:
- * ftrace was killed.
+ * With KPROBES_ON_FTRACE. Once kprobe_ftrace_disabled is set, handlers must not run: ftrace
+ * has been killed.
  *
- * An architecture with ARCH_HAS_KPROBE_CONTEXTS calls kprobe_ftrace_hit() from its
- * handler. A trampoline of its own, for functions that have no other user, calls
+ * An architecture with ARCH_HAS_KPROBE_CONTEXTS calls kprobe_ftrace_hit() from its handler.
+ * It may have its own trampoline for functions without another ftrace user, which calls
  * kprobe_ftrace_call_hit(); __ARCH_KPROBE_FTRACE_SP() of the registers there is the stack
  * pointer at the site. arch_kprobe_ftrace_leave() is called if a handler has changed the
- * instruction pointer. It gets the stack pointer at the site, too, and applies that of
- * the handler if the way back to the site would ignore it.
+ * instruction pointer. It also gets the stack pointer at the site. It applies the handler's
+ * stack pointer if the return to the site would ignore that.
  */
 extern bool kprobe_ftrace_disabled;
 
@@ -612,8 +634,8 @@ extern struct kretprobe_blackpoint kretprobe_blacklist[];
  * @regs: registers of the faulting context
  * @trap: the architecture's number of the fault
  *
- * Architectures call this early in their fault handler, before they resolve the
- * fault in any other way.
+ * Architectures call this early in a page fault, before they resolve it in any
+ * other way.
  *
  * Context: in the exception.
  * Return: true if kprobes have handled the fault.
@@ -633,14 +655,14 @@ static nokprobe_inline bool kprobe_page_fault(struct pt_regs *regs, unsigned int
 }
 
 /*
- * With KRETPROBES and without rethook: the architecture's __kretprobe_trampoline()
- * is where probed functions return to. A return address in its first
- * __ARCH_KRETPROBE_CALL bytes counts as the trampoline.
+ * With KRETPROBES and without rethook: probed functions return to the architecture's
+ * __kretprobe_trampoline(). A return address in its first __ARCH_KRETPROBE_CALL bytes
+ * counts as the trampoline.
  *
- * arch_prepare_kretprobe() puts that address in place of the return address, which
- * it keeps in the instance, with the frame pointer for unwinders or NULL. It neither reads
- * nor writes anything else of the instance, which may be a copy. The trampoline calls
- * kretprobe_trampoline_handler() and returns to what that returns.
+ * arch_prepare_kretprobe() replaces the return address with that of the trampoline. It
+ * stores the true one in the instance, with the frame pointer for unwinders, or NULL. It
+ * neither reads nor writes any other member of the instance, which may be a copy. The
+ * trampoline calls kretprobe_trampoline_handler() and goes on at the address that this returns.
  * arch_kretprobe_fixup_return() may also store the true return address in another place
  * where the architecture keeps it, for instance a register. By default it does nothing.
  * The hit at the entry calls arch_prepare_kretprobe(). The return calls

@@ -13,7 +13,7 @@
 struct llist_node;
 struct task_struct;
 
-/* A return address this close to the trampoline's start, in bytes, means the trampoline. */
+/* A return address in this many bytes from the trampoline's start counts as the trampoline. */
 #ifndef __ARCH_KRETPROBE_CALL
 #define __ARCH_KRETPROBE_CALL	1
 #endif
@@ -43,11 +43,13 @@ static nokprobe_inline bool is_kretprobe_trampoline(unsigned long addr)
 /**
  * kretprobe_find_ret_addr - for unwinders: find the address that a trampoline replaces
  * @tsk: the task that is unwound
- * @fp:  frame pointer of the call, as the architecture stored it
+ * @fp:  frame pointer of the call, as the architecture stored it, or the address of the
+ *	 return address with ARCH_HAS_KRETPROBE_ON_STACK
  * @cur: state of the search, NULL for the first call
  *
  * Context: any.
- * Return: the true return address; 0 if there is no such call.
+ * Return: the true return address, or another tracer's trampoline that had replaced it
+ * earlier; 0 if there is no such call.
  */
 static nokprobe_inline unsigned long
 kretprobe_find_ret_addr(struct task_struct *tsk, void *fp, struct llist_node **cur)

@@ -3,7 +3,7 @@
  * Kprobes: control files, /sys/kernel/debug/kprobes/.
  *
  *	list		0400	the registered probes
- *	enabled		0600	the master switch
+ *	enabled		0600	the master switch, see switch.c
  *	blacklist	0400	text that may not be probed
  *	points		0400	how each point is hit, how often, and what it missed
  *	hits		0600	whether hits are counted

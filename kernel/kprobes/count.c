@@ -108,7 +108,7 @@ void kprobe_counter_free(struct kprobe_point *pt)
  * @pt: the point
  *
  * Context: kprobe_mutex held.
- * Return: NULL if hits of the point are not counted, or it has no user.
+ * Return: the counter's handlers; NULL if hits of the point are not counted, or it has no user.
  */
 struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
 {
@@ -126,7 +126,7 @@ struct kprobe_handlers *kprobe_counter_handlers(struct kprobe_point *pt)
  *	  was made; missed hits are not included
  *
  * Context: kprobe_mutex held.
- * Return: false if they are not counted.
+ * Return: true; or false if they are not counted.
  */
 bool kprobe_counter_sum(struct kprobe_point *pt, unsigned long *hits)
 {

@@ -162,8 +162,8 @@ static noinline __kprobe_hit bool kprobe_ftrace_moving(struct kprobe_point *pt,
 
 /*
  * True if @ops is one of ours, but not the one that the point is armed in. Where ftrace has
- * one trampoline for all ops, a task that was preempted in it may pass the ops of another
- * user, or none, after ours have become the only ones.
+ * one trampoline for all ops, a task may be preempted in it, and continue after ours have
+ * become the only ones. It then passes the ops of another user, or none.
  */
 static __always_inline bool kprobe_ftrace_other_side(struct kprobe_point *pt,
 						     struct ftrace_ops *ops)

@@ -247,7 +247,8 @@ enum kprobe_state {
  *
  * @node:	in the table of points, by address, unless the text is gone
  * @kp:		the architecture's view. Its handlers run those of all users;
- *		post_handler is NULL if no enabled user has one. Its list links
+ *		post_handler is NULL if no enabled user has one, but without contexts,
+ *		once set, it stays set. Its list links
  *		the point into a batch, see kprobe_batch_add(); its flags follow
  *		@state and @nr_enabled.
  * @op:		@kp, and the architecture's description of a detour; see optprobe.c
@@ -463,11 +464,12 @@ void kprobe_quiesce(struct list_head *points);
 
 /*
  * RCU does not wait for a CPU that comes online, nor for one that goes offline, and both
- * can be in a hit. On return such a CPU has arrived, and one that starts from now on sees
- * what the caller has changed. Where breakpoints do not tell RCU, as on arm, powerpc and
- * mips, idle code that RCU does not watch can be in a hit, too. Interrupts are off in such a
- * hit, except on arc, so a CPU that takes an interrupt has left it. Memory that hits read is
- * freed after this and a grace period, in either order. May sleep.
+ * can be in a hit. On return, every such CPU is online or offline, and one that starts to
+ * change from now on sees what the caller has changed. Where the exception of a breakpoint
+ * does not tell RCU, as on arm, powerpc and mips, idle code that RCU does not watch can be in
+ * a hit, too. Interrupts are off in such a hit, except on arc, so a CPU that takes an interrupt
+ * has left it. Memory that hits read is freed after this and a grace period, in either order.
+ * May sleep.
  */
 static inline void kprobe_wait_for_unwatched(void)
 {

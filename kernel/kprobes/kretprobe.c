@@ -89,7 +89,7 @@ noinline void __kprobe_hit kretprobe_run_handler(struct kretprobe_hook *hook,
 }
 
 /**
- * kretprobe_init - look up the functions that the architecture excludes
+ * kretprobe_init - look up the functions on the return probe blacklist
  *
  * Context: at boot.
  */
@@ -285,9 +285,9 @@ static int calls_cpu_online(unsigned int cpu)
 
 /*
  * An idle task never exits. Its CPU goes offline in the middle of the task's calls, and
- * the task starts over when the CPU comes back. The CPU is dead here, if it has been online.
- * One that did not come online in time may still be running. Nothing tells it from one that
- * died when a later step of coming online failed, so the calls of both are kept.
+ * the task starts over when the CPU comes back. If the CPU has been online, it is dead here.
+ * If it did not come online in time, it may still be running, and looks the same as a CPU
+ * that died because a later step of coming online failed. So the calls of both are kept.
  */
 static int calls_flush_idle(unsigned int cpu)
 {

@@ -50,8 +50,8 @@ static __always_inline struct kretprobe_instance *calls_outermost(struct llist_n
 #ifdef CONFIG_ARCH_HAS_KRETPROBE_ON_STACK
 
 /*
- * Added to the place of a call while its entry handler runs. The true return address is still
- * on the stack then, so no search may find the call.
+ * Added to the place of a call, which is kretprobe_instance::fp, while its entry handler runs.
+ * The true return address is still on the stack then, so no search may find the call.
  */
 #define CALLS_AT_ENTRY	1
 
@@ -528,7 +528,7 @@ EXPORT_SYMBOL_GPL(get_kretprobe_retaddr);
  * @grows: more may be added when needed
  *
  * Context: may sleep.
- * Return: the return probe, or an ERR_PTR.
+ * Return: the return probe, or ERR_PTR(-ENOMEM).
  */
 struct kretprobe_hook *kretprobe_hook_alloc(size_t size, unsigned int nr, bool grows)
 {

@@ -616,7 +616,7 @@ unsigned long __weak arch_detour_branch(struct kprobe *p)
 }
 
 /**
- * kprobe_optimizer_branch - the branch that keeps a point from being a jump
+ * kprobe_optimizer_branch - find a branch that keeps a point from being a jump
  * @pt: the point
  *
  * Context: kprobe_mutex held; may sleep.

@@ -308,7 +308,7 @@ static int point_want_post(struct kprobe_point *pt, struct kprobe_user *user)
  * @kp: the structure; only its address is used
  *
  * Context: kprobe_mutex held.
- * Return: NULL if it is not registered.
+ * Return: the user, or NULL if @kp is not registered.
  */
 struct kprobe_user *kprobe_user_of(struct kprobe *kp)
 {
@@ -327,7 +327,7 @@ struct kprobe_user *kprobe_user_of(struct kprobe *kp)
  * @kp: the structure, or any other pointer, even an error code
  *
  * Context: any.
- * Return: 0 if there is none.
+ * Return: kprobe::addr; 0 if it is NULL, or cannot be read.
  */
 unsigned long kprobe_stray_addr(const struct kprobe *kp)
 {
@@ -412,6 +412,7 @@ int kprobe_users_reserve(unsigned int num)
 /**
  * kprobe_points_init - make the cache for points at boot
  *
+ * Context: at boot; may sleep.
  * Return: 0 or -ENOMEM.
  */
 int __init kprobe_points_init(void)

@@ -36,7 +36,7 @@
  *	return probe, by ftrace site		    350		 223
  *	times interrupts are switched off	      2		   0
  *	of 2,500 returns of 500 sleepers,
- *	  default maxactive: lost		  2,440		   0
+ *	  default maxactive: missed		  2,440		   0
  *	beside the instances, 4,096 of them
  *	  on 8 possible CPUs: bytes		262,272	      4,224
  *
@@ -432,7 +432,7 @@ static void pool_retry_fn(struct work_struct *work)
  * @grows: there may be more of them later
  *
  * Context: may sleep.
- * Return: the pool, or an ERR_PTR.
+ * Return: the pool, or ERR_PTR(-ENOMEM).
  */
 struct kretprobe_pool *kretprobe_pool_alloc(size_t size, unsigned int nr, bool grows)
 {

@@ -178,7 +178,8 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_array_more);
  * callers can do without.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL; -ENOENT if no symbol is there.
+ * Return: 0; -EINVAL if neither or both of @addr and @symbol are given, or no probe can be
+ * there; -ENOENT if there is no such symbol, or none covers the address.
  */
 int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry)
@@ -349,11 +350,11 @@ static bool site_is_relocated(unsigned long addr, const struct module *mod)
 #define SITE_LINKED_MAX		128
 
 /*
- * A hit clears what a load has linked, so the conditional store fails. Between the two,
- * it would do so each time, and the code that repeats them would never end. Probes are
- * refused from the load to the store; this searches backwards for the nearer of the two. A
- * load whose store is left out, as in __cmpwait() of riscv, has some places after it
- * refused for nothing. Breakpoints and jumps in the text look like neither.
+ * A hit clears the link that a load has set, so the conditional store fails. A probe between
+ * the two would make it fail each time, and the loop around them would never end. Probes are
+ * refused from the load to the store; this searches backwards for the nearer of the two. If
+ * a load has no store, as in __cmpwait() of riscv, some places after it are refused
+ * needlessly. A breakpoint or jump in the text looks like neither.
  */
 static bool site_is_linked(unsigned long addr)
 {

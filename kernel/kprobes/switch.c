@@ -249,8 +249,9 @@ static int kprobe_arm_possible(struct list_head *points, struct list_head *refus
  * @on: arm all points with enabled probes; otherwise disarm all points except the
  *	trampoline of return probes
  *
- * Points that cannot be armed stay off, and the log names the first. After switching off,
- * no handler of a hit is running, nor of a point that stayed off after switching on.
+ * Points that cannot be armed stay off, and the log names the first. When probes have been
+ * switched off, no handler of a hit is running. When they have been switched on, no handler
+ * of a point that stayed off is running.
  *
  * Context: may sleep.
  */

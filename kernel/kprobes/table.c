@@ -6,7 +6,7 @@
  * be probed, and enters an RCU reader, which lockdep and RCU debugging instrument. A
  * lookup here is inline, and takes no lock.
  *
- * The table uses open addressing with linear probing. The owner's lock serializes
+ * The table uses open addressing with linear probing. The owner's lock serialises
  * writers. A lookup may run concurrently with a writer, for these reasons:
  *
  *  - A release store puts a node into a bucket, so a lookup that finds the node

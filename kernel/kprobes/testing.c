@@ -87,7 +87,7 @@ bool kprobe_test_mce_recovers(unsigned long ip)
 	char *msg;
 
 	guard(preempt)();
-	/* Of AMD's CPUs, some recover from no such error. */
+	/* Some AMD CPUs recover from no error of this kind. */
 	mce_flags.succor = 1;
 	mce_severity(&m, &regs, &msg, true);
 	mce_flags.succor = succor;

@@ -215,7 +215,7 @@ x86_emulator_t x86_emulator(unsigned int kind);
 /* core.c */
 const struct x86_copy *x86_copy_at(unsigned long addr);
 
-/* A free slot is full of breakpoints. No hit gets there: this is for what has gone astray. */
+/* A free slot is full of breakpoints. No hit gets there: this is for stray execution only. */
 static __always_inline const struct x86_copy *x86_copy_in_use(unsigned long addr)
 {
 	const struct x86_copy *copy = x86_copy_at(addr);

@@ -265,7 +265,7 @@ kprobe_opcode_t *arch_adjust_kprobe_addr(unsigned long addr, unsigned long offse
 /* --------------------------- Executable memory -------------------------- */
 
 /**
- * alloc_insn_pages - pages for out-of-line copies and detours
+ * alloc_insn_pages - allocate pages for out-of-line copies and detours
  * @nr: how many
  *
  * They are filled with breakpoints and made executable before anything else knows

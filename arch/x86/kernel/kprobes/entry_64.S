@@ -132,7 +132,7 @@ SYM_CODE_END(detour_leave)
 
 #if defined(CONFIG_KPROBES_ON_FTRACE) && !defined(CONFIG_FRAME_POINTER)
 /*
- * Called at a function's entry if kprobes is the only user of its ftrace site.
+ * Called at a function's entry if kprobes are the only user of its ftrace site.
  * This does less than ftrace's general callers: each register is saved and restored
  * once, and the handler looks up only the point.
  *

@@ -16,7 +16,7 @@
  *
  * If the instruction is as long as the jump, it is the only one replaced, so nothing
  * can lead inside. Otherwise all branches of the function are examined. Which code may
- * branch into a function? The function itself; its unlikely part, which the compiler
+ * branch into a function? The function itself; its cold part, which the compiler
  * has moved to function.cold, a name that a module may have lost: see
  * reach_is_nameless(); and neighbours in assembly that share code. Those are
  * recognised by symbols that do not begin where functions do, and by code that runs
@@ -886,7 +886,7 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 }
 
 /**
- * arch_detour_branch - the branch that leads into the bytes of a jump
+ * arch_detour_branch - find a branch that leads into the bytes of a jump
  * @p: a point for which x86_reach_plan() has returned KPROBE_WHY_TARGET
  *
  * Planning a jump only finds out whether there is one. So this searches again.

@@ -186,8 +186,8 @@ static struct kprobe *text_point(unsigned long addr)
  * table, and a point does not come and go, nor change between breakpoint and jump,
  * without interrupting all CPUs, which waits for this one.
  *
- * An oops asks this about wherever the instruction pointer is. If nothing can be read there,
- * the result is all zeros.
+ * An oops asks for the text at its instruction pointer, whatever that is. If nothing can be
+ * read there, the result is all zeros.
  *
  * Context: any. No other code changes the text.
  */
