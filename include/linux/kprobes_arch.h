@@ -53,6 +53,7 @@ static inline void kprobe_assert_held(struct mutex *mutex)
 struct kprobe *get_kprobe(void *addr);
 void kprobes_inc_nmissed_count(struct kprobe *p);
 void kprobe_miss_post(struct kprobe *p);
+bool kprobe_forgot_ip(const void *addr, struct pt_regs *regs, unsigned int len);
 void dump_kprobe(struct kprobe *p);
 
 /*

@@ -143,6 +143,30 @@ void __kprobe_hit kprobes_inc_nmissed_count(struct kprobe *p)
 
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 /**
+ * kprobe_forgot_ip - test for a handler that returned non-zero for no reason
+ * @addr: the point's address
+ * @regs: registers that the handlers have left
+ * @len:  length of the probed instruction in bytes
+ *
+ * Non-zero means that a handler has set the instruction pointer. If none has, it is where the
+ * breakpoint left it, which is inside the instruction, unless that is as short as the
+ * breakpoint and is to be skipped.
+ *
+ * Context: that of kprobe_run_pre().
+ * Return: true if so: the instruction has to run. The log names the first such point.
+ */
+bool __kprobe_hit kprobe_forgot_ip(const void *addr, struct pt_regs *regs, unsigned int len)
+{
+	if (len <= __ARCH_KPROBE_IP_AFTER ||
+	    instruction_pointer(regs) != (unsigned long)addr + __ARCH_KPROBE_IP_AFTER)
+		return false;
+	/* The probed code may hold locks that the console needs. */
+	printk_deferred_once(KERN_WARNING "kprobes: a handler at %pS returned non-zero, but has not set the instruction pointer\n",
+			     addr);
+	return true;
+}
+
+/**
  * kprobe_miss_post - count a hit whose post-handlers cannot run
  * @p: the point that was hit
  *

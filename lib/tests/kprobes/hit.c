@@ -565,6 +565,71 @@ static void nonzero_pre_handler_skips_the_instruction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
 }
 
+#ifdef CONFIG_X86
+static int goes_nowhere(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	return 1;
+}
+
+/* Is it all that the breakpoint takes? Then the handler has skipped it. */
+static bool is_one_byte(struct kpt_probe *pr)
+{
+	struct kprobe *p;
+	bool ret;
+
+	preempt_disable();
+	p = get_kprobe(pr->kp.addr);
+	ret = !kprobe_ftrace(p) && p->ainsn.len == 1;
+	preempt_enable();
+	return ret;
+}
+
+/* Not a mistake: the instruction pointer is at the next instruction. */
+static void nonzero_pre_handler_may_skip_one_byte(struct kunit *test)
+{
+	struct kpt_probe *pr = kpt_probe(test, (char *)kpt_asm_extends + kpt_asm_one_byte_at);
+	u32 (*fn)(u32 arg) = kpt_asm_extends;
+	unsigned int i;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	KUNIT_EXPECT_EQ(test, fn(0x8000), 0xffff8001);
+	pr->on_pre = goes_nowhere;
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, fn(0x8000), 0x8001);
+		/* The second time by a jump, where there can be one. */
+		wait_for_kprobe_optimizer();
+	}
+	KUNIT_EXPECT_EQ(test, pr->pre, 3);
+}
+
+/* A mistake: the instruction pointer is inside the instruction. */
+static void nonzero_pre_handler_that_sets_no_ip_runs_the_instruction(struct kunit *test)
+{
+	const struct kpt_site *site = kpt_site(test);
+	unsigned int i, with_post;
+	struct kpt_probe *pr;
+
+	for (with_post = 0; with_post < 2; with_post++) {
+		pr = kpt_alloc(test, kpt_addr(site));
+		if (with_post)
+			pr->kp.post_handler = kpt_post;
+		kpt_register(test, pr);
+		if (is_one_byte(pr))
+			return;
+		pr->on_pre = goes_nowhere;
+		for (i = 1; i <= 2; i++) {
+			KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ(test, pr->pre, i);
+			/* The second time by a jump, where there can be one. */
+			wait_for_kprobe_optimizer();
+		}
+		KUNIT_EXPECT_EQ(test, pr->post, 0);
+		KUNIT_EXPECT_EQ(test, pr->kp.nmissed, 0ul);
+		kpt_unregister(test, pr);
+	}
+}
+#endif
+
 /* --- Several probes ------------------------------------------------------ */
 
 static void several_probes_run_in_registration_order(struct kunit *test)
@@ -1411,6 +1476,10 @@ static struct kunit_case hit_cases[] = {
 	SITE_CASE(post_handler_may_change_where_execution_goes_on),
 #endif
 	SITE_CASE(nonzero_pre_handler_skips_the_instruction),
+#ifdef CONFIG_X86
+	SITE_CASE(nonzero_pre_handler_that_sets_no_ip_runs_the_instruction),
+	KUNIT_CASE(nonzero_pre_handler_may_skip_one_byte),
+#endif
 	SITE_CASE(several_probes_run_in_registration_order),
 	SITE_CASE(several_probes_run_until_one_is_nonzero),
 	SITE_CASE(post_handler_arrives_first),

@@ -96,6 +96,17 @@ SYM_FUNC_START(kpt_asm_reads_carry)
 	RETURN
 SYM_FUNC_END(kpt_asm_reads_carry)
 
+/* The instruction of one byte is followed by what a jump can replace. */
+SYM_FUNC_START(kpt_asm_extends)
+	mov	FIRST, %_ASM_AX
+.Lone_byte:
+	cwtl
+	add	$1, %eax
+	cltd
+	RETURN
+SYM_FUNC_END(kpt_asm_extends)
+OFFSET kpt_asm_one_byte_at, .Lone_byte, kpt_asm_extends
+
 SYM_FUNC_START(kpt_asm_sets_ac)
 	pushf
 	orl	$X86_EFLAGS_AC, (%_ASM_SP)

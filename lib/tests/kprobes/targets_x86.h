@@ -76,6 +76,10 @@ void kpt_asm_refused(void);
 /* Returns the lowest bit of its argument in the carry flag, and nothing else. */
 void kpt_asm_carry(void);
 
+/* Extends the lower 16 bits, by an instruction of one byte, and adds 1. */
+u32 kpt_asm_extends(u32 arg);
+extern const u32 kpt_asm_one_byte_at;
+
 /* Calls that, and returns the flag. */
 unsigned long kpt_asm_reads_carry(unsigned long arg);
 

@@ -158,8 +158,10 @@ int __kprobe_hit detour_hit(struct x86_detour *d, struct pt_regs *regs)
 	if (unlikely(!p)) {
 		/* The hit is late, and there is no point any more. */
 	} else if (kprobe_run_pre(p, regs)) {
-		x86_detour_resume(regs);
-		next = DETOUR_AWAY;
+		if (!kprobe_forgot_ip(p->addr, regs, p->ainsn.len)) {
+			x86_detour_resume(regs);
+			next = DETOUR_AWAY;
+		}
 	} else if (!READ_ONCE(p->post_handler)) {
 		/* Only the instruction is left to do. */
 	} else if (x86_emulate(p, regs)) {
@@ -204,7 +206,10 @@ out:
  */
 int __kprobe_hit detour_changed(struct x86_detour *d, struct pt_regs *regs)
 {
-	x86_detour_resume(regs);
+	if (kprobe_forgot_ip(d->addr, regs, d->map[0].len))
+		regs->ip = x86_detour_exec(d, 0);
+	else
+		x86_detour_resume(regs);
 	kprobe_unshow(KPROBE_CTX_TASK);
 	preempt_enable_notrace();
 	return DETOUR_LEAVE;

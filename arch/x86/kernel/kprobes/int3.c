@@ -126,6 +126,8 @@ static __always_inline void int3_hit(struct kprobe *p, struct pt_regs *regs,
 			int3_execute(p, regs);
 		else
 			int3_run_post(p, regs);
+	} else if (kprobe_forgot_ip(p->addr, regs, p->ainsn.len)) {
+		int3_execute(p, regs);
 	} else {
 		x86_detour_resume(regs);
 	}
