@@ -136,8 +136,9 @@ SYM_CODE_END(detour_leave)
  * This does less than ftrace's general callers: each register is saved and restored
  * once, and the handler looks up only the point.
  *
- * Functions are called with the direction and alignment check flags clear, so
- * there is no need to clear them.
+ * Functions are called with the direction flag clear. The alignment check flag is
+ * clear, too, except in a few functions of UBSAN that report on accesses to user
+ * memory. Other tracers run with it set there, as well.
  */
 SYM_FUNC_START(kprobe_ftrace_trampoline)
 	push	$__KERNEL_DS
