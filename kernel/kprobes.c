@@ -336,10 +336,28 @@ EXPORT_SYMBOL_GPL(register_kprobes);
 
 /* ---------------------------- Unregistering ----------------------------- */
 
-/*
- * Hides the users of the registered probes in the array from hits, and collects them in
- * @leaving. Returns true if their handlers may be running.
+/**
+ * kprobe_user_leave - hide a user from hits
+ * @user:    the user
+ * @leaving: collects users for kprobe_users_remove()
+ *
+ * Context: kprobe_mutex held.
+ * Return: true if its handlers may be running.
  */
+bool kprobe_user_leave(struct kprobe_user *user, struct list_head *leaving)
+{
+	/* Disabling has waited for the handlers of a disabled probe. */
+	bool wait = user->enabled || user->hook;
+
+	kprobe_assert_held(&kprobe_mutex);
+	list_add_tail(&user->batch, leaving);
+	kprobe_unlink_user(user);
+	if (user->hook)
+		kretprobe_stop(user->hook);
+	return wait;
+}
+
+/* As kprobe_user_leave() for the registered probes in the array. */
 static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *leaving)
 {
 	kprobe_opcode_t *none = NULL;
@@ -361,13 +379,7 @@ static bool kprobe_users_unlink(struct kprobe **kps, int num, struct list_head *
 				copy_to_kernel_nofault(&kps[i]->addr, &none, sizeof(none));
 			continue;
 		}
-		list_add_tail(&user->batch, leaving);
-		/* Disabling has waited for the handlers of a disabled probe. */
-		if (user->enabled || user->hook)
-			wait = true;
-		kprobe_unlink_user(user);
-		if (user->hook)
-			kretprobe_stop(user->hook);
+		wait |= kprobe_user_leave(user, leaving);
 	}
 	return wait;
 }
@@ -472,6 +484,28 @@ static void kprobe_users_free(struct list_head *leaving)
 }
 
 /**
+ * kprobe_users_remove - remove users that hits do not see any more
+ * @leaving: the users, from kprobe_user_leave()
+ * @wait:    handlers of one of them may be running
+ *
+ * On return no such handler is running, and the users are freed.
+ *
+ * Context: kprobe_mutex held; may sleep.
+ */
+void kprobe_users_remove(struct list_head *leaving, bool wait)
+{
+	LIST_HEAD(batch);
+
+	kprobe_assert_held(&kprobe_mutex);
+	kprobe_test_stage(KPROBE_STAGE_LEAVING);
+	kprobe_users_disarm(leaving, &batch);
+	kprobe_users_quiesce(leaving, &batch, wait);
+	kprobe_test_stage(KPROBE_STAGE_QUIET);
+	kprobe_points_free_unused(&batch);
+	kprobe_users_free(leaving);
+}
+
+/**
  * unregister_kprobes - remove many probes at once
  * @kps: the probes
  * @num: how many
@@ -486,7 +520,6 @@ static void kprobe_users_free(struct list_head *leaving)
 void unregister_kprobes(struct kprobe **kps, int num)
 {
 	LIST_HEAD(leaving);
-	LIST_HEAD(batch);
 	bool wait;
 
 	if (num <= 0 || !kps || kprobe_deny_caller("unregister", *kps))
@@ -495,12 +528,7 @@ void unregister_kprobes(struct kprobe **kps, int num)
 	guard(mutex)(&kprobe_mutex);
 
 	wait = kprobe_users_unlink(kps, num, &leaving);
-	kprobe_test_stage(KPROBE_STAGE_LEAVING);
-	kprobe_users_disarm(&leaving, &batch);
-	kprobe_users_quiesce(&leaving, &batch, wait);
-	kprobe_test_stage(KPROBE_STAGE_QUIET);
-	kprobe_points_free_unused(&batch);
-	kprobe_users_free(&leaving);
+	kprobe_users_remove(&leaving, wait);
 }
 EXPORT_SYMBOL_GPL(unregister_kprobes);
 

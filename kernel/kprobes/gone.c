@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Kprobes: probes on text that is freed: modules and init text.
+ * Kprobes: probes on text that is freed, and probes whose own memory is: of modules, and of
+ * init sections.
  */
+#define pr_fmt(fmt) "kprobes: " fmt
+
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/init.h>
@@ -50,6 +53,67 @@ static void kprobe_text_gone(unsigned long start, unsigned long end)
 	kprobe_batch_end(&dead);
 }
 
+/*
+ * Is it in memory that is about to be freed: that of a module, or, with @init, only its init
+ * sections? Without a module, these are the init sections of the kernel.
+ */
+static bool is_going(const void *p, struct module *mod, bool init)
+{
+	unsigned long addr = (unsigned long)p;
+
+	if (!mod)
+		return init_section_contains((void *)p, 1);
+	return init ? within_module_init(addr, mod) : within_module(addr, mod);
+}
+
+/* Would a hit, or a change of the point, use what is about to be freed? */
+static bool kprobe_user_is_going(const struct kprobe_user *user, struct module *mod,
+				 bool init)
+{
+	const struct kprobe_faulter *faulter = user->faulter;
+	const struct kretprobe_hook *hook = user->hook;
+
+	if (hook && (is_going(hook->return_handler, mod, init) ||
+		     is_going(hook->entry_handler, mod, init)))
+		return true;
+	/* With a jprobe, run.self is its handler. */
+	return is_going(user->kp, mod, init) ||
+	       is_going(user->run.pre, mod, init) ||
+	       is_going(user->run.self, mod, init) ||
+	       is_going(user->run.post, mod, init) ||
+	       (faulter && is_going(faulter->handler, mod, init));
+}
+
+/*
+ * Removes the probes that should have been unregistered: the next hit would call a function
+ * that is not there any more, and the optimizer would write to freed memory while it holds
+ * kprobe_mutex. Unregistering such a probe later does nothing.
+ */
+static void kprobe_remove_going(struct module *mod, bool init)
+{
+	struct kprobe_user *user, *next;
+	unsigned long first = 0;
+	struct kprobe_point *pt;
+	unsigned int nr = 0;
+	LIST_HEAD(leaving);
+	bool wait = false;
+
+	list_for_each_entry(pt, &kprobe_points, all) {
+		list_for_each_entry_safe(user, next, &pt->users, list) {
+			if (!kprobe_user_is_going(user, mod, init))
+				continue;
+			if (!nr++)
+				first = user->addr;
+			wait |= kprobe_user_leave(user, &leaving);
+		}
+	}
+	if (!nr)
+		return;
+	pr_warn("%s%s is freed with %u of its probes set, one at %pS: removing them\n",
+		init ? "init memory of " : "", module_name(mod), nr, (void *)first);
+	kprobe_users_remove(&leaving, wait);
+}
+
 /* Under kprobe_mutex. */
 static bool init_text_gone;
 
@@ -57,7 +121,7 @@ static bool init_text_gone;
  * kprobe_free_init_mem - retire the points in the kernel's init text
  *
  * The text is about to be freed. It can be patched until core_kernel_text() no longer
- * counts it as text.
+ * counts it as text. Probes that are in init memory themselves are removed.
  *
  * Context: may sleep; system_state is still SYSTEM_SCHEDULING.
  */
@@ -65,6 +129,7 @@ void kprobe_free_init_mem(void)
 {
 	scoped_guard(mutex, &kprobe_mutex) {
 		init_text_gone = true;
+		kprobe_remove_going(NULL, true);
 		kprobe_text_gone((unsigned long)__init_begin, (unsigned long)__init_end);
 	}
 	kprobe_test_init_text_gone();
@@ -191,6 +256,7 @@ static int kprobe_module_event(struct notifier_block *nb, unsigned long event, v
 		break;
 	case MODULE_STATE_LIVE:
 	case MODULE_STATE_GOING:
+		kprobe_remove_going(mod, event == MODULE_STATE_LIVE);
 		for_class_mod_mem_type(type, text) {
 			unsigned long start = (unsigned long)mod->mem[type].base;
 			unsigned long end = start + mod->mem[type].size;

@@ -13,7 +13,7 @@
  *	running.c	waits for handlers; current.c on architectures that have one
  *			current_kprobe for all contexts
  *	../kprobes.c	the manager: registers and unregisters, in batches
- *	switch.c	enables and disables; gone.c: text that is freed
+ *	switch.c	enables and disables; gone.c: text and probes that are freed
  *	count.c		counts hits, if that is switched on
  *	site.c		what may be probed; blacklist.c: what may not; reserved.c:
  *			text that other code patches
@@ -28,7 +28,7 @@
  *	control.c	files in debugfs; testing.c: what the KUnit suites need
  *
  * The manager calls into the other files. They use the manager only through the
- * API in linux/kprobes.h.
+ * API in linux/kprobes.h, but gone.c also removes users.
  *
  * Points and users
  * ----------------
@@ -321,7 +321,7 @@ struct kprobe_handlers {
  * struct kprobe_user - a registered probe
  * @node:    in the table of users, by the address of @kp
  * @list:    in kprobe_point::users
- * @batch:   links users that are unregistered together
+ * @batch:   links users that are removed together
  * @kp:	     the caller's structure, which handlers get
  * @run:     what a hit runs, as registered; return probes and jprobes have their own
  *	     pre-handler
@@ -402,6 +402,11 @@ void kprobe_report_flags(struct kprobe_user *user);
 void kprobe_choose_only(struct kprobe_point *pt);
 void kprobe_count_user(struct kprobe_user *user, int sign);
 void kprobe_release_point(struct kprobe_point *pt);
+
+/* ----------------------------- ../kprobes.c ----------------------------- */
+
+bool kprobe_user_leave(struct kprobe_user *user, struct list_head *leaving);
+void kprobe_users_remove(struct list_head *leaving, bool wait);
 
 /* -------------------------------- hit.c --------------------------------- */
 

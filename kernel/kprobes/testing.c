@@ -177,8 +177,8 @@ EXPORT_SYMBOL_IF_KUNIT(kprobe_test_debug);
 
 /* -------------------------------- Boot ----------------------------------- */
 
-static int too_early_ret, too_late_ret;
-static bool too_early_refused, too_late_text;
+static int too_early_ret, too_late_ret, left_ret;
+static bool too_early_refused, too_late_text, left_in_init;
 
 /*
  * Tasks may sleep already, as they must to register a probe. Initcalls of one level run in
@@ -210,6 +210,17 @@ int kprobe_test_too_early(bool *refused)
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_early);
 
+/* A mistake: it is not unregistered before init memory is freed. */
+static struct kprobe left_probe __initdata = { .flags = KPROBE_FLAG_DISABLED };
+
+static int __init leave_probe(void)
+{
+	left_probe.addr = kprobe_test_entry(kprobe_test_too_early);
+	left_ret = register_kprobe(&left_probe);
+	return left_ret;
+}
+late_initcall(leave_probe);
+
 /**
  * kprobe_test_init_text_gone - register a probe on init text too late
  *
@@ -219,6 +230,8 @@ void __ref kprobe_test_init_text_gone(void)
 {
 	struct kprobe kp = { .addr = kprobe_test_entry(too_early) };
 
+	/* It cannot be enabled if it is not registered. */
+	left_in_init = left_ret || enable_kprobe(&left_probe) != -EINVAL;
 	too_late_text = core_kernel_text((unsigned long)kp.addr);
 	too_late_ret = register_kprobe(&kp);
 	if (!too_late_ret)
@@ -238,6 +251,18 @@ int kprobe_test_too_late(bool *text)
 	return too_late_ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kprobe_test_too_late);
+
+/**
+ * kprobe_test_left_in_init - tell if a probe in init memory was still set when that was freed
+ *
+ * Context: any.
+ * Return: true if so, or if it could not be set.
+ */
+bool kprobe_test_left_in_init(void)
+{
+	return left_in_init;
+}
+EXPORT_SYMBOL_IF_KUNIT(kprobe_test_left_in_init);
 
 /* ------------------------------- Stages --------------------------------- */
 

@@ -141,6 +141,7 @@ void kprobe_test_oops_at(unsigned long ip);
 bool kprobe_test_arrays_wait(void);
 int kprobe_test_too_early(bool *refused);
 int kprobe_test_too_late(bool *text);
+bool kprobe_test_left_in_init(void);
 bool kprobe_test_fault_nests(void);
 bool kprobe_test_idle_noted(unsigned int cpu);
 unsigned long kprobe_test_retry_delay(bool *pending);

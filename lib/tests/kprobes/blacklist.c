@@ -1351,6 +1351,11 @@ static void probe_on_init_text_is_refused_once_it_goes(struct kunit *test)
 	/* Its breakpoints were removed while it could still be patched as text. */
 	KUNIT_EXPECT_TRUE(test, text);
 }
+
+static void probe_in_init_memory_is_removed_when_that_goes(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, kprobe_test_left_in_init());
+}
 #endif
 
 static void each_call_is_refused_without_kprobes(struct kunit *test)
@@ -1418,6 +1423,7 @@ static struct kunit_case blacklist_cases[] = {
 	KUNIT_CASE(probe_is_refused_before_kprobes_are_ready),
 #ifdef MODULE
 	KUNIT_CASE(probe_on_init_text_is_refused_once_it_goes),
+	KUNIT_CASE(probe_in_init_memory_is_removed_when_that_goes),
 #endif
 	KUNIT_CASE(each_call_is_refused_without_kprobes),
 	KPT_LAST_CASE,

@@ -551,6 +551,303 @@ static void blacklist_forgets_text_that_is_gone(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, lines, 10);
 }
+
+/* --- Probes whose own memory goes ------------------------------------------ */
+
+static int left_pre(struct kprobe *p, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static void left_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static int left_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+	return 0;
+}
+
+/**
+ * struct left - a probe that its module forgets
+ * @kp:   the probe, or
+ * @rp:   a return probe, or
+ * @jp:   a jprobe
+ * @stay: others of the same point, set before it and after it, which are not the module's
+ * @mod:  the module
+ */
+struct left {
+	union {
+		struct kprobe kp;
+		struct kretprobe rp;
+#ifdef CONFIG_JPROBES
+		struct jprobe jp;
+#endif
+	};
+	struct kpt_probe *stay[2];
+	struct module mod;
+};
+
+static struct left *left_alloc(struct kunit *test)
+{
+	struct left *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	strscpy(l->mod.name, "kpt_leaver");
+	l->kp.addr = kpt_text(kpt_plain);
+	l->stay[0] = kpt_probe(test, kpt_plain);
+	return l;
+}
+
+/* Enabling is an error, if it is not registered. */
+static void left_expect_removed(struct kunit *test, struct left *l, u64 log, const char *line)
+{
+	kpt_fn_t fn = kpt_plain;
+	unsigned int i;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&l->kp), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kpt_log_lines(test, log, line), 1);
+	for (i = 0; i < ARRAY_SIZE(l->stay); i++)
+		l->stay[i]->pre = 0;
+	KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
+	for (i = 0; i < ARRAY_SIZE(l->stay); i++)
+		KUNIT_EXPECT_EQ(test, l->stay[i]->pre, 1);
+	kpt_unregister(test, l->stay[1]);
+	unregister_kprobe(&l->kp);
+}
+
+/* Three times: the module becomes live; it goes; only its init sections go. */
+static void left_check(struct kunit *test, struct left *l, int (*set)(struct left *l),
+		       void *what)
+{
+	struct module *mod = &l->mod;
+	u64 log;
+
+	KUNIT_ASSERT_EQ(test, set(l), 0);
+	l->stay[1] = kpt_probe(test, kpt_plain);
+	mod->mem[MOD_DATA].base = what;
+	mod->mem[MOD_DATA].size = 1;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_LIVE), 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&l->kp), 0);
+	log = kpt_log_end();
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	left_expect_removed(test, l, log,
+			    "kprobes: kpt_leaver is freed with 1 of its probes set, one at kpt_plain+0x");
+
+	/* Unregistering has cleared it. */
+	l->kp.addr = kpt_text(kpt_plain);
+	KUNIT_ASSERT_EQ(test, set(l), 0);
+	l->stay[1] = kpt_probe(test, kpt_plain);
+	mod->mem[MOD_DATA].size = 0;
+	mod->mem[MOD_INIT_DATA].base = what;
+	mod->mem[MOD_INIT_DATA].size = 1;
+	log = kpt_log_end();
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_LIVE), 0);
+	left_expect_removed(test, l, log,
+			    "kprobes: init memory of kpt_leaver is freed with 1 of its probes set");
+	mod->mem[MOD_INIT_DATA].size = 0;
+}
+
+static int left_set(struct left *l)
+{
+	return register_kprobe(&l->kp);
+}
+
+static void probe_in_a_module_that_goes_is_removed(struct kunit *test)
+{
+	struct left *l = left_alloc(test);
+
+	left_check(test, l, left_set, &l->kp);
+}
+
+static void probe_with_a_handler_in_a_module_that_goes_is_removed(struct kunit *test)
+{
+	struct left *l = left_alloc(test);
+
+	l->kp.pre_handler = left_pre;
+	left_check(test, l, left_set, left_pre);
+	l->kp.addr = kpt_text(kpt_plain);
+	l->kp.pre_handler = NULL;
+	l->kp.post_handler = left_post;
+	left_check(test, l, left_set, left_post);
+	l->kp.addr = kpt_text(kpt_plain);
+	l->kp.post_handler = NULL;
+	l->kp.fault_handler = left_fault;
+	left_check(test, l, left_set, left_fault);
+	/* One that is off, too: it could be enabled. */
+	l->kp.addr = kpt_text(kpt_plain);
+	l->kp.flags = KPROBE_FLAG_DISABLED;
+	left_check(test, l, left_set, left_fault);
+}
+
+/**
+ * struct left_hit - a handler that is running while its module goes
+ * @pr:	    the probe
+ * @inside: the handler is running
+ */
+struct left_hit {
+	struct kpt_probe pr;
+	bool inside;
+};
+
+#define LEFT_MS	300
+
+static int left_takes_its_time(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	struct left_hit *h = container_of(pr, struct left_hit, pr);
+
+	WRITE_ONCE(h->inside, true);
+	kpt_spin_until(false, LEFT_MS);
+	WRITE_ONCE(h->inside, false);
+	return 0;
+}
+
+static int left_hit(void *unused)
+{
+	kpt_fn_t fn = kpt_plain;
+
+	OPTIMIZER_HIDE_VAR(fn);
+	fn(7);
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void handlers_of_a_module_that_goes_are_waited_for(struct kunit *test)
+{
+	struct left_hit *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	KUNIT_ASSERT_NOT_NULL(test, mod);
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	h->pr.kp.addr = kpt_text(kpt_plain);
+	h->pr.kp.pre_handler = kpt_pre;
+	h->pr.on_pre = left_takes_its_time;
+	kpt_register(test, &h->pr);
+	mod->mem[MOD_DATA].base = h;
+	mod->mem[MOD_DATA].size = sizeof(*h);
+	task = kpt_thread(test, left_hit, NULL, cpu, "left");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(h->inside)));
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(h->inside));
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&h->pr.kp), -EINVAL);
+	kpt_stop(test, task);
+}
+
+#ifdef CONFIG_JPROBES
+static unsigned long left_jprobe(unsigned long arg)
+{
+	jprobe_return();
+	return 0;
+}
+
+static int left_set_jprobe(struct left *l)
+{
+	return register_jprobe(&l->jp);
+}
+
+static void jprobe_with_a_handler_in_a_module_that_goes_is_removed(struct kunit *test)
+{
+	struct left *l = left_alloc(test);
+
+	l->jp.entry = JPROBE_ENTRY(left_jprobe);
+	left_check(test, l, left_set_jprobe, left_jprobe);
+	l->kp.addr = kpt_text(kpt_plain);
+	left_check(test, l, left_set_jprobe, &l->jp);
+}
+#endif
+
+#ifdef CONFIG_KRETPROBES
+static unsigned int left_returns;
+
+static int left_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	left_returns++;
+	return 0;
+}
+
+static int left_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static int left_set_return(struct left *l)
+{
+	return register_kretprobe(&l->rp);
+}
+
+static void return_probe_with_a_handler_in_a_module_that_goes_is_removed(struct kunit *test)
+{
+	struct left *l = left_alloc(test);
+
+	l->rp.handler = left_return;
+	left_check(test, l, left_set_return, left_return);
+	l->kp.addr = kpt_text(kpt_plain);
+	left_check(test, l, left_set_return, &l->rp);
+	l->kp.addr = kpt_text(kpt_plain);
+	l->rp.entry_handler = left_entry;
+	left_check(test, l, left_set_return, left_entry);
+}
+
+/**
+ * struct left_call - a call that is in flight while the module goes
+ * @gate:   it waits for this
+ * @inside: it waits
+ * @result: what the function returned
+ */
+struct left_call {
+	struct completion gate;
+	atomic_t inside;
+	unsigned long result;
+};
+
+static int left_call(void *arg)
+{
+	struct left_call *c = arg;
+
+	c->result = kpt_recurse_waits(3, &c->gate, &c->inside);
+	while (!kthread_should_stop())
+		usleep_range(500, 1000);
+	return 0;
+}
+
+static void left_open_gate(void *gate)
+{
+	complete_all(gate);
+}
+
+static void calls_in_flight_of_a_module_that_goes_return(struct kunit *test)
+{
+	struct left_call *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct left *l = left_alloc(test);
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	init_completion(&c->gate);
+	l->kp.addr = kpt_text(kpt_recurse_waits);
+	l->rp.handler = left_return;
+	KUNIT_ASSERT_EQ(test, register_kretprobe(&l->rp), 0);
+	left_returns = 0;
+	task = kpt_thread(test, left_call, c, -1, "left");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, left_open_gate, &c->gate), 0);
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(atomic_read(&c->inside)));
+	l->mod.mem[MOD_DATA].base = left_return;
+	l->mod.mem[MOD_DATA].size = 1;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(&l->mod, MODULE_STATE_GOING), 0);
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&l->kp), -EINVAL);
+	/* As if it were freed. */
+	memset(&l->rp, 0x6b, sizeof(l->rp));
+	complete_all(&c->gate);
+	kpt_stop(test, task);
+	KUNIT_EXPECT_EQ(test, c->result, 3ul);
+	KUNIT_EXPECT_EQ(test, left_returns, 0);
+}
+#endif
 #endif /* MODULE */
 
 static void their_users_see_that_they_are_gone(struct kunit *test)
@@ -687,6 +984,16 @@ static struct kunit_case gone_cases[] = {
 	KUNIT_CASE(text_of_a_module_that_goes_runs_without_them),
 	KUNIT_CASE(text_that_goes_has_a_first_and_a_last_byte),
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
+	KUNIT_CASE(probe_in_a_module_that_goes_is_removed),
+	KUNIT_CASE(probe_with_a_handler_in_a_module_that_goes_is_removed),
+	KUNIT_CASE(handlers_of_a_module_that_goes_are_waited_for),
+#ifdef CONFIG_JPROBES
+	KUNIT_CASE(jprobe_with_a_handler_in_a_module_that_goes_is_removed),
+#endif
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE(return_probe_with_a_handler_in_a_module_that_goes_is_removed),
+	KUNIT_CASE(calls_in_flight_of_a_module_that_goes_return),
+#endif
 #endif
 	KUNIT_CASE(their_users_see_that_they_are_gone),
 	KUNIT_CASE(enabling_and_disabling_them_is_einval),

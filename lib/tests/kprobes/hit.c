@@ -605,20 +605,25 @@ static void nonzero_pre_handler_may_skip_one_byte(struct kunit *test)
 /* A mistake: the instruction pointer is inside the instruction. */
 static void nonzero_pre_handler_that_sets_no_ip_runs_the_instruction(struct kunit *test)
 {
+	/* Without its first byte, an instruction of 64 bits is the same of 32 bits. */
 	const struct kpt_site *site = kpt_site(test);
-	unsigned int i, with_post;
+	unsigned long arg = ~0ul / 5;
+	enum { ALONE, WITH_POST, WITH_ANOTHER, NR } how;
 	struct kpt_probe *pr;
+	unsigned int i;
 
-	for (with_post = 0; with_post < 2; with_post++) {
+	for (how = ALONE; how < NR; how++) {
 		pr = kpt_alloc(test, kpt_addr(site));
-		if (with_post)
+		if (how == WITH_POST)
 			pr->kp.post_handler = kpt_post;
+		if (how == WITH_ANOTHER)
+			kpt_probe(test, kpt_addr(site));
 		kpt_register(test, pr);
 		if (is_one_byte(pr))
 			return;
 		pr->on_pre = goes_nowhere;
 		for (i = 1; i <= 2; i++) {
-			KUNIT_EXPECT_EQ(test, site->fn(7), KPT_RESULT(7ul));
+			KUNIT_EXPECT_EQ(test, site->fn(arg), KPT_RESULT(arg));
 			KUNIT_EXPECT_EQ(test, pr->pre, i);
 			/* The second time by a jump, where there can be one. */
 			wait_for_kprobe_optimizer();

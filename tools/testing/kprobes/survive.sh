@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Shows what stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
-# each way, then torture without killers and with some of them, then some windows of
+# each way, then modules that make mistakes of another kind, then torture without killers and with some of them, then some windows of
 # everything.sh, which are smaller here. Each row runs in a guest of its own, on both kernels.
 # Prints a table, also to build/logs/survive.txt. Fails if ours do not survive everything, if
 # a killer has not done its work there, or if a row was not run.
@@ -43,6 +43,9 @@ abuse.scribble $right,scribble $good
 abuse.in_handler $right,in_handler $good
 abuse.in_atomic $right,in_atomic $good
 abuse.addresses $right
+careless.leave
+careless.fail
+careless.return
 torture.alone
 torture.hotplug
 torture.module
@@ -71,6 +74,10 @@ survives()
 	abuse.*)
 		"$here/guest.sh" -t 900 -w 90 -l "$log" -s . "$build/$kernel" survive CALLS="$calls" \
 			CALLS_OF="$3" KINDS="${4:-}" >"$build/logs/$log.txt" 2>&1 || status=$?
+		;;
+	careless.*)
+		"$here/guest.sh" -t 300 -w 90 -l "$log" -s . "$build/$kernel" careless \
+			WHAT="${name#careless.}" >"$build/logs/$log.txt" 2>&1 || status=$?
 		;;
 	torture.*)
 		killer=${name#torture.}
