@@ -555,6 +555,46 @@ asm(".pushsection .text, \"ax\"\n"
 	"kpt_after_padding: int3\n"
 	".popsection");
 
+/*
+ * With kCFI, the padding has no symbol if nothing takes the address of the function. Calls are
+ * counted there, too, with "retbleed=stuff" on an old CPU.
+ */
+static noinline notrace __used unsigned long kpt_before_direct(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return KPT_RESULT(arg);
+}
+
+static noinline notrace __used unsigned long kpt_direct(unsigned long arg)
+{
+	OPTIMIZER_HIDE_VAR(arg);
+	barrier();
+	return KPT_RESULT(arg);
+}
+
+#ifdef CONFIG_CALL_PADDING
+#define PADDING	CONFIG_FUNCTION_PADDING_BYTES
+#else
+#define PADDING	0
+#endif
+
+static void check_padding_is_refused(struct kunit *test)
+{
+	void *before = kprobe_test_symbol("kpt_before_direct");
+	void *fn = kprobe_test_symbol("kpt_direct");
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, before);
+	KUNIT_ASSERT_NOT_NULL(test, fn);
+	KUNIT_EXPECT_EQ(test, kpt_before_direct(7), KPT_RESULT(7ul));
+	KUNIT_EXPECT_EQ(test, kpt_refused(before), 0);
+	KUNIT_EXPECT_EQ(test, kpt_direct(7), KPT_RESULT(7ul));
+	for (i = 1; i <= PADDING; i++)
+		KUNIT_EXPECT_LT_MSG(test, kpt_refused(fn - i), 0, "%u bytes before it", i);
+	KUNIT_EXPECT_EQ(test, kpt_refused(fn), 0);
+}
+
 static void padding_is_refused_up_to_its_longest(struct kunit *test)
 {
 	/* Not by relocations: these are no targets of indirect branches. */
@@ -567,6 +607,7 @@ static void padding_is_refused_up_to_its_longest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_refused(padded + 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, kpt_refused(padded + 63), -EINVAL);
 	KUNIT_EXPECT_EQ(test, kpt_refused(longer), 0);
+	check_padding_is_refused(test);
 }
 #endif
 

@@ -184,6 +184,8 @@ void x86_text_batch(void);
 void x86_text_prepare(unsigned long addr);
 bool x86_text_debugged(u8 byte, unsigned long addr);
 int x86_boundary_check(unsigned long addr);
+bool x86_is_padding(struct insn *insn, bool last);
+bool x86_is_nameless_padding(unsigned long addr);
 
 /* orc.c */
 #ifdef CONFIG_UNWINDER_ORC

@@ -696,6 +696,10 @@ int x86_insn_prepare(struct kprobe *p)
 	x86_text_prepare(addr);
 	why = "not the start of an instruction";
 	ret = x86_boundary_check(addr);
+	if (!ret && x86_is_nameless_padding(addr)) {
+		why = "padding before a function";
+		ret = -EINVAL;
+	}
 	if (!ret) {
 		why = "the decoder does not know the instruction";
 		ret = x86_insn_read(&insn, buf, addr);

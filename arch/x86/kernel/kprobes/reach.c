@@ -121,13 +121,6 @@ static bool reach_is_indirect_jump(struct insn *insn)
 	       (X86_MODRM_REG(insn->modrm.value) & 6) == 4;
 }
 
-/* Assemblers put these before the next function, whether or not they are reached. */
-static bool reach_is_nop(struct insn *insn)
-{
-	return reach_opcode(insn) == 0x90 ||
-	       (reach_opcode(insn) == 0x0f && insn->opcode.bytes[1] == 0x1f);
-}
-
 /*
  * With kCFI, the kernel clears the hash in the 16 bytes before a function that nothing calls
  * through a pointer (poison_cfi()): the second to the fifth byte, or with FineIBT the eighth to
@@ -354,7 +347,8 @@ static int reach_scan(unsigned long start, unsigned long end)
 		if (ret)
 			return ret == -EBUSY ? ret : KPROBE_WHY_UNKNOWN;
 		/* The last function of a module is followed by zeros, up to the end of the page. */
-		if (start == function.start && at < function.named && !reach_is_nop(&insn))
+		if (start == function.start && at < function.named &&
+		    !x86_is_padding(&insn, at + insn.length == end))
 			function.falls = !reach_is_last(&insn);
 		function.odd |= reach_is_odd(&insn);
 		inside |= reach_names(&insn, function.start, function.end);

@@ -403,3 +403,62 @@ int x86_boundary_check(unsigned long addr)
 	}
 	return text_decode_up_to(at, addr);
 }
+
+/* ------------------------- Padding of functions -------------------------- */
+
+/**
+ * x86_is_padding - may an instruction be padding before a function?
+ * @insn: the instruction
+ * @last: the function begins after it
+ *
+ * Assemblers put NOPs there, whether or not they are reached. Where calls are counted, the
+ * last instruction does that, and they lead to it: see patch_dest().
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool x86_is_padding(struct insn *insn, bool last)
+{
+	const u8 *opcode = insn->opcode.bytes;
+
+	if (insn_is_avx(insn))
+		return false;
+	if (opcode[0] == 0x90 || (opcode[0] == 0x0f && opcode[1] == 0x1f))
+		return true;
+	/* SAR $5, of a per-CPU variable; the prefix is that of GS. */
+	return IS_ENABLED(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) && last &&
+	       opcode[0] == 0xc1 && X86_MODRM_REG(insn->modrm.value) == 7 &&
+	       insn->immediate.value == 5 && insn->prefixes.bytes[0] == 0x65;
+}
+
+/**
+ * x86_is_nameless_padding - test for padding before a function that has no symbol
+ * @addr: the start of an instruction
+ *
+ * objtool gives padding a symbol, see kprobe_is_prefix(), but not with kCFI. Then clang does,
+ * for functions that may be called through a pointer. The padding before all others is taken
+ * for the end of the function before it.
+ *
+ * Context: kprobe_mutex and text_mutex held.
+ * Return: true if it is.
+ */
+bool x86_is_nameless_padding(unsigned long addr)
+{
+	unsigned long size, offset, end, at;
+	struct x86_text text = { };
+	struct insn insn;
+
+	if (!IS_ENABLED(CONFIG_CFI_CLANG) || !IS_ENABLED(CONFIG_CALL_PADDING) ||
+	    !kallsyms_lookup_size_offset(addr, &size, &offset) || !offset)
+		return false;
+	end = addr - offset + size;
+	if (end - addr > CONFIG_FUNCTION_PADDING_BYTES ||
+	    !IS_ALIGNED(end, CONFIG_FUNCTION_ALIGNMENT))
+		return false;
+	for (at = addr; at < end; at += insn.length) {
+		if (x86_text_insn(&text, &insn, at) ||
+		    !x86_is_padding(&insn, at + insn.length == end))
+			return false;
+	}
+	return true;
+}
