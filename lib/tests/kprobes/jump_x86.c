@@ -741,13 +741,17 @@ static void code_after_zeros_is_no_cleared_hash(struct kunit *test)
 	expect_no_jump_because(test, pr, "a branch leads inside");
 	kpt_unregister(test, pr);
 
-	/* This runs into the next function. */
+	/* This runs into the next function. In a module, symbols have a size, which ends earlier. */
 	text[5] = 0x31;
 	text[6] = 0xc0;
 	replace_text(test, end - sizeof(text), text, sizeof(text));
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
+#ifdef MODULE
+	KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
+#else
 	expect_no_jump_because(test, pr, "the function shares code with others");
+#endif
 }
 #endif
 
