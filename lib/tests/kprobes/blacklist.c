@@ -574,13 +574,16 @@ static noinline notrace __used unsigned long kpt_direct(unsigned long arg)
 }
 
 #ifdef CONFIG_CALL_PADDING
-#define PADDING	CONFIG_FUNCTION_PADDING_BYTES
+#define PADDING		CONFIG_FUNCTION_PADDING_BYTES
+#define ASM_PADDING	CONFIG_FUNCTION_ALIGNMENT
 #else
-#define PADDING	0
+#define PADDING		0
+#define ASM_PADDING	0
 #endif
 
 static void check_padding_is_refused(struct kunit *test)
 {
+	void *in_asm = kprobe_test_symbol("kpt_asm_extends");
 	void *before = kprobe_test_symbol("kpt_before_direct");
 	void *fn = kprobe_test_symbol("kpt_direct");
 	unsigned int i;
@@ -593,6 +596,10 @@ static void check_padding_is_refused(struct kunit *test)
 	for (i = 1; i <= PADDING; i++)
 		KUNIT_EXPECT_LT_MSG(test, kpt_refused(fn - i), 0, "%u bytes before it", i);
 	KUNIT_EXPECT_EQ(test, kpt_refused(fn), 0);
+	KUNIT_ASSERT_NOT_NULL(test, in_asm);
+	for (i = 1; i <= ASM_PADDING; i++)
+		KUNIT_EXPECT_LT_MSG(test, kpt_refused(in_asm - i), 0, "%u bytes before it", i);
+	KUNIT_EXPECT_EQ(test, kpt_refused(in_asm), 0);
 }
 
 static void padding_is_refused_up_to_its_longest(struct kunit *test)

@@ -201,6 +201,9 @@ out:
  * @d:	  the detour
  * @regs: registers that the handler has left
  *
+ * Or one whose pre-handler has returned non-zero without doing so. A post-handler has no
+ * reason to choose the address that shows this, which is inside the instruction.
+ *
  * Context: called by the detour, in the handler's context.
  * Return: DETOUR_LEAVE.
  */

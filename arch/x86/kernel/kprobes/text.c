@@ -412,23 +412,29 @@ int x86_boundary_check(unsigned long addr)
  * @last: the function begins after it
  *
  * Assemblers put NOPs there, whether or not they are reached. Where calls are counted, the
- * last instruction does that, and they lead to it: see patch_dest().
+ * last instruction does that, and they lead to it: see patch_dest(). CALL_THUNKS_DEBUG adds
+ * another one.
  *
  * Context: any.
  * Return: true if so.
  */
 bool x86_is_padding(struct insn *insn, bool last)
 {
+	bool debug = IS_ENABLED(CONFIG_CALL_THUNKS_DEBUG);
 	const u8 *opcode = insn->opcode.bytes;
 
 	if (insn_is_avx(insn))
 		return false;
 	if (opcode[0] == 0x90 || (opcode[0] == 0x0f && opcode[1] == 0x1f))
 		return true;
-	/* SAR $5, of a per-CPU variable; the prefix is that of GS. */
-	return IS_ENABLED(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) && last &&
-	       opcode[0] == 0xc1 && X86_MODRM_REG(insn->modrm.value) == 7 &&
-	       insn->immediate.value == 5 && insn->prefixes.bytes[0] == 0x65;
+	if (!IS_ENABLED(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) ||
+	    insn->prefixes.bytes[0] != 0x65)
+		return false;
+	/* SAR $5 and INC, of per-CPU variables */
+	if (opcode[0] == 0xc1)
+		return (last || debug) && X86_MODRM_REG(insn->modrm.value) == 7 &&
+		       insn->immediate.value == 5;
+	return debug && last && opcode[0] == 0xff && X86_MODRM_REG(insn->modrm.value) == 0;
 }
 
 /**
@@ -452,7 +458,8 @@ bool x86_is_nameless_padding(unsigned long addr)
 	    !kallsyms_lookup_size_offset(addr, &size, &offset) || !offset)
 		return false;
 	end = addr - offset + size;
-	if (end - addr > CONFIG_FUNCTION_PADDING_BYTES ||
+	/* It is as long as the alignment before assembly, but may be shorter elsewhere. */
+	if (end - addr > CONFIG_FUNCTION_ALIGNMENT ||
 	    !IS_ALIGNED(end, CONFIG_FUNCTION_ALIGNMENT))
 		return false;
 	for (at = addr; at < end; at += insn.length) {
