@@ -8,6 +8,7 @@
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
 #include <linux/init.h>
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -66,6 +67,13 @@ static bool is_going(const void *p, struct module *mod, bool init)
 	return init ? within_module_init(addr, mod) : within_module(addr, mod);
 }
 
+/* Some architectures have function descriptors, which are not in the section of the function. */
+static bool is_going_function(void *fn, struct module *mod, bool init)
+{
+	return is_going(fn, mod, init) ||
+	       is_going(dereference_symbol_descriptor(fn), mod, init);
+}
+
 /* Would a hit, or a change of the point, use what is about to be freed? */
 static bool kprobe_user_is_going(const struct kprobe_user *user, struct module *mod,
 				 bool init)
@@ -73,21 +81,22 @@ static bool kprobe_user_is_going(const struct kprobe_user *user, struct module *
 	const struct kprobe_faulter *faulter = user->faulter;
 	const struct kretprobe_hook *hook = user->hook;
 
-	if (hook && (is_going(hook->return_handler, mod, init) ||
-		     is_going(hook->entry_handler, mod, init)))
+	if (hook && (is_going_function(hook->return_handler, mod, init) ||
+		     is_going_function(hook->entry_handler, mod, init)))
 		return true;
-	/* With a jprobe, run.self is its handler. */
+	if (user->jprobe && is_going_function(user->run.self, mod, init))
+		return true;
 	return is_going(user->kp, mod, init) ||
-	       is_going(user->run.pre, mod, init) ||
-	       is_going(user->run.self, mod, init) ||
-	       is_going(user->run.post, mod, init) ||
-	       (faulter && is_going(faulter->handler, mod, init));
+	       is_going_function(user->run.pre, mod, init) ||
+	       is_going_function(user->run.post, mod, init) ||
+	       (faulter && is_going_function(faulter->handler, mod, init));
 }
 
 /*
  * Removes the probes that should have been unregistered: the next hit would call a function
  * that is not there any more, and the optimizer would write to freed memory while it holds
- * kprobe_mutex. Unregistering such a probe later does nothing.
+ * kprobe_mutex. Unregistering such a probe later does nothing. A structure that is not in the
+ * memory of the module may have been freed by it.
  */
 static void kprobe_remove_going(struct module *mod, bool init)
 {
@@ -104,6 +113,7 @@ static void kprobe_remove_going(struct module *mod, bool init)
 				continue;
 			if (!nr++)
 				first = user->addr;
+			user->lost = !is_going(user->kp, mod, init);
 			wait |= kprobe_user_leave(user, &leaving);
 		}
 	}

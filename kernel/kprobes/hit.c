@@ -4,7 +4,8 @@
  *
  * This code runs in any context, with preemption off, while other CPUs register and
  * unregister probes. Nothing here may be probed or take a lock. Nothing here writes to
- * memory that another CPU reads, except to count missed hits.
+ * memory that another CPU reads, except to count missed hits, and to log a handler's
+ * mistake, once.
  */
 #define pr_fmt(fmt) "kprobes: " fmt
 

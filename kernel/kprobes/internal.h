@@ -332,6 +332,7 @@ struct kprobe_handlers {
  * @entry:   @addr is the entry of a function
  * @jprobe:  it is a jprobe
  * @enabled: hits run its handlers
+ * @lost:    @kp may have been freed: it is not written to any more
  * @rcu:     frees it once no hit uses it
  */
 struct kprobe_user {
@@ -347,6 +348,7 @@ struct kprobe_user {
 	bool entry;
 	bool jprobe;
 	bool enabled;
+	bool lost;
 	struct rcu_head rcu;
 };
 

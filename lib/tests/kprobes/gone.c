@@ -574,6 +574,7 @@ static int left_fault(struct kprobe *p, struct pt_regs *regs, int trapnr)
  * @rp:   a return probe, or
  * @jp:   a jprobe
  * @stay: others of the same point, set before it and after it, which are not the module's
+ * @off:  it is registered disabled, and stays so
  * @mod:  the module
  */
 struct left {
@@ -585,6 +586,7 @@ struct left {
 #endif
 	};
 	struct kpt_probe *stay[2];
+	bool off;
 	struct module mod;
 };
 
@@ -629,7 +631,7 @@ static void left_check(struct kunit *test, struct left *l, int (*set)(struct lef
 	mod->mem[MOD_DATA].base = what;
 	mod->mem[MOD_DATA].size = 1;
 	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_LIVE), 0);
-	KUNIT_EXPECT_EQ(test, enable_kprobe(&l->kp), 0);
+	KUNIT_EXPECT_EQ(test, l->off ? disable_kprobe(&l->kp) : enable_kprobe(&l->kp), 0);
 	log = kpt_log_end();
 	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(mod, MODULE_STATE_GOING), 0);
 	left_expect_removed(test, l, log,
@@ -651,6 +653,7 @@ static void left_check(struct kunit *test, struct left *l, int (*set)(struct lef
 
 static int left_set(struct left *l)
 {
+	l->kp.flags = l->off ? KPROBE_FLAG_DISABLED : 0;
 	return register_kprobe(&l->kp);
 }
 
@@ -677,8 +680,25 @@ static void probe_with_a_handler_in_a_module_that_goes_is_removed(struct kunit *
 	left_check(test, l, left_set, left_fault);
 	/* One that is off, too: it could be enabled. */
 	l->kp.addr = kpt_text(kpt_plain);
-	l->kp.flags = KPROBE_FLAG_DISABLED;
+	l->off = true;
 	left_check(test, l, left_set, left_fault);
+}
+
+/* The module may have freed it before. */
+static void structure_outside_a_module_that_goes_is_not_written_to(struct kunit *test)
+{
+	struct left *l = left_alloc(test);
+
+	l->kp.pre_handler = left_pre;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&l->kp), 0);
+	wait_for_kprobe_optimizer();
+	memset(&l->kp, 0x6b, sizeof(l->kp));
+	l->mod.mem[MOD_DATA].base = left_pre;
+	l->mod.mem[MOD_DATA].size = 1;
+	KUNIT_EXPECT_EQ(test, kprobe_test_module_event(&l->mod, MODULE_STATE_GOING), 0);
+	wait_for_kprobe_optimizer();
+	KUNIT_EXPECT_NULL(test, memchr_inv(&l->kp, 0x6b, sizeof(l->kp)));
+	KUNIT_EXPECT_EQ(test, enable_kprobe(&l->kp), -EINVAL);
 }
 
 /**
@@ -986,6 +1006,7 @@ static struct kunit_case gone_cases[] = {
 	KUNIT_CASE(blacklist_forgets_text_that_is_gone),
 	KUNIT_CASE(probe_in_a_module_that_goes_is_removed),
 	KUNIT_CASE(probe_with_a_handler_in_a_module_that_goes_is_removed),
+	KUNIT_CASE(structure_outside_a_module_that_goes_is_not_written_to),
 	KUNIT_CASE(handlers_of_a_module_that_goes_are_waited_for),
 #ifdef CONFIG_JPROBES
 	KUNIT_CASE(jprobe_with_a_handler_in_a_module_that_goes_is_removed),

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Shows what stock's kprobes survive, and what ours do: the API used correctly, and wrongly in
-# each way, then modules that make mistakes of another kind, then torture without killers and with some of them, then some windows of
-# everything.sh, which are smaller here. Each row runs in a guest of its own, on both kernels.
+# each way; modules that leave probes set, or return non-zero for nothing; torture without
+# killers and with some of them; then some windows of everything.sh, which are smaller here.
+# Each row runs in a guest of its own, on both kernels.
 # Prints a table, also to build/logs/survive.txt. Fails if ours do not survive everything, if
 # a killer has not done its work there, or if a row was not run.
 #

@@ -18,8 +18,11 @@ call_all()
 
 load kprobe_target
 find_target
-insmod $modules/kprobe_careless.ko "what=$WHAT" offset=$after || [ "$WHAT" = fail ] ||
-	fail "kprobe_careless does not load"
+if [ "$WHAT" = fail ]; then
+	refuses "No such device" insmod $modules/kprobe_careless.ko what=fail offset=$after
+else
+	load kprobe_careless "what=$WHAT" offset=$after
+fi
 call_all
 # Its probes become jumps, where there are jumps.
 sleep 2
