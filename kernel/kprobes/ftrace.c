@@ -222,7 +222,7 @@ static __always_inline void kprobe_ftrace_handle(struct kprobe_point *pt,
 			}
 		}
 		instruction_pointer_set(regs, resume);
-	} else if (kprobe_forgot_ip((void *)ip, regs, MCOUNT_INSN_SIZE)) {
+	} else if (kprobe_forgot_ip(pt->kp.addr, regs, MCOUNT_INSN_SIZE)) {
 		instruction_pointer_set(regs, resume);
 	} else {
 		kprobe_ftrace_leave(regs, sp);
