@@ -475,10 +475,8 @@ static void kprobe_users_free(struct list_head *leaving)
 	struct kprobe_user *user, *next;
 
 	list_for_each_entry_safe(user, next, leaving, batch) {
-		if (!user->lost) {
-			INIT_HLIST_NODE(&user->kp->hlist);
+		if (!user->lost)
 			user->kp->flags &= KPROBE_FLAG_DISABLED;
-		}
 		if (user->hook)
 			kretprobe_free(user->hook);
 		kprobe_fault_free(user);

@@ -638,6 +638,8 @@ void kprobe_unlink_user(struct kprobe_user *user)
 	addr_table_del(&kprobe_user_table, &user->node);
 	list_del_rcu(&user->list);
 	kprobe_choose_only(pt);
+	if (!user->lost)
+		INIT_HLIST_NODE(&user->kp->hlist);
 	if (user->enabled)
 		kprobe_count_user(user, -1);
 	pt->nr_users--;
