@@ -248,9 +248,8 @@ enum kprobe_state {
  * @node:	in the table of points, by address, unless the text is gone
  * @kp:		the architecture's view. Its handlers run those of all users;
  *		post_handler is NULL if no enabled user has one, but without contexts,
- *		once set, it stays set. Its list links
- *		the point into a batch, see kprobe_batch_add(); its flags follow
- *		@state and @nr_enabled.
+ *		once set, it stays set. Its list links the point into a batch, see
+ *		kprobe_batch_add(); its flags follow @state and @nr_enabled.
  * @op:		@kp, and the architecture's description of a detour; see optprobe.c
  * @users:	the users, in order of registration
  * @faulters:	the fault handlers of users, including users being unregistered
