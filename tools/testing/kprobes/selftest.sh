@@ -35,8 +35,12 @@ set -euo pipefail
 . "$here/everything-results.sh"
 # shellcheck source=tools/testing/kprobes/mutants-results.sh
 . "$here/mutants-results.sh"
-# The variables of this run are not for the scripts that it tests.
-unset TEST KERNEL QUICK MINUTES CALLS SECONDS_EACH TIMEOUT JOBS
+# What this run was given is not for the scripts that it tests. make passes on all variables of
+# its command line.
+mapfile -t given < <(sed -n 's/^#: //p' "$top/Makefile" | grep -oE '\<[A-Z_]+=' | tr -d = |
+	grep -vxE 'CONFIG|EMULATOR_PATCHES|KPROBES_.*')
+[ ${#given[@]} -gt 20 ] || die "cannot find the variables of make in what make help shows"
+unset "${given[@]}" SECONDS_EACH TIMEOUT JOBS
 
 scratch
 results=$tmp/results
