@@ -1679,19 +1679,28 @@ static void what_hits_may_read_is_freed_after_a_grace_period(struct kunit *test)
 
 /* --- Jumps --------------------------------------------------------------------- */
 
-/* The worker is about to look at the point, and to allocate memory for a detour. */
-static void fail_detour(enum kprobe_stage stage, void *arg)
-{
-	unsigned int *nth = arg;
+/**
+ * struct failing - which allocation for a detour fails
+ * @nth:   this one, when the worker looks at the point; then 0
+ * @again: the worker has looked once more
+ */
+static struct failing {
+	unsigned int nth;
+	bool again;
+} failing;
 
+/* The worker is about to look at the point, and to allocate memory for a detour. */
+static void fail_detour(enum kprobe_stage stage, void *unused)
+{
 	if (stage != KPROBE_STAGE_CHOSEN)
 		return;
-	if (!*nth) {
+	if (!failing.nth) {
+		failing.again = true;
 		WRITE_ONCE(kprobe_test_no_detours, true);
 		return;
 	}
-	fail_nth(*nth);
-	*nth = 0;
+	fail_nth(failing.nth);
+	failing.nth = 0;
 }
 
 static void stop_failing(void *unused)
@@ -1704,17 +1713,18 @@ static void stop_failing(void *unused)
 /*
  * The @nth allocation for a detour fails. Returns false if there were fewer than that. The point
  * is tried again after a second, which may be over by then: no detour is made until the caller
- * allows it.
+ * allows it. The caller removes fail_detour().
  */
 static bool optimize_without(struct kunit *test, struct kpt_probe *pr, unsigned int nth)
 {
 	WRITE_ONCE(kprobe_test_no_detours, false);
-	kprobe_test_stop(fail_detour, &nth);
+	failing.nth = nth;
+	failing.again = false;
+	kprobe_test_stop(fail_detour, NULL);
 	kpt_register(test, pr);
 	wait_for_kprobe_optimizer();
-	KUNIT_EXPECT_EQ(test, nth, 0);
+	KUNIT_EXPECT_EQ(test, failing.nth, 0);
 	WRITE_ONCE(kprobe_test_no_detours, true);
-	kprobe_test_stop(NULL, NULL);
 	return has_failed();
 }
 
@@ -1737,6 +1747,7 @@ static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool nee
 		drain();
 		before = kpt_counts(true);
 		more = optimize_without(test, pr, nth);
+		kprobe_test_stop(NULL, NULL);
 		KUNIT_EXPECT_EQ(test, fn(7), KPT_RESULT(7ul));
 		KUNIT_EXPECT_EQ_MSG(test, pr->pre, 1, "%u", nth);
 		if (!kprobe_optimized(&pr->kp)) {
@@ -1765,42 +1776,49 @@ static void detour_without(struct kunit *test, void *addr, kpt_fn_t fn, bool nee
 	kunit_info(test, "%u allocations, %u of them needed", nth - 2, failed);
 }
 
-/*
- * The only reason against a jump is a branch of the function's cold part. Whatever could not
- * be allocated, there is none. Returns how many failures were not the reason that is
- * shown, or no longer so when this looked.
- */
-static unsigned int count_untold(struct kunit *test, void *addr)
-{
-	unsigned int nth, told = 0;
-	bool more = true;
+/* How often an allocation fails until the worker has not looked again. */
+#define TOLD_TRIES	20
 
-	for (nth = 1; more && nth < MOST; nth++) {
+/*
+ * Is lack of memory the reason that is shown, when the @nth allocation fails? Not if the worker
+ * has looked again in the meantime, with memory: then this starts anew.
+ */
+static bool is_told(struct kunit *test, void *addr, unsigned int nth, bool *failed)
+{
+	unsigned int try;
+	bool told;
+
+	for (try = 0; try < TOLD_TRIES; try++) {
 		struct kpt_probe *pr = kpt_alloc(test, addr);
 
-		more = optimize_without(test, pr, nth);
+		*failed = optimize_without(test, pr, nth);
 		KUNIT_EXPECT_FALSE_MSG(test, kprobe_optimized(&pr->kp), "%u", nth);
-		if (strstr(kpt_jump_reason(test, &pr->kp), "out of memory"))
-			told++;
+		told = strstr(kpt_jump_reason(test, &pr->kp), "out of memory");
+		kprobe_test_stop(NULL, NULL);
 		kpt_unregister(test, pr);
+		if (!failing.again)
+			return told;
+	}
+	KUNIT_FAIL(test, "%u: each time the worker has looked again", nth);
+	return true;
+}
+
+/*
+ * The only reason against a jump is a branch of the function's cold part. Whatever could not
+ * be allocated, there is none.
+ */
+static void no_jump_without(struct kunit *test, void *addr)
+{
+	bool failed = true, told;
+	unsigned int nth;
+
+	for (nth = 1; failed && nth < MOST; nth++) {
+		told = is_told(test, addr, nth, &failed);
+		if (kpt_debugfs.mnt)
+			KUNIT_EXPECT_EQ_MSG(test, told, failed, "%u", nth);
 	}
 	KUNIT_EXPECT_LT(test, nth, MOST);
 	KUNIT_EXPECT_GT(test, nth, 2);
-	return nth - 2 - told;
-}
-
-#define UNTOLD_TRIES	5
-
-static void no_jump_without(struct kunit *test, void *addr)
-{
-	unsigned int try;
-
-	/* On a machine that is slow enough, the point is tried again before this looks. */
-	for (try = 0; try < UNTOLD_TRIES; try++) {
-		if (!count_untold(test, addr) || !kpt_debugfs.mnt)
-			break;
-	}
-	KUNIT_EXPECT_LT(test, try, UNTOLD_TRIES);
 }
 
 static void detour_without_memory_leaves_a_breakpoint(struct kunit *test)
