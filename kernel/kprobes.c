@@ -352,8 +352,6 @@ bool kprobe_user_leave(struct kprobe_user *user, struct list_head *leaving)
 	kprobe_assert_held(&kprobe_mutex);
 	list_add_tail(&user->batch, leaving);
 	kprobe_unlink_user(user);
-	if (user->hook)
-		kretprobe_stop(user->hook);
 	return wait;
 }
 
@@ -405,6 +403,14 @@ static void kprobe_users_disarm(struct list_head *leaving, struct list_head *bat
 	}
 	kprobe_points_disarm(&disarm);
 	list_splice(&disarm, batch);
+	/*
+	 * A detour that calls the handlers of a single probe directly has run entry handlers
+	 * until now, and their calls may have returned.
+	 */
+	list_for_each_entry(user, leaving, batch) {
+		if (user->hook)
+			kretprobe_stop(user->hook);
+	}
 	/*
 	 * After disarming, because this takes grace periods for points that are armed. If it
 	 * fails, all that happens is that their sites refuse other IPMODIFY users.

@@ -239,6 +239,84 @@ static void hit_before_a_probe_is_linked_runs_none_of_its_handlers(struct kunit 
 	}
 }
 
+#ifdef CONFIG_KRETPROBES
+/**
+ * struct return_visit - calls of a function whose return probe leaves, one at each stage
+ * @site:    the function
+ * @task:    the task that unregisters
+ * @entries: entry handlers that have run
+ * @returns: return handlers that have run
+ * @seen:    the stages
+ */
+struct return_visit {
+	const struct kpt_site *site;
+	struct task_struct *task;
+	unsigned int entries;
+	unsigned int returns;
+	unsigned long seen;
+};
+
+static struct return_visit *return_visit;
+
+static int visit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return_visit->entries++;
+	return 0;
+}
+
+static int visit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return_visit->returns++;
+	return 0;
+}
+
+static void call_at_each_stage(enum kprobe_stage stage, void *arg)
+{
+	struct return_visit *v = arg;
+	unsigned int i;
+
+	if (current != v->task)
+		return;
+	for (i = 0; i < ARRAY_SIZE(leaving); i++) {
+		if (leaving[i].stage == stage) {
+			v->seen |= BIT(i);
+			v->site->fn(7);
+		}
+	}
+}
+
+static void call_while_a_return_probe_leaves_runs_both_handlers_or_none(struct kunit *test)
+{
+	struct return_visit v = { .site = kpt_site(test), .task = current };
+	struct kretprobe rp = {
+		.kp.addr = kpt_addr(v.site),
+		.entry_handler = visit_entry,
+		.handler = visit_return,
+	};
+	unsigned int jump;
+
+	return_visit = &v;
+	for (jump = 0; jump < 2; jump++) {
+		rp.kp.addr = kpt_addr(v.site);
+		v.seen = 0;
+		v.entries = 0;
+		v.returns = 0;
+		kpt_register_return(test, &rp);
+		if (jump) {
+			wait_for_kprobe_optimizer();
+			KUNIT_EXPECT_EQ(test, kprobe_optimized(&rp.kp), JUMPS && !v.site->ftrace);
+		}
+		v.site->fn(7);
+		KUNIT_EXPECT_EQ(test, v.entries, 1);
+		kpt_watch_stages(test, call_at_each_stage, &v);
+		kpt_unregister_return(test, &rp);
+		kpt_unwatch_stages(test);
+		KUNIT_EXPECT_EQ(test, v.seen, GENMASK(ARRAY_SIZE(leaving) - 1, 0));
+		KUNIT_EXPECT_EQ_MSG(test, v.returns, v.entries, "jump %u", jump);
+	}
+}
+#endif
+
 /* --- Slow handlers -------------------------------------------------------- */
 
 /**
@@ -699,7 +777,7 @@ static void open_gate(void *gate)
 static bool check_slow_return(struct kunit *test)
 {
 	struct slow_return *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct stop *stop = stop_alloc(test, KPROBE_STAGE_LEAVING, let_go, NULL);
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_DISARMED, let_go, NULL);
 	unsigned int cpu = raw_smp_processor_id();
 	struct task_struct *task;
 
@@ -742,7 +820,7 @@ static void call_comes_back(struct stop *stop)
 static void check_return_during_unregistering(struct kunit *test)
 {
 	struct slow_return *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct stop *stop = stop_alloc(test, KPROBE_STAGE_LEAVING, call_comes_back, r);
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_DISARMED, call_comes_back, r);
 	struct task_struct *task;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
@@ -828,7 +906,7 @@ static void unregister_both(void *arg)
 static bool check_last_hit(struct kunit *test)
 {
 	struct last_hit *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
-	struct stop *stop = stop_alloc(test, KPROBE_STAGE_LEAVING, both_have_left, NULL);
+	struct stop *stop = stop_alloc(test, KPROBE_STAGE_DISARMED, both_have_left, NULL);
 	unsigned int cpu = raw_smp_processor_id(), i;
 	struct task_struct *task;
 
@@ -2360,6 +2438,10 @@ static void slots_are_not_free_while_a_cpu_comes(struct kunit *test)
 static struct kunit_case order_cases[] = {
 	SLOW_SITE_CASE(hit_while_a_probe_leaves_runs_none_of_its_handlers),
 	SITE_CASE(hit_before_a_probe_is_linked_runs_none_of_its_handlers),
+#ifdef CONFIG_KRETPROBES
+	KUNIT_CASE_PARAM(call_while_a_return_probe_leaves_runs_both_handlers_or_none,
+			 kpt_entry_site_gen),
+#endif
 	KPT_CASE_PARAM_SLOW(unregistering_waits_for_its_slow_handler, slow_site_gen),
 #ifdef CONFIG_ARCH_HAS_KPROBE_CONTEXTS
 	SITE_CASE(disabling_what_is_off_waits_for_nothing),
