@@ -298,6 +298,22 @@ static void branch_target_at_each_inner_byte_refuses(struct kunit *test)
 	check_becomes_jump(test, AT(inner5), kpt_jump_inner5, 1);
 }
 
+/* The rest of a long instruction may be one itself, reached by a branch. */
+static void branch_target_inside_a_long_first_instruction_refuses(struct kunit *test)
+{
+	const struct kpt_jump_target overlap[] = {
+		KPT_JUMP_AND_AT(overlap1), KPT_JUMP_AND_AT(overlap2),
+		KPT_JUMP_AND_AT(overlap3), KPT_JUMP_AND_AT(overlap4),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(overlap); i++)
+		check_stays_breakpoint(test, overlap[i].addr, overlap[i].fn,
+				       "a branch leads inside: kpt_jump_overlap");
+	/* It leads to right after the jump. */
+	check_becomes_jump(test, AT(overlap5), kpt_jump_overlap5, 1);
+}
+
 /* The text of a function is read in pieces: x86_text_insn(). */
 static void branch_at_the_end_of_what_is_read_at_once_is_found(struct kunit *test)
 {
@@ -3357,6 +3373,7 @@ static struct kunit_case jump_cases[] = {
 	KUNIT_CASE(branch_target_inside_refuses),
 	KUNIT_CASE(branch_target_at_each_inner_byte_refuses),
 	KUNIT_CASE(vector_instructions_do_not_branch),
+	KUNIT_CASE(branch_target_inside_a_long_first_instruction_refuses),
 	KUNIT_CASE(branch_at_the_end_of_what_is_read_at_once_is_found),
 	KUNIT_CASE(branch_that_leads_inside_is_named),
 #ifdef MODULE

@@ -95,6 +95,11 @@ KPT_JUMP_TARGET(inner2);
 KPT_JUMP_TARGET(inner3);
 KPT_JUMP_TARGET(inner4);
 KPT_JUMP_TARGET(inner5);
+KPT_JUMP_TARGET(overlap1);
+KPT_JUMP_TARGET(overlap2);
+KPT_JUMP_TARGET(overlap3);
+KPT_JUMP_TARGET(overlap4);
+KPT_JUMP_TARGET(overlap5);
 /* of a branch that is the n-th byte of the function, */
 KPT_JUMP_TARGET(away108);
 KPT_JUMP_TARGET(away109);

@@ -149,6 +149,29 @@ SYM_FUNC_END(kpt_jump_inner\n)
 	INNER \n
 .endr
 
+/*
+ * An instruction of at least five bytes, whose last bytes are one without the prefixes. Objtool
+ * does not know that XBEGIN branches, so that may lead there.
+ */
+.macro OVERLAP n:req
+SYM_FUNC_START(kpt_jump_overlap\n)
+	GET_ARG
+	AT overlap\n
+	.fill	\n, 1, 0x3e
+.Loverlap\n:
+	lea	1(ARG,ARG,2), %_ASM_AX
+	jmp	1f
+	xbegin	.Loverlap\n
+1:
+	RETURN
+SYM_FUNC_END(kpt_jump_overlap\n)
+STACK_FRAME_NON_STANDARD kpt_jump_overlap\n
+.endm
+
+.irp n, 1, 2, 3, 4, 5
+	OVERLAP \n
+.endr
+
 .macro JCC_NEAR label:req
 	.byte	0x0f, 0x85
 	.long	\label - . - 4

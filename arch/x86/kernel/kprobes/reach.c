@@ -14,10 +14,13 @@
  *    which must be after the jump;
  *  - no other code patches them or depends on their address.
  *
- * If the instruction is as long as the jump, it is the only one replaced, so nothing
- * can lead inside. Otherwise all branches of the function are examined. Which code may
- * branch into a function? The function itself; its cold part, which the compiler
- * has moved to function.cold, a name that a module may have lost: see
+ * So all branches of the function are examined. If the instruction is as long as the
+ * jump, it is the only one replaced. Only hand-written code branches into the middle of
+ * an instruction, past a prefix. So it may be replaced where not all branches can be
+ * found, but not where one is.
+ *
+ * Which code may branch into a function? The function itself; its cold part, which the
+ * compiler has moved to function.cold, a name that a module may have lost: see
  * reach_is_nameless(); and neighbours in assembly that share code. Those are
  * recognised by symbols that do not begin where functions do, and by code that runs
  * into the next function. Indirect branches are harmless with retpolines or IBT: the
@@ -863,16 +866,16 @@ int x86_reach_plan(struct kprobe *p, struct x86_plan *plan)
 	if (!ret && addr >= function.named)
 		ret = KPROBE_WHY_SHARED;
 	plan->odd = ret || function.odd;
-	if (plan->insn[0].len < JMP32_INSN_SIZE) {
-		if (ret)
-			return ret;
+	if (ret < 0 || (ret && plan->insn[0].len < JMP32_INSN_SIZE))
+		return ret;
+	if (!ret) {
 		bit = find_next_bit(function.targets, offset + JMP32_INSN_SIZE,
 				    offset + 1);
 		if (bit < offset + JMP32_INSN_SIZE)
 			return KPROBE_WHY_TARGET;
-		if (reach_faults_within(addr + 1, last))
-			return KPROBE_WHY_FAULT;
 	}
+	if (reach_faults_within(addr + 1, last))
+		return KPROBE_WHY_FAULT;
 	/* Registration has checked the point itself. */
 	if (reach_patched_by_others(addr, addr + plan->total - 1))
 		return KPROBE_WHY_PATCHED;
