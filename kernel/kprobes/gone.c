@@ -7,10 +7,12 @@
 
 #include <kunit/visibility.h>
 #include <linux/cleanup.h>
+#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 
 #include <asm/sections.h>
@@ -54,6 +56,29 @@ static void kprobe_text_gone(unsigned long start, unsigned long end)
 	kprobe_batch_end(&dead);
 }
 
+#if defined(CONFIG_MODULES) && defined(CONFIG_SMP)
+/* Each CPU has a copy, which is not in the sections of the module. */
+static bool is_percpu_data_of(unsigned long addr, const struct module *mod)
+{
+	unsigned long start;
+	unsigned int cpu;
+
+	if (!mod->percpu)
+		return false;
+	for_each_possible_cpu(cpu) {
+		start = (unsigned long)per_cpu_ptr(mod->percpu, cpu);
+		if (addr - start < mod->percpu_size)
+			return true;
+	}
+	return false;
+}
+#else
+static bool is_percpu_data_of(unsigned long addr, const struct module *mod)
+{
+	return false;
+}
+#endif
+
 /*
  * Is it in memory that is about to be freed: that of a module, or, with @init, only its init
  * sections? Without a module, these are the init sections of the kernel.
@@ -64,7 +89,9 @@ static bool is_going(const void *p, struct module *mod, bool init)
 
 	if (!mod)
 		return init_section_contains((void *)p, 1);
-	return init ? within_module_init(addr, mod) : within_module(addr, mod);
+	if (init)
+		return within_module_init(addr, mod);
+	return within_module(addr, mod) || is_percpu_data_of(addr, mod);
 }
 
 /* Some architectures have function descriptors, which are not in the section of the function. */

@@ -11,8 +11,10 @@
  * instruction of kprobe_target_recurse() which is no ftrace site. "hits" is how often the
  * probes were hit.
  */
+#include <linux/cpumask.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/string.h>
 
@@ -48,10 +50,19 @@ static struct kretprobe returns = {
 	.handler = careless_return,
 };
 
+/* The last CPU has one without a handler, so that nothing but the structure is freed. */
+static DEFINE_PER_CPU(struct kprobe, local_probe);
+
+static struct kprobe *careless_local(void)
+{
+	return per_cpu_ptr(&local_probe, cpumask_last(cpu_possible_mask));
+}
+
 static void careless_remove(void)
 {
 	unsigned int i;
 
+	unregister_kprobe(careless_local());
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		unregister_kprobe(&probes[i]);
 	unregister_kretprobe(&returns);
@@ -68,9 +79,15 @@ static int __init careless_init(void)
 		if (ret)
 			goto fail;
 	}
-	ret = register_kretprobe(&returns);
+	careless_local()->symbol_name = "kprobe_target_add";
+	ret = register_kprobe(careless_local());
 	if (ret)
 		goto fail;
+	ret = register_kretprobe(&returns);
+	if (ret) {
+		unregister_kprobe(careless_local());
+		goto fail;
+	}
 	return strcmp(what, "fail") ? 0 : -ENODEV;
 
 fail:

@@ -19,7 +19,7 @@ left()
 {
 	no_probes
 	matches "what the log says of $1" "$(messages kprobes | tail -n 1)" \
-		'kprobes: kprobe_careless is freed with 3 of its probes set, one at kprobe_target_.*: removing them'
+		'kprobes: kprobe_careless is freed with 4 of its probes set, one at kprobe_target_.*: removing them'
 	# The optimizer would change a point that is still there.
 	[ ! -e $optimization ] || for value in 0 1; do echo $value >$optimization; done
 	call_all
