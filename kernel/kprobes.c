@@ -299,7 +299,7 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  * that carries the probe. Or, with nothing changed:
  *
  * * -EINVAL: neither or both of a symbol and an address are given; the probe
- *   is registered already; the target is not kernel text, or text that must not
+ *   is registered already, or a constant; the target is not kernel text, or text that must not
  *   be probed or that other code patches
  * * -ENOENT: no such symbol, or none that covers the address; or its module is
  *   being unloaded, or its notifiers have not been called yet

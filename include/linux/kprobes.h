@@ -125,9 +125,9 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
  * @list:	  used by the subsystem, for its own points only
  * @hlist:	  hashed while the probe is registered; not for traversal
  *
- * A probe belongs to the code that registers it, and must stay in memory from the call
- * that registers it until the one that unregisters it has returned. The handlers are read
- * at registration: changing the fields later has no effect.
+ * A probe belongs to the code that registers it, and must stay in memory, and writable,
+ * from the call that registers it until the one that unregisters it has returned. The
+ * handlers are read at registration: changing the fields later has no effect.
  */
 struct kprobe {
 	const char *symbol_name;

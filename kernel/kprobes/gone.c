@@ -185,6 +185,38 @@ bool kprobe_init_text_gone(unsigned long addr)
 	return init_text_gone && is_kernel_inittext(addr);
 }
 
+static bool is_constant_of_module(unsigned long addr)
+{
+#ifdef CONFIG_MODULES
+	struct module *mod;
+
+	guard(preempt)();
+	mod = __module_address(addr);
+	return mod && !within_module_mem_type(addr, mod, MOD_DATA) &&
+	       !within_module_mem_type(addr, mod, MOD_INIT_DATA);
+#else
+	return false;
+#endif
+}
+
+/**
+ * kprobe_is_constant - test for a structure that cannot be written to, or not for long
+ * @kp: a caller's structure
+ *
+ * A probe that changes is reported in the caller's structure, often by a worker. So a
+ * constant is refused at the call, and what becomes one after init too.
+ *
+ * Context: any.
+ * Return: true if it is one.
+ */
+bool kprobe_is_constant(const struct kprobe *kp)
+{
+	unsigned long addr = (unsigned long)kp;
+
+	return is_kernel_rodata(addr) || is_kernel_ro_after_init(addr) ||
+	       is_constant_of_module(addr);
+}
+
 #ifdef CONFIG_MODULES
 /**
  * kprobe_lock_modules - keep the exception tables of modules as they are

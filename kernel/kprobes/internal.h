@@ -494,6 +494,7 @@ bool kprobes_switched_on(void);
 /* -------------------------------- gone.c -------------------------------- */
 
 bool kprobe_init_text_gone(unsigned long addr);
+bool kprobe_is_constant(const struct kprobe *kp);
 
 #ifdef CONFIG_MODULES
 int kprobe_gone_init(void);

@@ -355,6 +355,11 @@ struct kprobe_user *kprobe_user_alloc(struct kprobe *kp)
 	struct kprobe_user *user;
 	int ret;
 
+	if (kprobe_is_constant(kp)) {
+		ret = kprobe_refuse_probe(kp->addr, kp->symbol_name, kp->offset, -EINVAL,
+					  "its structure is a constant");
+		return ERR_PTR(ret);
+	}
 	user = kzalloc(sizeof(*user), GFP_KERNEL);
 	if (!user)
 		return ERR_PTR(-ENOMEM);

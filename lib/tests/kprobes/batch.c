@@ -736,6 +736,9 @@ static void expect_refused(struct kunit *test, int ret, int err, const char *rea
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, reason), "%s: %s", reason, line);
 }
 
+static const struct kprobe constant = { .symbol_name = "kpt_plain" };
+static struct kprobe constant_after_init __ro_after_init = { .symbol_name = "kpt_plain" };
+
 static void refusals_say_why(struct kunit *test)
 {
 	static const char on[] = "func kprobe_refuse* +p";
@@ -767,6 +770,10 @@ static void refusals_say_why(struct kunit *test)
 	kp = (struct kprobe){ .symbol_name = "kpt_no_such_function", .offset = 1 };
 	expect_refused(test, register_kprobe(&kp), -ENOENT,
 		       "kprobes: kpt_no_such_function+0x1: -ENOENT: no such symbol");
+	expect_refused(test, register_kprobe((struct kprobe *)&constant), -EINVAL,
+		       "kprobes: kpt_plain+0x0: -EINVAL: its structure is a constant");
+	expect_refused(test, register_kprobe(&constant_after_init), -EINVAL,
+		       "kprobes: kpt_plain+0x0: -EINVAL: its structure is a constant");
 	kp = (struct kprobe){ .addr = (kprobe_opcode_t *)pr };
 	expect_refused(test, register_kprobe(&kp), -ENOENT,
 		       "-ENOENT: no symbol covers the address");
