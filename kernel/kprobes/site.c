@@ -185,6 +185,7 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		   unsigned long offset, unsigned long *target, bool *entry)
 {
 	unsigned long into, size;
+	const char *colon;
 
 	if (!addr && !symbol)
 		return kprobe_refuse(0, -EINVAL, "neither a symbol nor an address is given");
@@ -192,7 +193,9 @@ int kprobe_resolve(kprobe_opcode_t *addr, const char *symbol,
 		return kprobe_refuse_probe(addr, symbol, offset, -EINVAL,
 					   "a symbol and an address are given");
 	if (symbol) {
-		addr = kprobe_lookup_name(symbol, offset);
+		/* The symbols of a module include some without a name. */
+		colon = strchr(symbol, ':');
+		addr = colon && !colon[1] ? NULL : kprobe_lookup_name(symbol, offset);
 		if (!addr)
 			return kprobe_refuse_probe(addr, symbol, offset, -ENOENT,
 						   "no such symbol");

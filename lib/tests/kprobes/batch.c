@@ -770,6 +770,10 @@ static void refusals_say_why(struct kunit *test)
 	kp = (struct kprobe){ .symbol_name = "kpt_no_such_function", .offset = 1 };
 	expect_refused(test, register_kprobe(&kp), -ENOENT,
 		       "kprobes: kpt_no_such_function+0x1: -ENOENT: no such symbol");
+	/* A module has symbols without a name. */
+	kp = (struct kprobe){ .symbol_name = KBUILD_MODNAME ":" };
+	expect_refused(test, register_kprobe(&kp), -ENOENT,
+		       "kprobes: " KBUILD_MODNAME ":+0x0: -ENOENT: no such symbol");
 	expect_refused(test, register_kprobe((struct kprobe *)&constant), -EINVAL,
 		       "kprobes: kpt_plain+0x0: -EINVAL: its structure is a constant");
 	expect_refused(test, register_kprobe(&constant_after_init), -EINVAL,
