@@ -304,7 +304,9 @@ static void call_while_a_return_probe_leaves_runs_both_handlers_or_none(struct k
 		kpt_register_return(test, &rp);
 		if (jump) {
 			wait_for_kprobe_optimizer();
-			KUNIT_EXPECT_EQ(test, kprobe_optimized(&rp.kp), JUMPS && !v.site->ftrace);
+			if (IS_ENABLED(CONFIG_X86))
+				KUNIT_EXPECT_EQ(test, kprobe_optimized(&rp.kp),
+						JUMPS && !v.site->ftrace);
 		}
 		v.site->fn(7);
 		KUNIT_EXPECT_EQ(test, v.entries, 1);
@@ -909,9 +911,12 @@ static bool check_last_hit(struct kunit *test)
 	struct stop *stop = stop_alloc(test, KPROBE_STAGE_DISARMED, both_have_left, NULL);
 	unsigned int cpu = raw_smp_processor_id(), i;
 	struct task_struct *task;
+	struct kpt_probe *stays;
 
 	KUNIT_ASSERT_NOT_NULL(test, h);
 	last_hit = h;
+	/* Some architectures could not change the text as long as the handler runs. */
+	stays = kpt_probe(test, kpt_plain);
 	for (i = 0; i < 2; i++) {
 		h->rp[i] = kunit_kzalloc(test, sizeof(*h->rp[i]), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, h->rp[i]);
@@ -928,6 +933,7 @@ static bool check_last_hit(struct kunit *test)
 	kunit_release_action(test, unregister_both, h);
 	kpt_unwatch_stages(test);
 	kpt_stop(test, task);
+	kpt_unregister(test, stays);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	KUNIT_EXPECT_EQ(test, stop->times, 1);
 	KUNIT_EXPECT_EQ(test, h->rp[0]->nmissed, 0);
