@@ -242,12 +242,14 @@ void kprobe_unlock_modules(void)
 
 /**
  * struct coming_module - a module that is being loaded
- * @list: in @coming
- * @mod:  the module
+ * @list:   in @coming
+ * @mod:    the module
+ * @loader: the task that loads it, and runs its notifiers and its init function
  */
 struct coming_module {
 	struct list_head list;
 	const struct module *mod;
+	const struct task_struct *loader;
 };
 
 /* The modules being loaded that the notifier has seen; under kprobe_mutex. */
@@ -284,6 +286,24 @@ bool kprobe_module_seen(const struct module *mod)
 	return READ_ONCE(mod->state) == MODULE_STATE_LIVE || kprobe_find_coming(mod);
 }
 
+/**
+ * kprobe_module_loads - test if the caller is the task that loads a module
+ * @mod: the module
+ *
+ * What this task does to the module until it is live, it does not do at the same time.
+ *
+ * Context: kprobe_mutex held.
+ * Return: true if it is.
+ */
+bool kprobe_module_loads(const struct module *mod)
+{
+	struct coming_module *c;
+
+	kprobe_assert_held(&kprobe_mutex);
+	c = kprobe_find_coming(mod);
+	return c && c->loader == current;
+}
+
 static int kprobe_module_comes(struct module *mod)
 {
 	struct coming_module *c = kmalloc(sizeof(*c), GFP_KERNEL);
@@ -297,6 +317,7 @@ static int kprobe_module_comes(struct module *mod)
 		return ret;
 	}
 	c->mod = mod;
+	c->loader = current;
 	list_add(&c->list, &coming);
 	return 0;
 }

@@ -499,6 +499,7 @@ bool kprobe_is_constant(const struct kprobe *kp);
 #ifdef CONFIG_MODULES
 int kprobe_gone_init(void);
 bool kprobe_module_seen(const struct module *mod);
+bool kprobe_module_loads(const struct module *mod);
 #else
 static inline int kprobe_gone_init(void) { return 0; }
 #endif

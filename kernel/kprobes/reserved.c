@@ -154,7 +154,8 @@ static bool reserved_by_module(struct module *mod, unsigned long start, unsigned
  * until the very end. So walk them here, without a reference to the module: a reference
  * would make unloading fail. While a module is being loaded, its sites are sorted: jump
  * labels under the lock taken here, but static calls under one that only their owner can
- * take. So ask the owners, with a reference, as loading may fail. If none can be taken, the
+ * take. The task that sorts them may walk them, for instance to set the events of the module.
+ * Others ask the owners, with a reference, as loading may fail. If none can be taken, the
  * whole module counts as reserved.
  */
 static bool reserved_in_module(unsigned long start, unsigned long end)
@@ -165,7 +166,8 @@ static bool reserved_in_module(unsigned long start, unsigned long end)
 	jump_label_lock();
 	scoped_guard(preempt) {
 		mod = __module_text_address(start);
-		coming = mod && READ_ONCE(mod->state) == MODULE_STATE_COMING;
+		coming = mod && READ_ONCE(mod->state) == MODULE_STATE_COMING &&
+			 !kprobe_module_loads(mod);
 		held = coming && try_module_get(mod);
 		if (mod && !coming)
 			ret = reserved_by_module(mod, start, end);

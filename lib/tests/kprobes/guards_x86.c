@@ -4,7 +4,9 @@
  * in an RCU reader. Watches on the words that are read tell if that is so at each access.
  */
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/kallsyms.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
@@ -405,6 +407,32 @@ static void module_has_come(void *unused)
 	kprobe_test_module_event(THIS_MODULE, MODULE_STATE_LIVE);
 }
 
+/* Loads this module, as far as kprobes know. */
+static int announce_module(void *ret)
+{
+	WRITE_ONCE(*(int *)ret, kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING));
+	while (!kthread_should_stop())
+		usleep_range(1000, 2000);
+	return 0;
+}
+
+static void module_comes(struct kunit *test, bool by_another)
+{
+	struct task_struct *task;
+	int ret = 1;
+
+	if (by_another) {
+		task = kpt_thread(test, announce_module, &ret, -1, "loads");
+		kpt_wait_until(READ_ONCE(ret) != 1);
+		kpt_stop(test, task);
+	} else {
+		ret = kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING);
+	}
+	KUNIT_ASSERT_EQ(test, ret, 0);
+	THIS_MODULE->state = MODULE_STATE_COMING;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, module_has_come, NULL), 0);
+}
+
 /* Until the module is live, another CPU may be sorting what is at @word. */
 static void __maybe_unused check_lock_while_it_comes(struct kunit *test, const char *lock,
 						     const void *word)
@@ -415,9 +443,7 @@ static void __maybe_unused check_lock_while_it_comes(struct kunit *test, const c
 	int refs = module_refcount(THIS_MODULE);
 #endif
 
-	KUNIT_ASSERT_EQ(test, kprobe_test_module_event(THIS_MODULE, MODULE_STATE_COMING), 0);
-	THIS_MODULE->state = MODULE_STATE_COMING;
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, module_has_come, NULL), 0);
+	module_comes(test, true);
 	watch_lock(test, &l, lock, word, sizeof(s32));
 	kpt_register(test, pr);
 	unwatch_lock(test, &l);
@@ -440,6 +466,28 @@ static void static_calls_of_a_module_that_comes_are_read_under_their_lock(struct
 	KUNIT_ASSERT_EQ(test, guards_call_plain(7), KPT_RESULT(7ul) + 1);
 	KUNIT_ASSERT_GT(test, THIS_MODULE->num_static_call_sites, 0);
 	check_lock_while_it_comes(test, "static_call_mutex", THIS_MODULE->static_call_sites);
+}
+
+/* It would take long for each probe: they walk the sites of the kernel, too. */
+static void task_that_loads_a_module_asks_no_owner_of_its_sites(struct kunit *test)
+{
+	struct static_call_site *site = THIS_MODULE->static_call_sites;
+	unsigned long addr = (unsigned long)site->addr + (unsigned long)&site->addr;
+	struct kpt_probe *asked = kpt_alloc(test, NULL), *pr = kpt_alloc(test, kpt_plain);
+	unsigned int another;
+
+	asked->kp.symbol_name = "static_call_text_reserved";
+	kpt_register(test, asked);
+	for (another = 0; another < 2; another++) {
+		module_comes(test, another);
+		asked->pre = 0;
+		kpt_register(test, pr);
+		KUNIT_EXPECT_TRUE(test, kprobe_test_reserved(addr, addr));
+		KUNIT_EXPECT_EQ(test, asked->pre > 0, another);
+		kpt_unregister(test, pr);
+		pr->kp.addr = kpt_text(kpt_plain);
+		kunit_release_action(test, module_has_come, NULL);
+	}
 }
 #endif
 
@@ -774,6 +822,7 @@ static struct kunit_case guards_cases[] = {
 #endif
 #if defined(MODULE) && defined(CONFIG_HAVE_STATIC_CALL_INLINE)
 	KUNIT_CASE(static_calls_of_a_module_that_comes_are_read_under_their_lock),
+	KUNIT_CASE(task_that_loads_a_module_asks_no_owner_of_its_sites),
 #endif
 #if defined(MODULE) && defined(CONFIG_JUMP_LABEL)
 	KUNIT_CASE(jump_labels_of_a_module_that_comes_are_read_under_their_lock),
