@@ -1804,8 +1804,8 @@ static bool is_told(struct kunit *test, void *addr, unsigned int nth, bool *fail
 }
 
 /*
- * The only reason against a jump is a branch of the function's cold part. Whatever could not
- * be allocated, there is none.
+ * The only reason against a jump is a branch of the function's cold part, or one into the first
+ * instruction. Whatever could not be allocated, there is none.
  */
 static void no_jump_without(struct kunit *test, void *addr)
 {
@@ -1826,6 +1826,7 @@ static void detour_without_memory_leaves_a_breakpoint(struct kunit *test)
 	detour_without(test, kpt_plain, kpt_plain, false);
 	detour_without(test, KPT_JUMP_AT(two), kpt_jump_two, true);
 	no_jump_without(test, KPT_JUMP_AT(split));
+	no_jump_without(test, KPT_JUMP_AT(overlap1));
 }
 
 static void detour_without_pages_leaves_a_breakpoint(struct kunit *test)
