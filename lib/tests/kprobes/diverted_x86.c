@@ -1378,24 +1378,9 @@ static void set_breakpoint(enum kprobe_stage stage, void *arg)
 		WRITE_ONCE(*d->alias, INT3_INSN_OPCODE);
 }
 
-/* The next try is a second or more away, which may be now on a slow machine. */
-static const char *reason_between_tries(struct kunit *test, struct kpt_probe *pr)
-{
-	const char *reason;
-	unsigned int tries;
-
-	for (tries = 0; tries < 10; tries++) {
-		reason = kpt_jump_reason(test, &pr->kp);
-		if (!strstr(reason, "  soon"))
-			break;
-		wait_for_kprobe_optimizer();
-	}
-	return reason;
-}
-
 static void expect_waiting_for_debugger(struct kunit *test, struct kpt_probe *pr)
 {
-	const char *reason = reason_between_tries(test, pr);
+	const char *reason = kpt_reason_between_tries(test, &pr->kp);
 
 	expect_breakpoint(test, pr);
 	KUNIT_EXPECT_TRUE_MSG(test, *reason == '(' ||
@@ -1692,7 +1677,7 @@ static void point_without_memory_tries_again(struct kunit *test)
 	another = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_breakpoint(test, pr);
-	reason = reason_between_tries(test, pr);
+	reason = kpt_reason_between_tries(test, &pr->kp);
 	KUNIT_EXPECT_TRUE_MSG(test, *reason == '(' || strstr(reason, "  out of memory"),
 			      "%s", reason);
 	call(test);

@@ -216,6 +216,21 @@ const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp)
 	return line ?: "(not in kprobes/points)";
 }
 
+/* The same of a point that waits. The next try is a second or more away, which may be now. */
+const char *kpt_reason_between_tries(struct kunit *test, struct kprobe *kp)
+{
+	const char *reason;
+	unsigned int tries;
+
+	for (tries = 0; tries < 10; tries++) {
+		reason = kpt_jump_reason(test, kp);
+		if (!strstr(reason, "  soon"))
+			break;
+		wait_for_kprobe_optimizer();
+	}
+	return reason;
+}
+
 /* Writes to a file of /proc/sys; returns what write() does. */
 ssize_t kpt_write_sysctl(struct kunit *test, const char *name, const char *text)
 {

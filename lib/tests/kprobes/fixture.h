@@ -569,6 +569,7 @@ u64 kpt_log_end(void);
 unsigned int kpt_log_last(struct kunit *test, u64 from, const char *what, char *last, size_t size);
 unsigned int kpt_log_lines(struct kunit *test, u64 from, const char *what);
 const char *kpt_jump_reason(struct kunit *test, struct kprobe *kp);
+const char *kpt_reason_between_tries(struct kunit *test, struct kprobe *kp);
 void kpt_forbid_jumps(struct kunit *test);
 void kpt_queue_jumps(struct kunit *test);
 void kpt_allow_jumps(struct kunit *test);

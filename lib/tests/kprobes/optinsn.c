@@ -84,7 +84,7 @@ static void point_without_memory_becomes_a_jump_later(struct kunit *test)
 	pr = kpt_probe(test, kpt_plain);
 	KUNIT_EXPECT_FALSE(test, is_jump(pr));
 	if (kpt_debugfs.mnt)
-		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_jump_reason(test, &pr->kp),
+		KUNIT_EXPECT_NOT_NULL(test, strstr(kpt_reason_between_tries(test, &pr->kp),
 						   "out of memory"));
 	call(test);
 	kunit_release_action(test, allow_detours, NULL);
