@@ -1696,7 +1696,8 @@ static void point_without_memory_tries_again(struct kunit *test)
 
 /*
  * The next try of the first point is far off, but another point gets memory before that. False
- * if the grace period of the other point took so long that both come to the same.
+ * if the point does not become a jump long before that try, as when the machine has stalled, or
+ * when the grace period of the other point took too long.
  */
 static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 {
@@ -1710,20 +1711,37 @@ static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 	pr = kpt_probe(test, AT(two));
 	/* Tries after 1, 2 and 4 more seconds fail. The next one is 8 seconds later. */
 	next = wait_for_tries(test, plans, 4) + 8 * HZ;
-	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), 8ul * HZ);
-	KUNIT_EXPECT_TRUE(test, pending);
+	in_time = kprobe_test_retry_delay(&pending) == 8ul * HZ && pending;
 	expect_breakpoint(test, pr);
 	kunit_release_action(test, memory_is_back, NULL);
 	another = kpt_probe(test, AT(alone));
 	wait_for_kprobe_optimizer();
 	expect_jump(test, another);
-	in_time = time_before(jiffies, next - 5 * HZ);
-	if (in_time) {
-		KUNIT_EXPECT_TRUE(test, tries_within(plans, 6, 10));
-		KUNIT_EXPECT_TRUE(test, time_before(jiffies, next - HZ));
-	}
+	in_time = in_time && time_before(jiffies, next - 5 * HZ) && tries_within(plans, 6, 10) &&
+		  time_before(jiffies, next - HZ);
 	expect_jump_within(test, pr, 30);
 	kpt_unregister(test, another);
+	kpt_unregister(test, pr);
+	return in_time;
+}
+
+/* The next point without memory waits one second, not 8 or more. False as above. */
+static bool next_wait_is_short(struct kunit *test, struct passes *plans)
+{
+	struct kpt_probe *pr;
+	unsigned int tries;
+	bool in_time;
+
+	WRITE_ONCE(plans->times, 0);
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+	pr = kpt_probe(test, AT(alone));
+	wait_for_tries(test, plans, 1);
+	expect_breakpoint(test, pr);
+	tries = READ_ONCE(plans->times);
+	kunit_release_action(test, memory_is_back, NULL);
+	in_time = tries_within(plans, tries + 1, 6);
+	expect_jump_within(test, pr, 30);
 	kpt_unregister(test, pr);
 	return in_time;
 }
@@ -1731,24 +1749,12 @@ static bool long_wait_is_ended(struct kunit *test, struct passes *plans)
 static void memory_for_another_point_ends_a_long_wait(struct kunit *test)
 {
 	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
-	struct kpt_probe *another;
 	unsigned int tries = 0;
 
-	while (!long_wait_is_ended(test, plans) && ++tries < 5)
-		kunit_info(test, "grace periods take too long");
+	while (!(long_wait_is_ended(test, plans) && next_wait_is_short(test, plans)) &&
+	       ++tries < 5)
+		kunit_info(test, "the next try was late");
 	KUNIT_EXPECT_LT(test, tries, 5);
-
-	/* The next point without memory again waits one second, not 8 or more. */
-	WRITE_ONCE(plans->times, 0);
-	WRITE_ONCE(kprobe_test_no_detours, true);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
-	another = kpt_probe(test, AT(alone));
-	wait_for_tries(test, plans, 1);
-	expect_breakpoint(test, another);
-	tries = READ_ONCE(plans->times);
-	WRITE_ONCE(kprobe_test_no_detours, false);
-	KUNIT_EXPECT_TRUE(test, tries_within(plans, tries + 1, 6));
-	expect_jump_within(test, another, 30);
 }
 
 static bool no_more_tries(void)
@@ -1774,38 +1780,52 @@ static void is_forbidden(struct kunit *test, struct kpt_probe *pr)
 	kpt_forbid_jumps(test);
 }
 
+typedef void end_t(struct kunit *test, struct kpt_probe *pr);
+
+/* False also if the machine has stalled: a try comes between the first one and the end. */
+static bool wait_is_short_after(struct kunit *test, struct passes *plans, end_t *end)
+{
+	struct kpt_probe *another = kpt_probe(test, AT(alone)), *pr;
+	unsigned long delay;
+	bool pending, none;
+
+	/* The detour of the other point makes waits short, whatever they were before. */
+	wait_for_kprobe_optimizer();
+	expect_jump(test, another);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
+	WRITE_ONCE(kprobe_test_no_detours, true);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
+	WRITE_ONCE(plans->times, 0);
+	pr = kpt_probe(test, AT(two));
+	wait_for_tries(test, plans, 1);
+	expect_breakpoint(test, pr);
+	kprobe_test_retry_delay(&pending);
+	end(test, pr);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
+	delay = kprobe_test_retry_delay(&none);
+	kunit_release_action(test, memory_is_back, NULL);
+	if (end == is_forbidden)
+		kpt_allow_jumps(test);
+	if (end != leaves)
+		kpt_unregister(test, pr);
+	kpt_unregister(test, another);
+	return pending && delay == HZ;
+}
+
 /*
  * The only point that waits goes meanwhile, or cannot be a jump any more: the next one that
  * has to wait waits one second.
  */
 static void waits_are_short_again_after_a_try_for_no_point(struct kunit *test)
 {
-	static void (*const ends[])(struct kunit *test, struct kpt_probe *pr) = {
-		leaves, is_disabled, is_forbidden,
-	};
+	static end_t *const ends[] = { leaves, is_disabled, is_forbidden };
 	struct passes *plans = count_passes(test, KPROBE_STAGE_PLANNED);
-	struct kpt_probe *pr = kpt_probe(test, AT(alone));
-	unsigned int i;
-	bool pending;
+	unsigned int i, tries;
 
-	wait_for_kprobe_optimizer();
-	expect_jump(test, pr);
-	KUNIT_ASSERT_TRUE(test, kpt_wait_until(no_more_tries()));
-	WRITE_ONCE(kprobe_test_no_detours, true);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, memory_is_back, NULL), 0);
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
-		WRITE_ONCE(plans->times, 0);
-		pr = kpt_probe(test, AT(two));
-		wait_for_tries(test, plans, 1);
-		expect_breakpoint(test, pr);
-		kprobe_test_retry_delay(&pending);
-		KUNIT_EXPECT_TRUE_MSG(test, pending, "%u", i);
-		ends[i](test, pr);
-		KUNIT_ASSERT_TRUE_MSG(test, kpt_wait_until(no_more_tries()), "%u", i);
-		KUNIT_EXPECT_EQ_MSG(test, kprobe_test_retry_delay(&pending),
-				    (unsigned long)HZ, "%u", i);
-		if (ends[i] != leaves)
-			kpt_unregister(test, pr);
+		for (tries = 0; tries < 5 && !wait_is_short_after(test, plans, ends[i]); tries++)
+			;
+		KUNIT_EXPECT_LT_MSG(test, tries, 5, "%u", i);
 	}
 }
 
@@ -1824,10 +1844,11 @@ static void tries_are_a_minute_apart_at_most(struct kunit *test)
 	wait_for_tries(test, plans, 1);
 	tries = READ_ONCE(plans->times);
 	kprobe_test_retry_at_most();
-	KUNIT_EXPECT_TRUE(test, tries_within(plans, tries + 1, 6));
+	KUNIT_EXPECT_TRUE(test, tries_within(plans, tries + 1, 30));
 	expect_breakpoint(test, pr);
 	KUNIT_EXPECT_EQ(test, kprobe_test_retry_delay(&pending), 60ul * HZ);
-	KUNIT_EXPECT_TRUE(test, pending);
+	/* The try of a second ago may have come in between. */
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(!no_more_tries()));
 
 	/* A detour of another point ends the wait. */
 	kunit_release_action(test, memory_is_back, NULL);
@@ -1853,9 +1874,12 @@ static void points_that_come_do_not_put_the_worker_off(struct kunit *test)
 	KUNIT_EXPECT_LT(test, i, 300);
 }
 
-/* More than two rounds; the optimizer keeps the mutex for one round at a time. */
+/*
+ * The optimizer keeps the mutex for one round at a time. There are several rounds, as who waits
+ * for the mutex may be late.
+ */
 #define ROUND		32
-#define MANY_POINTS	(2 * ROUND + 1)
+#define MANY_POINTS	(4 * ROUND + 1)
 
 /* kpt_long_text repeats 14 instructions: these of them are as long as a jump. */
 static const u8 long_ones[] = { 0, 3, 4, 5, 6, 8, 10 };
@@ -1865,6 +1889,7 @@ static const u8 long_ones[] = { 0, 3, 4, 5, 6, 8, 10 };
  * @pr:	     their probes; those after MANY_POINTS come when the first has its detour
  * @go:	     the optimizer may go on with the first
  * @planned: detours begun until the optimizer waited for tasks for the first time
+ * @armed:   how many of them when the latest probe came
  * @waits:   it has waited
  * @hold_ms: how long it works on each, without sleeping
  * @for_ms:  how long it works, at most, on the first of a round, until @passed
@@ -1873,9 +1898,10 @@ static const u8 long_ones[] = { 0, 3, 4, 5, 6, 8, 10 };
  * @ended:   it had when the optimizer waited for tasks
  */
 struct many {
-	struct kpt_probe *pr[2 * MANY_POINTS];
+	struct kpt_probe *pr[MANY_POINTS + ROUND];
 	struct completion go;
 	unsigned int planned;
+	unsigned int armed;
 	bool waits;
 	unsigned int hold_ms;
 	unsigned int for_ms;
@@ -1908,6 +1934,9 @@ static void watch_many(enum kprobe_stage stage, void *arg)
 	struct many *m = arg;
 	unsigned int ms;
 
+	/* The optimizer cannot go on now: it needs the mutex. */
+	if (stage == KPROBE_STAGE_ARMED)
+		m->armed = m->planned;
 	if (READ_ONCE(m->waits))
 		return;
 	if (stage == KPROBE_STAGE_PLANNED) {
@@ -1960,7 +1989,7 @@ static struct many *many_at_once(struct kunit *test, unsigned int hold_ms)
 
 static void points_that_come_meanwhile_do_not_keep_others_from_their_jumps(struct kunit *test)
 {
-	struct many *m = many_at_once(test, 1);
+	struct many *m = many_at_once(test, 10);
 	unsigned int i;
 
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(m->planned)));
@@ -1977,14 +2006,13 @@ static void points_that_come_meanwhile_do_not_keep_others_from_their_jumps(struc
 static void probe_is_registered_while_many_detours_are_made(struct kunit *test)
 {
 	struct many *m = many_at_once(test, 20);
-	unsigned int planned;
 
 	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(m->planned)));
 	complete_all(&m->go);
 	kpt_register(test, m->pr[MANY_POINTS]);
-	planned = READ_ONCE(m->planned);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(m->waits)));
-	KUNIT_EXPECT_LT(test, planned, MANY_POINTS);
+	KUNIT_EXPECT_GT(test, m->armed, 0);
+	KUNIT_EXPECT_LT(test, m->armed, MANY_POINTS);
 	wait_for_kprobe_optimizer();
 }
 
