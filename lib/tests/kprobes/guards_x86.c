@@ -44,6 +44,13 @@ static void count_preemptible(struct kpt_watch *w, struct pt_regs *regs)
 		kpt_watch_preemptible(w, regs);
 }
 
+/* The same outside of RCU readers: others may hold the mutex instead. */
+static void count_unread(struct kpt_watch *w, struct pt_regs *regs)
+{
+	if (current == guards_task)
+		kpt_watch_unread(w, regs);
+}
+
 /* --- RCU readers ----------------------------------------------------------------- */
 
 /* A module that is loaded meanwhile replaces the list. */
@@ -51,7 +58,7 @@ static void blacklist_is_read_by_an_rcu_reader(struct kunit *test)
 {
 	struct kpt_reader *r;
 
-	r = kpt_watch_reader(test, kprobe_test_blacklist_word(), sizeof(long), kpt_watch_unread);
+	r = kpt_watch_reader(test, kprobe_test_blacklist_word(), sizeof(long), count_unread);
 	kpt_probe(test, kpt_plain);
 	kpt_unwatch_reader(test, r);
 }
@@ -65,7 +72,7 @@ static void pages_of_slots_are_looked_for_by_an_rcu_reader(struct kunit *test)
 	char type;
 
 	kpt_probe(test, kpt_plain);
-	r = kpt_watch_reader(test, kprobe_test_slots_word(), sizeof(long), kpt_watch_unread);
+	r = kpt_watch_reader(test, kprobe_test_slots_word(), sizeof(long), count_unread);
 	KUNIT_EXPECT_EQ(test, kprobe_get_kallsym(0, &addr, &type, name), 0);
 	kpt_unwatch_reader(test, r);
 }
