@@ -1411,6 +1411,17 @@ static int kpt_tail_caller(void *data)
 	return 0;
 }
 
+/* Its stack does not change any more: the switch to another task is over. */
+static bool tail_waits(struct task_struct *task)
+{
+#ifdef CONFIG_SMP
+	/* Pairs with the end of the context switch, in finish_task(). */
+	if (smp_load_acquire(&task->on_cpu))
+		return false;
+#endif
+	return !task_is_running(task);
+}
+
 static void open_tail_gate(void *unused)
 {
 	complete_all(&tail_gate);
@@ -1447,10 +1458,7 @@ static void check_trace_through_calls(struct kunit *test, kpt_fn_t fn, unsigned 
 	kpt_fprobe(test, ips, nr_ips, 0);
 	task = kpt_thread(test, kpt_tail_caller, call, -1, "tail");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, open_tail_gate, NULL), 0);
-	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(tail_inside) &&
-					       !task_is_running(task)));
-	/* It may still be on its CPU. */
-	msleep(20);
+	KUNIT_ASSERT_TRUE(test, kpt_wait_until(READ_ONCE(tail_inside) && tail_waits(task)));
 	nr = stack_trace_save_tsk(task, entries, KPT_TRACE_LEN, 0);
 	kunit_release_action(test, open_tail_gate, NULL);
 	kpt_stop(test, task);
