@@ -695,7 +695,14 @@ static int pre_returns(struct kpt_probe *pr, struct pt_regs *regs)
 static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 {
 	struct kpt_probe *pr = kpt_alloc(test, kpt_plain);
+	bool fresh = kpt_debugfs.mnt;
+	unsigned int lines;
+	u64 log;
 
+	/* Earlier runs may have got the warning. */
+	if (fresh)
+		KUNIT_EXPECT_EQ(test, kpt_write(test, &kpt_debugfs, "clear_warn_once", "1"), 1l);
+	log = kpt_log_end();
 	jprobe_return();
 	jprobe_return();
 	/* Not even while another kind of handler runs. */
@@ -703,8 +710,11 @@ static void jprobe_return_outside_of_a_handler_warns_once(struct kunit *test)
 	kpt_register(test, pr);
 	KUNIT_EXPECT_EQ(test, kpt_plain(7), KPT_RESULT(7ul));
 	KUNIT_EXPECT_PTR_EQ(test, pr->arg, (void *)pr);
-	if (IS_ENABLED(CONFIG_PRINTK))
-		KUNIT_EXPECT_EQ(test, kpt_log_lines(test, 0, "jprobe_return() outside"), 1);
+	lines = kpt_log_lines(test, log, "jprobe_return() outside");
+	if (IS_ENABLED(CONFIG_PRINTK) && fresh)
+		KUNIT_EXPECT_EQ(test, lines, 1);
+	else
+		KUNIT_EXPECT_LE(test, lines, 1);
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE
