@@ -1576,22 +1576,25 @@ static unsigned int nr_objects(void)
 
 /*
  * What @retire gives up, of the objects recorded so far, must be kept for a reader that has
- * begun before. Returns false if the reader has given up, because the machine is slow.
+ * begun before. Returns false if the reader has given up, because the machine is slow, or if it
+ * was not seen to begin.
  */
 static bool kept_for_reader(struct kunit *test, void (*retire)(struct kunit *test, void *arg),
 			    void *arg)
 {
 	struct reader *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	unsigned int cpu = raw_smp_processor_id(), nr, left;
-	bool inside;
+	bool begun, inside;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	/* What is on its way out need not be kept for it. */
 	kpt_counts(true);
+	rcu_barrier();
+	kvfree_rcu_barrier();
 	nr = nr_objects();
 	kpt_thread(test, reader_fn, r, cpumask_any_but(cpu_online_mask, cpu), "reader");
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, let_reader_go, r), 0);
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(READ_ONCE(r->inside)));
+	begun = kpt_wait_until(READ_ONCE(r->inside));
 	retire(test, arg);
 	msleep(100);
 	left = nr_objects();
@@ -1600,7 +1603,7 @@ static bool kept_for_reader(struct kunit *test, void (*retire)(struct kunit *tes
 	 * the grace period, which cannot end before the reader does.
 	 */
 	smp_rmb();
-	inside = READ_ONCE(r->inside);
+	inside = begun && READ_ONCE(r->inside);
 	if (inside)
 		KUNIT_EXPECT_EQ(test, left, nr);
 	kunit_release_action(test, let_reader_go, r);
