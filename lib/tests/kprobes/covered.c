@@ -28,6 +28,7 @@
  * @end:    the return handler may end
  * @gone:   the probe of the covered handler has been unregistered
  * @early:  that happened while the handler was running
+ * @during: unregistering had still to look at the CPU while the handler was running
  */
 struct cover {
 	bool inside;
@@ -36,6 +37,7 @@ struct cover {
 	bool end;
 	bool gone;
 	bool early;
+	bool during;
 };
 
 static struct cover cover;
@@ -78,24 +80,21 @@ static int calls_plain(void *unused)
 	return 0;
 }
 
-/* Covers the handler before its probe is unregistered or, with @watch, during that. */
-static void check_covered(struct kunit *test,
-			  void (*watch)(struct kunit *test, int here, int cpu))
+static void note_inside(enum kprobe_stage stage, void *task)
+{
+	if (stage == KPROBE_STAGE_SYNCED && current == task)
+		cover.during |= READ_ONCE(cover.inside);
+}
+
+/* False if the handler was over too early to be waited for, because the machine has stalled. */
+static bool covered_is_waited_for(struct kunit *test, int cpu, bool start)
 {
 	static struct kretprobe rp;
+	struct task_struct *task;
 	struct kpt_probe *pr;
-	int here = raw_smp_processor_id(), cpu = cpumask_any_but(cpu_online_mask, here);
-
-	if (!IS_ENABLED(CONFIG_X86) || !IS_ENABLED(CONFIG_OPTPROBES))
-		kunit_skip(test, "needs handlers that run with interrupts on");
-	if (cpu >= nr_cpu_ids)
-		kunit_skip(test, "needs two CPUs");
 
 	memset(&cover, 0, sizeof(cover));
-	cover.start = !watch;
-	set_cpus_allowed_ptr(current, cpumask_of(here));
-	if (watch)
-		watch(test, here, cpu);
+	cover.start = start;
 	memset(&rp, 0, sizeof(rp));
 	rp.kp.addr = kpt_text(kpt_ends_interrupt);
 	rp.handler = covering;
@@ -107,19 +106,43 @@ static void check_covered(struct kunit *test,
 	wait_for_kprobe_optimizer();
 	KUNIT_EXPECT_TRUE(test, kprobe_optimized(&pr->kp));
 
-	kpt_thread(test, calls_plain, NULL, cpu, "covered");
-	KUNIT_EXPECT_TRUE(test, kpt_wait_until(watch ? READ_ONCE(cover.inside) :
-						       READ_ONCE(cover.covers)));
+	task = kpt_thread(test, calls_plain, NULL, cpu, "covered");
+	KUNIT_EXPECT_TRUE(test, kpt_wait_until(start ? READ_ONCE(cover.covers) :
+						       READ_ONCE(cover.inside)));
 	kpt_unregister(test, pr);
 	cover.early = READ_ONCE(cover.inside);
 	WRITE_ONCE(cover.gone, true);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
 
 	KUNIT_EXPECT_TRUE(test, cover.covers);
 	KUNIT_EXPECT_FALSE(test, cover.early);
 	KUNIT_EXPECT_TRUE(test, kpt_wait_until(!READ_ONCE(cover.inside)));
 	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	kpt_stop(test, task);
 	kpt_unregister_return(test, &rp);
+	return cover.during;
+}
+
+/* Covers the handler before its probe is unregistered or, with @watch, during that. */
+static void check_covered(struct kunit *test,
+			  void (*watch)(struct kunit *test, int here, int cpu))
+{
+	int here = raw_smp_processor_id(), cpu = cpumask_any_but(cpu_online_mask, here);
+	unsigned int tries = 0;
+
+	if (!IS_ENABLED(CONFIG_X86) || !IS_ENABLED(CONFIG_OPTPROBES))
+		kunit_skip(test, "needs handlers that run with interrupts on");
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	if (watch)
+		watch(test, here, cpu);
+	kpt_watch_stages(test, note_inside, current);
+	while (!covered_is_waited_for(test, cpu, !watch) && ++tries < 5)
+		;
+	KUNIT_EXPECT_LT(test, tries, 5);
+	kpt_unwatch_stages(test);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
 /* Only the count of covered points shows that the handler runs. */
