@@ -56,6 +56,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
@@ -424,6 +425,26 @@ static void pool_retry_fn(struct work_struct *work)
 {
 	pools_serve(llist_del_all(&pool_retry));
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/**
+ * kretprobe_pools_flush - let the worker serve the pools that have asked for it
+ *
+ * Those that wait for memory are tried again at once.
+ *
+ * Context: may sleep; not from a stage.
+ */
+void kretprobe_pools_flush(void)
+{
+	unsigned int tries;
+
+	/* For a while only, not for ever if its CPU has gone offline and lost it. */
+	for (tries = 0; irq_work_is_busy(&pool_irq_work) && tries < 1000; tries++)
+		usleep_range(100, 1000);
+	flush_work(&pool_work);
+	flush_delayed_work(&pool_retry_work);
+}
+#endif
 
 /**
  * kretprobe_pool_alloc - allocate the instances of a return probe

@@ -91,6 +91,7 @@ struct kretprobe_pool {
 
 struct kretprobe_pool *kretprobe_pool_alloc(size_t size, unsigned int nr, bool grows);
 void kretprobe_pool_release(struct kretprobe_pool *pool);
+void kretprobe_pools_flush(void);
 void kretprobe_pool_usage(struct kretprobe_pool *pool, struct kretprobe_usage *usage);
 struct kretprobe_instance *kretprobe_pool_search(struct kretprobe_pool *pool);
 void kretprobe_pool_low(struct kretprobe_chunk *chunk);

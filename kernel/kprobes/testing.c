@@ -345,13 +345,16 @@ atomic_t kprobe_test_nr_pools;
 /**
  * kprobe_test_counts - count points, users, slots and pools
  * @counts: to be filled in
- * @settle: wait until retired slots and old arrays of tables are free
+ * @settle: wait until retired slots, old arrays of tables, and pools without a call are free
  *
  * Context: may sleep; not from a stage.
  */
 void kprobe_test_counts(struct kprobe_counts *counts, bool settle)
 {
 	if (settle) {
+#ifdef CONFIG_KRETPROBE_POOL
+		kretprobe_pools_flush();
+#endif
 		wait_for_kprobe_optimizer();
 		slots_flush();
 		addr_arrays_flush();
