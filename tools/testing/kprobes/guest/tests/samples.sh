@@ -2,6 +2,8 @@
 # proves: the sample modules count every call, also of several functions in a batch, and refuse functions that cannot be probed
 . "${0%/*}/../lib.sh"
 
+# Lines of earlier tests do not count.
+dmesg -c >/dev/null
 load kprobe_target
 load kprobe_batch symbols=kprobe_target_add,kprobe_target_recurse
 load kprobe_example symbol=kprobe_target_add limit=2
