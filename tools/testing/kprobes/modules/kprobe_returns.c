@@ -5,7 +5,9 @@
  *	kprobe_returns/sleepers	write TASKS CALLS: that many tasks sleep at once
  *				in a function with a return probe that leaves
  *				maxactive to the kernel, again and again, until
- *				there were that many calls
+ *				there were that many calls. It begins with
+ *				bursts, in which all tasks are in a call at the
+ *				same time, until one of them misses none
  *	kprobe_returns/pairing	write SECONDS: for that time, 64 tasks call each
  *				other's functions, to a depth of 50
  *	kprobe_returns/hold	write 1 during a pairing run: all tasks stop in
@@ -75,13 +77,24 @@ static atomic_long_t calls, entries, returns, wrong, fprobe_entries, fprobe_retu
 
 /* ------------------------------- Sleepers ------------------------------- */
 
+/* As long as it takes the pool to grow, however slow its worker is. */
+#define MAX_BURSTS	20
+
 static unsigned long calls_each;
-static atomic_t in_first;
+static bool burst;
+static atomic_t in_burst;
+static DECLARE_COMPLETION(all_in);
 static DECLARE_COMPLETION(go_on);
 
+/* Without a time, it waits for the end of the burst. */
 static noinline unsigned long sleeps(unsigned long ms)
 {
-	msleep(ms);
+	if (ms) {
+		msleep(ms);
+	} else {
+		atomic_inc(&in_burst);
+		wait_for_completion(&all_in);
+	}
 	return RESULT(ms);
 }
 
@@ -95,18 +108,40 @@ static int sleeper_thread(void *unused)
 {
 	unsigned long i;
 
-	/* Long enough that all of them are asleep. */
-	if (sleeps(500) != RESULT(500))
-		atomic_long_inc(&wrong);
-	atomic_long_inc(&calls);
-	atomic_dec(&in_first);
-	wait_for_completion(&go_on);
+	do {
+		if (sleeps(0) != RESULT(0))
+			atomic_long_inc(&wrong);
+		atomic_long_inc(&calls);
+		atomic_dec(&in_burst);
+		wait_for_completion(&go_on);
+	} while (READ_ONCE(burst));
 	for (i = 1; i < calls_each; i++) {
 		if (sleeps(20) != RESULT(20))
 			atomic_long_inc(&wrong);
 		atomic_long_inc(&calls);
 	}
 	return threads_stay();
+}
+
+/* Returns how many bursts there were. */
+static unsigned int run_bursts(struct kretprobe *rp, unsigned int nr)
+{
+	unsigned int nr_bursts = 0, missed = 0, before;
+
+	do {
+		while (atomic_read(&in_burst) < nr)
+			msleep(20);
+		before = missed;
+		missed = READ_ONCE(rp->nmissed);
+		WRITE_ONCE(burst, ++nr_bursts < MAX_BURSTS && missed != before);
+		reinit_completion(&go_on);
+		complete_all(&all_in);
+		while (atomic_read(&in_burst))
+			msleep(20);
+		reinit_completion(&all_in);
+		complete_all(&go_on);
+	} while (burst);
+	return nr_bursts;
 }
 
 static int run_sleepers(unsigned int nr, unsigned long nr_calls)
@@ -116,7 +151,7 @@ static int run_sleepers(unsigned int nr, unsigned long nr_calls)
 		.handler = count_return,
 	};
 	struct task_struct **tasks;
-	unsigned int i, missed;
+	unsigned int i, missed, nr_bursts;
 	int ret;
 
 	tasks = kvcalloc(nr, sizeof(*tasks), GFP_KERNEL);
@@ -127,24 +162,22 @@ static int run_sleepers(unsigned int nr, unsigned long nr_calls)
 		goto out;
 
 	calls_each = max(nr_calls / nr, 2ul);
+	reinit_completion(&all_in);
 	reinit_completion(&go_on);
-	atomic_set(&in_first, 0);
+	atomic_set(&in_burst, 0);
 	for (i = 0; i < nr; i++) {
 		tasks[i] = kthread_create(sleeper_thread, NULL, "kpr_sleep/%u", i);
 		if (IS_ERR(tasks[i])) {
 			ret = PTR_ERR(tasks[i]);
 			break;
 		}
-		atomic_inc(&in_first);
 	}
 	nr = i;
 	for (i = 0; i < nr; i++)
 		wake_up_process(tasks[i]);
-	while (atomic_read(&in_first))
-		msleep(20);
+	nr_bursts = run_bursts(&rp, nr);
 	missed = READ_ONCE(rp.nmissed);
-	complete_all(&go_on);
-	while (!ret && atomic_long_read(&calls) < nr * calls_each)
+	while (!ret && atomic_long_read(&calls) < nr * (nr_bursts + calls_each - 1))
 		msleep(20);
 	for (i = 0; i < nr; i++)
 		kthread_stop(tasks[i]);

@@ -94,7 +94,7 @@ sed 's/^/# sleepers: /' $returns/result
 is "calls that returned wrongly" "$(get wrong)" 0
 at_least "calls" "$(get calls)" "$calls"
 is "calls accounted for" "$(($(get returns) + $(get missed_first) + $(get missed_later)))" "$(get calls)"
-is "calls missed after the first burst" "$(get missed_later)" 0
+is "calls missed after the first bursts" "$(get missed_later)" 0
 unload kprobe_returns
 no_probes
 rm -f $tmp/stop $tmp/graph $tmp/new $tmp/stacks $tmp/bad_stacks
