@@ -1156,7 +1156,7 @@ static void path_of_breakpoints_is_refused(struct kunit *test)
 
 #ifdef CONFIG_SUPERH
 extern char kpt_sr_read[], kpt_sr_write[], kpt_sr_slot[], kpt_sleeps[], kpt_loop[], kpt_loops[],
-	    kpt_back[], kpt_forth[], kpt_again[];
+	    kpt_back[], kpt_forth[], kpt_again[], kpt_self[];
 
 static noinline __noclone notrace unsigned long branches(unsigned long times)
 {
@@ -1182,9 +1182,38 @@ static noinline __noclone notrace unsigned long branches(unsigned long times)
 		     "add	#20, %0\n"
 		     "4:	dt	%1\n"
 		     "kpt_again: bf/s	4b\n\t"
-		     "add	#100, %0"
+		     "add	#100, %0\n\t"
+		     "mov	#3, %1\n\t"
+		     "clrt\n"
+		     "kpt_self: bf/s	kpt_self\n\t"
+		     "dt	%1"
 		     : "+&r" (sum), "+&r" (times), "=&r" (sr) : : "t", "memory");
 	return sum;
+}
+
+static noinline __noclone notrace unsigned long restores(unsigned long flags)
+{
+	arch_local_irq_restore(flags);
+	return flags + 1;
+}
+
+/* The handling of a breakpoint calls the same function. */
+static void check_call_on_the_path(struct kunit *test)
+{
+	u16 *jsr = (u16 *)kpt_text(restores);
+	unsigned long flags = arch_local_save_flags();
+	struct kpt_probe *pr;
+	unsigned int i;
+
+	for (i = 0; i < 32 && (*jsr & 0xf0ff) != 0x400b; i++)
+		jsr++;
+	KUNIT_ASSERT_LT(test, i, 32);
+	pr = kpt_probe_post(test, jsr);
+	KUNIT_EXPECT_EQ(test, restores(flags), flags + 1);
+	KUNIT_EXPECT_EQ(test, pr->pre, 1);
+	KUNIT_EXPECT_EQ(test, pr->post, 1);
+	KUNIT_EXPECT_EQ(test, pr->post_regs.pr, pr->pre_regs.pc + 4);
+	kpt_unregister(test, pr);
 }
 
 /* A step keeps interrupts masked. Displacements are signed. */
@@ -1195,7 +1224,7 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 		unsigned int hits;
 	} probed[] = {
 		{ kpt_loop, 4 }, { kpt_loops, 4 }, { kpt_back, 1 }, { kpt_forth, 1 },
-		{ kpt_again, 3 },
+		{ kpt_again, 3 }, { kpt_self, 4 },
 	};
 	struct kpt_probe *pr;
 	unsigned int i;
@@ -1215,6 +1244,7 @@ static void branches_are_stepped_or_refused(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, irqs_disabled());
 		kpt_unregister(test, pr);
 	}
+	check_call_on_the_path(test);
 }
 #endif
 
