@@ -256,7 +256,8 @@ static void start_arrival(struct arrival *a)
 /* Interrupts are off, so that of the timer arrives when the exception returns. */
 static int pre_holds_timer(struct kpt_probe *pr, struct pt_regs *regs)
 {
-	mdelay(5);
+	/* A busy host raises it late. Wait for longer with each try. */
+	mdelay(5 + min(pr->pre / 4, 50));
 	return 0;
 }
 
