@@ -698,7 +698,13 @@ static void right_is_given_back_at_each_site_of_a_refused_batch(struct kunit *te
 	}
 }
 
-#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390)
+/* On powerpc, a redirected call gets its TOC only where there are live patches. */
+#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390) || \
+	(defined(CONFIG_PPC64) && defined(CONFIG_LIVEPATCH))
+#define CALLS_REDIRECTED
+#endif
+
+#ifdef CALLS_REDIRECTED
 /* The rival is registered later, so ftrace calls it before the probe's handler. */
 static void redirected_call_stays_redirected(struct kunit *test)
 {
@@ -709,6 +715,9 @@ static void redirected_call_stays_redirected(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_RESULT(7ul));
 	WRITE_ONCE(rival_redirects, true);
 	KUNIT_EXPECT_EQ(test, kpt_traced2(7), KPT_ELSEWHERE(7ul));
+	/* The handler sees where the hit is. */
+	KUNIT_EXPECT_EQ(test, instruction_pointer(&pr->pre_regs),
+			(unsigned long)pr->kp.addr + IS_ENABLED(CONFIG_X86));
 	KUNIT_EXPECT_EQ(test, kpt_call_in_irq(kpt_traced2), KPT_ELSEWHERE(7ul));
 	/* A hit that is missed leaves it alone, too. */
 	kprobe_busy_begin();
@@ -1558,7 +1567,7 @@ static struct kunit_case batch_cases[] = {
 #endif
 	KUNIT_CASE(right_is_given_back_when_a_batch_is_refused),
 	KUNIT_CASE(right_is_given_back_at_each_site_of_a_refused_batch),
-#if defined(CONFIG_ARCH_HAS_KPROBE_CONTEXTS) || defined(CONFIG_S390)
+#ifdef CALLS_REDIRECTED
 	KUNIT_CASE(redirected_call_stays_redirected),
 #endif
 	KUNIT_CASE(point_that_all_probes_leave_is_not_moved),
