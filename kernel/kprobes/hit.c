@@ -162,7 +162,7 @@ bool __kprobe_hit kprobe_forgot_ip(const void *addr, struct pt_regs *regs, unsig
 	    instruction_pointer(regs) != (unsigned long)addr + __ARCH_KPROBE_IP_AFTER)
 		return false;
 	/* The probed code may hold locks that the console needs. */
-	printk_deferred_once(KERN_WARNING "kprobes: a handler at %pS returned non-zero, but has not set the instruction pointer\n",
+	printk_deferred_once("kprobes: a handler at %pS returned non-zero, but has not set the instruction pointer\n",
 			     addr);
 	return true;
 }

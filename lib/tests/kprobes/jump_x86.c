@@ -757,7 +757,7 @@ static void code_after_zeros_is_no_cleared_hash(struct kunit *test)
 	expect_no_jump_because(test, pr, "a branch leads inside");
 	kpt_unregister(test, pr);
 
-	/* This runs into the next function. In a module, symbols have a size, which ends earlier. */
+	/* This runs into the next function. In a module, symbols have a size, which ends before. */
 	text[5] = 0x31;
 	text[6] = 0xc0;
 	replace_text(test, end - sizeof(text), text, sizeof(text));
