@@ -30,18 +30,30 @@ static __always_inline struct kretprobe_instance *calls_instance(struct llist_no
 	return container_of(node, struct kretprobe_instance, llist);
 }
 
+/* Without the mark of a call whose entry handler runs: see CALLS_AT_ENTRY. */
+static __always_inline void *calls_place(const struct kretprobe_instance *ri)
+{
+	return PTR_ALIGN_DOWN(ri->fp, sizeof(long));
+}
+
 /*
  * The oldest call of the frame that returns. Probes that share a function, and
  * functions that end in a jump to another one, stack several instances on one return
- * address: all but the oldest of them hold the trampoline's address.
+ * address: all but the oldest of them hold the trampoline's address. In between there may
+ * be calls of other frames, which have ended without a return.
  */
 static __always_inline struct kretprobe_instance *calls_outermost(struct llist_node *node)
 {
 	struct kretprobe_instance *ri;
+	void *place;
 
+	if (!node)
+		return NULL;
+	place = calls_place(calls_instance(node));
 	for (; node; node = node->next) {
 		ri = calls_instance(node);
-		if (!is_kretprobe_trampoline((unsigned long)ri->ret_addr))
+		if (calls_place(ri) == place &&
+		    !is_kretprobe_trampoline((unsigned long)ri->ret_addr))
 			return ri;
 	}
 	return NULL;
@@ -98,7 +110,7 @@ static __always_inline void calls_hook(struct kretprobe_instance *ri,
 static __always_inline unsigned long calls_true_address(struct kretprobe_instance *last)
 {
 	unsigned long addr = (unsigned long)last->ret_addr;
-	void *fp = PTR_ALIGN_DOWN(last->fp, sizeof(long));
+	void *fp = calls_place(last);
 	struct llist_node *next = &last->llist, *cur = NULL;
 	unsigned long prev;
 	int idx = 0;
@@ -351,21 +363,21 @@ noinline unsigned long __kprobe_hit __kretprobe_trampoline_handler(struct pt_reg
 {
 	struct llist_head *calls = &current->kretprobe_instances;
 	struct kretprobe_instance *ri = calls_skip_abandoned(calls, frame);
-	kprobe_opcode_t *ret_addr = calls_outermost(&ri->llist)->ret_addr;
+	struct kretprobe_instance *last = calls_outermost(&ri->llist);
+	kprobe_opcode_t *ret_addr = last->ret_addr;
 	struct llist_node *next = &ri->llist;
-	bool more;
 
 	calls_return_to(ret_addr, regs, frame);
 	do {
 		ri = calls_instance(next);
-		kretprobe_run_handler(&ri->pool->hook, ri, regs);
+		if (ri->fp == frame)
+			kretprobe_run_handler(&ri->pool->hook, ri, regs);
 
-		more = is_kretprobe_trampoline((unsigned long)ri->ret_addr);
 		next = ri->llist.next;
 		WRITE_ONCE(calls->first, next);
 		barrier();
 		kretprobe_pool_put(ri);
-	} while (more);
+	} while (ri != last);
 	return (unsigned long)ret_addr;
 }
 

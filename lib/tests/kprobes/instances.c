@@ -1061,6 +1061,41 @@ static void call_that_does_not_return_gives_its_instance_back(struct kunit *test
 	}
 }
 
+static int leave_inner(struct kpt_probe *pr, struct pt_regs *regs)
+{
+	regs->sp = kernel_stack_pointer(regs) + sizeof(long);
+	regs->ip = (unsigned long)kpt_asm_after;
+	return 1;
+}
+
+/* Its instance is between two of another frame, which share a return address. */
+static void call_that_does_not_return_is_not_taken_for_its_caller(struct kunit *test)
+{
+	struct inst_probe *outer = inst_probe(test, kpt_asm_outer_tail, 1);
+	struct inst_probe *inner = inst_probe(test, kpt_asm_entry, 1);
+	struct inst_probe *tail = inst_probe(test, kpt_plain, 1);
+	struct kpt_probe *leaves = kpt_alloc(test, kpt_asm_entry);
+	int round, order = 0;
+
+	outer->order = &order;
+	tail->order = &order;
+	leaves->on_pre = leave_inner;
+	kpt_register(test, leaves);
+	for (round = 1; round <= 3; round++) {
+		KUNIT_EXPECT_EQ(test, kpt_asm_outer_tail(7), KPT_RESULT(7ul));
+		KUNIT_EXPECT_EQ(test, atomic_read(&outer->returns), round);
+		KUNIT_EXPECT_EQ(test, atomic_read(&tail->returns), round);
+		KUNIT_EXPECT_EQ(test, tail->retaddr, outer->entry_ret);
+		KUNIT_EXPECT_EQ(test, outer->retaddr, outer->entry_ret);
+	}
+	KUNIT_EXPECT_EQ(test, outer->tick, tail->tick + 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->entries), 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&inner->returns), 0);
+	KUNIT_EXPECT_EQ(test, inst_missed(outer), 0);
+	KUNIT_EXPECT_EQ(test, inst_missed(inner), 0);
+	KUNIT_EXPECT_EQ(test, inst_missed(tail), 0);
+}
+
 /**
  * struct list_watch - what has been seen of the calls of the current task
  * @first:   the first call in its list
@@ -1521,6 +1556,7 @@ static struct kunit_case instance_cases[] = {
 	KUNIT_CASE_PARAM(registers_are_those_after_the_return, kpt_entry_site_gen),
 	KUNIT_CASE(tail_call_returns_in_order),
 	KUNIT_CASE(call_that_does_not_return_gives_its_instance_back),
+	KUNIT_CASE(call_that_does_not_return_is_not_taken_for_its_caller),
 	KUNIT_CASE(calls_are_listed_as_long_as_they_are_needed),
 	KUNIT_CASE(instance_is_not_read_once_it_is_free),
 	KUNIT_CASE(walk_of_another_task_ends),

@@ -38,6 +38,15 @@ SYM_FUNC_START(kpt_asm_outer)
 	RETURN
 SYM_FUNC_END(kpt_asm_outer)
 
+SYM_FUNC_START(kpt_asm_outer_tail)
+	FRAME_BEGIN
+	call	kpt_asm_entry
+SYM_INNER_LABEL(kpt_asm_after, SYM_L_GLOBAL)
+	ANNOTATE_NOENDBR
+	FRAME_END
+	{disp32} jmp	kpt_plain
+SYM_FUNC_END(kpt_asm_outer_tail)
+
 SYM_FUNC_START(kpt_asm_passes)
 	push	%_ASM_BP
 	mov	%_ASM_SP, %_ASM_BP

@@ -60,6 +60,10 @@ unsigned long kpt_asm_tail(unsigned long arg);
 /* Calls kpt_asm_entry(), with nothing on its stack but a frame pointer, if it has one. */
 unsigned long kpt_asm_outer(unsigned long arg);
 
+/* The same, but ends in a jump to kpt_plain(). The call returns to kpt_asm_after. */
+unsigned long kpt_asm_outer_tail(unsigned long arg);
+extern char kpt_asm_after[];
+
 /*
  * Calls kpt_asm_entry() with each word of 16 bytes as the end of the stack, and with KPT_AX in
  * the register of the result.
