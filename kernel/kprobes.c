@@ -299,8 +299,8 @@ static struct kprobe_user *kprobe_make_user(void *probe)
  * that carries the probe. Or, with nothing changed:
  *
  * * -EINVAL: neither or both of a symbol and an address are given; the probe
- *   is registered already, or a constant; the target is not kernel text, or text that must not
- *   be probed or that other code patches
+ *   is registered already, or a constant; the target is not kernel text, or
+ *   text that must not be probed or that other code patches
  * * -ENOENT: no such symbol, or none that covers the address; or its module is
  *   being unloaded, or its notifiers have not been called yet
  * * -EILSEQ: not the start of an instruction, or one that cannot be probed
@@ -405,7 +405,7 @@ static void kprobe_users_disarm(struct list_head *leaving, struct list_head *bat
 	list_splice(&disarm, batch);
 	/*
 	 * A detour that calls the handlers of a single probe directly has run entry handlers
-	 * until now, and their calls may have returned.
+	 * until now. The return handlers of these calls have to run as well.
 	 */
 	list_for_each_entry(user, leaving, batch) {
 		if (user->hook)

@@ -203,8 +203,9 @@ static bool is_constant_of_module(unsigned long addr)
  * kprobe_is_constant - test for a structure that cannot be written to, or not for long
  * @kp: a caller's structure
  *
- * A probe that changes is reported in the caller's structure, often by a worker. So a
- * constant is refused at the call, and what becomes one after init too.
+ * A probe that changes is reported in the caller's structure, often by a worker. A fault
+ * there would come long after the mistake, and with kprobe_mutex held. So constants are
+ * refused at the call, and so is what becomes one after init.
  *
  * Context: any.
  * Return: true if it is one.

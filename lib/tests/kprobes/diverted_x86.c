@@ -1876,8 +1876,8 @@ static void points_that_come_do_not_put_the_worker_off(struct kunit *test)
 }
 
 /*
- * The optimizer keeps the mutex for one round at a time. There are several rounds, as who waits
- * for the mutex may be late.
+ * The optimizer keeps the mutex for one round at a time. There are several rounds, as the task
+ * that waits for the mutex may be late.
  */
 #define ROUND		32
 #define MANY_POINTS	(4 * ROUND + 1)
